@@ -7,7 +7,7 @@ import Testing
 @testable import Archive
 
 /// A symbolic link stands in for a mount point: its target is on another file system, or in another directory.
-@Suite("Record directories on disks that come and go")
+@Suite("Record directories on disks that are mounted and unmounted")
 struct MountTests {
     private let temporary: TemporaryDirectory
     private let memory: MountMemory
@@ -41,7 +41,7 @@ struct MountTests {
     }
 
     @Test(
-        "Nothing is created in the empty mount point of a known disk, until it is mounted or not needed any more")
+        "No file is created in the empty mount point of a known disk, unless the mount check is off")
     func waits() throws {
         try FileManager.default.createDirectory(atPath: temporary.path("disk"), withIntermediateDirectories: false)
         let path = temporary.path("disk/recordings")
@@ -62,7 +62,7 @@ struct MountTests {
     }
 
     @Test(
-        "A directory that replaces the first is used with its own mark, and the first is recognized again"
+        "A directory on another disk is used with its own mark, and the first directory is recognized again"
     )
     func swapped() throws {
         try mount("first")
@@ -82,7 +82,7 @@ struct MountTests {
     }
 
     @Test(
-        "A file system that appears later is used and remembered",
+        "A file system that is mounted later is used and remembered",
         .enabled(if: access("/dev/shm", W_OK) == 0, "there is no file system in memory"))
     func otherFileSystem() throws {
         try mount("first")

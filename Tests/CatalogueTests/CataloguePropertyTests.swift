@@ -8,7 +8,7 @@ import Testing
 @testable import Catalogue
 
 /// What the catalogue finds out, by random recordings.
-@Suite("The catalogue by random input")
+@Suite("The catalogue with random data")
 struct CataloguePropertyTests {
     private static let frame: Int64 = 40_000_000
 
@@ -26,7 +26,7 @@ struct CataloguePropertyTests {
 
     // MARK: Gaps
 
-    @Test("Each hole between files is found with its frames, and nothing else is")
+    @Test("Each gap between files is found with its number of frames, and no other gap is found")
     func holes() {
         var random = SeededRandom()
         for _ in 0..<200 {
@@ -59,7 +59,7 @@ struct CataloguePropertyTests {
         }
     }
 
-    @Test("A run that ended suddenly has a gap of unknown length at its end, unless more is to come")
+    @Test("A run that ended abnormally has a gap of unknown length at its end, unless the run is still recording")
     func suddenEnds() {
         for ending in [SegmentEnding.rotate, .error, .disk, .recovered] {
             let files = [segment("f", run: "a1", start: 0, frames: 25, ending: ending)]
@@ -80,7 +80,7 @@ struct CataloguePropertyTests {
         #expect(GapInference.gaps(in: two, living: []).isEmpty)
     }
 
-    @Test("Gaps that follow each other become one, with all of their frames, and no others do")
+    @Test("Adjacent gaps are merged into one with all of their frames, and gaps that are not adjacent stay separate")
     func joined() {
         var random = SeededRandom()
         for _ in 0..<300 {
@@ -110,7 +110,7 @@ struct CataloguePropertyTests {
         }
     }
 
-    @Test("Two gaps overlap if they miss a frame of the same run, whichever is asked")
+    @Test("Two gaps overlap if they miss a common frame of the same run, in either order of the comparison")
     func overlaps() {
         var random = SeededRandom()
         func gap(_ run: String, _ from: Int64, _ to: Int64?) -> CatalogueGap {
@@ -152,7 +152,7 @@ struct CataloguePropertyTests {
             details: details)
     }
 
-    @Test("A scene is read from its JSON and from its words as it was written")
+    @Test("A scene event is parsed back unchanged from its JSON and from its text")
     func scenes() throws {
         var random = SeededRandom()
         for _ in 0..<500 {
@@ -162,7 +162,7 @@ struct CataloguePropertyTests {
         }
     }
 
-    @Test("A detail has any text, and is one word")
+    @Test("A detail of a scene event may be any text, and is written as one word")
     func details() {
         var random = SeededRandom()
         let pieces = ["a", " ", "%", "%4", "=", "é", "\u{1F3A5}", "\u{0}", "\n", "(", ")", ":", "+", "e\u{301}"]
@@ -178,7 +178,7 @@ struct CataloguePropertyTests {
         }
     }
 
-    @Test("A text that is damaged is a scene or none, and never ends the process")
+    @Test("A damaged scene event is parsed as another scene or not at all, and never crashes the process")
     func damagedScenes() throws {
         var random = SeededRandom()
         for _ in 0..<500 {
@@ -199,7 +199,7 @@ struct CataloguePropertyTests {
 
     // MARK: Marks
 
-    @Test("Each channel that was ever uploaded gets its mark, and a mark that is taken away is gone")
+    @Test("Each channel that ever uploaded gets an upload mark, and a mark that is removed stays absent")
     func uploadMarks() throws {
         let directory = try TemporaryDirectory()
         let channels: Set = ["main", "main-cam1", "a.b", "-", "x.lock", "unknown"]
@@ -222,7 +222,7 @@ struct CataloguePropertyTests {
         #expect(throws: FileFailure.self) { try UploadMark.channels(in: directory.path("none")) }
     }
 
-    @Test("Databases whose clips are not restored yet are known by their numbers, and lost clips by a mark that stays")
+    @Test("Databases whose clips are yet to be restored are known by their numbers, and lost clips by a lasting mark")
     func clipMarks() throws {
         let directory = try TemporaryDirectory()
         #expect(ClipMark.time(in: directory.path) == nil)
@@ -241,7 +241,7 @@ struct CataloguePropertyTests {
         #expect(directory.all.contains(ClipMark.unknown))
     }
 
-    @Test("A checksum is that of the bytes, however many blocks they are, and tells how far it is")
+    @Test("A checksum is that of all bytes, for any number of blocks, and reports its progress")
     func checksums() throws {
         let directory = try TemporaryDirectory()
         // The sums of no byte and of "abc" (FIPS 180-4's examples).

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Catalogue
 
-@Suite("Events of the catalogue")
+@Suite("Events in the catalogue")
 struct EventTests {
     private let store: CatalogueStore
 
@@ -27,7 +27,7 @@ struct EventTests {
 
     private func texts() throws -> [String] { try store.events().map(\.text) }
 
-    @Test("Scenes are kept as long as files from their time, and also the scene with which the first file begins")
+    @Test("Scene events are kept back to the oldest file's start, with the last one before it")
     func scenes() throws {
         for start: Int64 in [1000, 2000, 3000] { try put(SceneEvent.kind, "\(start)", at: start) }
         // Without a file it is not yet known which scenes must be kept.
@@ -42,7 +42,7 @@ struct EventTests {
         #expect(try texts() == ["other", "3000", "marker", "4500", "5000"])
     }
 
-    @Test("Many scenes do not displace other events, and of each other kind the newest are kept")
+    @Test("Scene events do not displace other events, and the newest events of each other kind are kept")
     func kinds() throws {
         try put(CatalogueEvent.marker, "first", at: 1)
         let most = Int64(CatalogueStore.mostEvents)
@@ -53,7 +53,7 @@ struct EventTests {
         #expect(kinds["input"]?.first?.text == "1")
     }
 
-    @Test("A scene is stored as JSON, with a name of any words, and shown in words")
+    @Test("A scene event is stored as JSON, whatever characters its name contains, and displayed as plain text")
     func sceneAsJSON() throws {
         let scene = SceneEvent(
             name: "my clip.mp4", layout: "pip", sources: ["cam1", "file"], frame: 7, run: "3f2a", transition: "fade",
@@ -65,7 +65,7 @@ struct EventTests {
         #expect(written.count == 1 && SceneEvent(json: written[0]) == scene)
     }
 
-    @Test("Scenes in words are rewritten as JSON once; other text stays unchanged")
+    @Test("Scene events stored as text are rewritten as JSON once; other text stays unchanged")
     func rewritten() throws {
         let words = ["duo: pip cam1 cam2 width=0.3 from frame 120 of 3f2a (fade 0.5 s)", "nothing of the kind"]
         for (index, text) in words.enumerated() { try put(SceneEvent.kind, text, at: Int64(index)) }
@@ -84,7 +84,7 @@ struct EventTests {
         #expect(try store.events().map(\.text) == words + [words[0]])
     }
 
-    @Test("Events are in the order in which they were reported, even if the clock was set back")
+    @Test("Events are listed in the order in which they were reported, even if the clock was set back")
     func order() throws {
         try put(SceneEvent.kind, "first", at: 9000)
         try put(SceneEvent.kind, "second", at: 1000)

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Control
 
-@Suite("Who may ask for what")
+@Suite("Admission of requests to the HTTP server")
 struct AdmissionTests {
     private static let tokens = [
         ControlSettings.Token(role: .view, secret: "looking-only-1"),
@@ -46,7 +46,7 @@ struct AdmissionTests {
         try gate.admit(.sample(endpoint.method, endpoint.path, headers), of: "192.0.2.1", to: endpoint)
     }
 
-    @Test("Without tokens everything may be done, under the host's own names")
+    @Test("Without tokens each request is admitted under the server's own host names, and under no other name")
     func withoutTokens() {
         for authority in ["localhost", "localhost:8080", "127.0.0.1:80", "[::1]:80", "LOCALHOST", "127.1.2.3"] {
             #expect(refusal(makeGate(), act, authority: authority) == nil, "\(authority)")
@@ -59,7 +59,7 @@ struct AdmissionTests {
         }
     }
 
-    @Test("Names that are listed are answered, and addresses where it listens for others")
+    @Test("A request is accepted for a listed or bound host name, for any IP if bound to all, and else refused")
     func names() {
         let listed = makeGate { settings in settings.hosts = ["relay.example"] }
         #expect(refusal(listed, look, authority: "relay.example:443") == nil)
@@ -73,7 +73,7 @@ struct AdmissionTests {
         #expect(refusal(named, look, authority: "box.example:8080") == nil)
     }
 
-    @Test("A page from elsewhere changes nothing, and may look at what it is allowed to anyway")
+    @Test("A cross-origin request that would change something is refused; one that only reads is admitted")
     func origins() throws {
         let site = try #require(HTTPField.Name("Sec-Fetch-Site"))
         for headers in [
@@ -94,7 +94,7 @@ struct AdmissionTests {
         #expect(refusal(listed, act, [.origin: "https://relay.example"], authority: "localhost") == nil)
     }
 
-    @Test("A token opens what its role may do, and no more")
+    @Test("A token admits requests to the endpoints of its role, and to no others")
     func roles() throws {
         let gate = makeGate(Self.tokens)
         let (view, operate): (HTTPFields, HTTPFields) = (
@@ -116,7 +116,7 @@ struct AdmissionTests {
         #expect(try role(gate, anyone, view) == .view)
     }
 
-    @Test("A session opens what its token did, until it ends")
+    @Test("A session admits the requests of its token's role until the session ends")
     func sessions() throws {
         let tokens = TokenGuard(Self.tokens)
         let gate = RequestGate(settings: ControlSettings(), tokens: tokens, isLocal: false)
@@ -127,7 +127,7 @@ struct AdmissionTests {
         #expect(refusal(gate, act, headers) == .unauthenticated)
     }
 
-    @Test("The host's own socket needs no name, no token and no origin")
+    @Test("A request over the local socket is admitted without a host name, token or origin")
     func local() throws {
         let gate = makeGate(Self.tokens, isLocal: true)
         let request = Request.sample(.post, "/v1/act", [.origin: "http://evil.example"], authority: nil)
@@ -135,7 +135,7 @@ struct AdmissionTests {
     }
 
     @Test(
-        "Guesses from more addresses than are counted one by one count together, and known addresses are not locked out"
+        "Wrong tokens from more than 1000 addresses share one counter, which does not lock out known addresses"
     )
     func crowd() throws {
         let tokens = TokenGuard(Self.tokens)
@@ -149,7 +149,7 @@ struct AdmissionTests {
         #expect(tokens.failures == 1010)
     }
 
-    @Test("Two texts are equal if all of their bytes are")
+    @Test("Random tokens are equal if all of their bytes are, and not if only their canonical Unicode forms are")
     func equality() {
         var random = SeededRandom()
         for _ in 0..<2000 {
@@ -159,7 +159,7 @@ struct AdmissionTests {
         }
     }
 
-    @Test("A path leads to an endpoint if each of its parts does")
+    @Test("A request's path matches an endpoint if all of its components do")
     func paths() {
         let endpoint = Endpoint(.get, "/v1/channels/{channel}/clips", .view) { _ in Response(status: .ok) }
         #expect(endpoint.isAt("/v1/channels/main/clips") && endpoint.isAt("/v1/channels/a%2Fb/clips"))
@@ -172,7 +172,7 @@ struct AdmissionTests {
         #expect(!look.changesSomething && act.changesSomething)
     }
 
-    @Test("A number in a query is within its bounds or refused")
+    @Test("A number in a query that is malformed or out of bounds is refused")
     func numbers() throws {
         #expect(try ControlRequest.sample(.get, "/f?limit=5").integer("limit", in: 1...10) == 5)
         #expect(try ControlRequest.sample(.get, "/f").integer("limit", in: 1...10) == nil)

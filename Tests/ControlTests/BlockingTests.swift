@@ -6,9 +6,9 @@ import Testing
 
 @testable import Control
 
-@Suite("Blocking work")
+@Suite("Limits of blocking work")
 struct BlockingTests {
-    @Test("Commands to clips have their own places, which a disk that does not answer leaves free")
+    @Test("Clip commands are admitted while reads of a disk that does not answer have reached their limit")
     func places() async {
         // The limit for concurrent reads of recordings; all further ones are refused.
         let (most, asking) = (16, 40)

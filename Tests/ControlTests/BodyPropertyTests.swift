@@ -9,7 +9,7 @@ import Testing
 @testable import Studio
 
 /// Bodies of requests that nearly are what they should be.
-@Suite("Bodies put together at random")
+@Suite("Random request bodies")
 struct BodyPropertyTests {
     private static let keys = [
         "scene", "transition", "at", "layout", "sources", "inset", "overlays", "corner", "x", "y", "width", "fit",
@@ -60,7 +60,7 @@ struct BodyPropertyTests {
         return false
     }
 
-    @Test("A body is taken or refused with a sentence, whatever JSON it is")
+    @Test("A request body of any JSON is accepted, or refused with a sentence")
     func anyJSON() {
         var random = SeededRandom()
         for _ in 0..<1500 {
@@ -74,7 +74,7 @@ struct BodyPropertyTests {
         }
     }
 
-    @Test("A good body that is damaged is taken or refused with a sentence")
+    @Test("A valid request body with damaged bytes is accepted, or refused with a sentence")
     func damaged() {
         var random = SeededRandom()
         let good = [
@@ -93,7 +93,9 @@ struct BodyPropertyTests {
         }
     }
 
-    @Test("A body of many levels is refused, and ends no process", arguments: [100, 1000, 30_000])
+    @Test(
+        "A request body with many nested levels is refused, and does not crash the process",
+        arguments: [100, 1000, 30_000])
     func deep(levels: Int) {
         let lists = String(repeating: "[", count: levels) + String(repeating: "]", count: levels)
         #expect(!isTaken(lists, as: ProgramRequest.self))
@@ -102,7 +104,7 @@ struct BodyPropertyTests {
         #expect(!isTaken(String(repeating: "[", count: levels), as: OverlayRequest.self))
     }
 
-    @Test("Each value of a wrong type is told by its key, and never by what was sent")
+    @Test("A value of a wrong type is refused by its key, and the message does not repeat the value")
     func secrets() {
         for key in SourceRequest.keys {
             let text = "{\"\(key)\":\"hunter2\"}"
@@ -116,7 +118,7 @@ struct BodyPropertyTests {
         }
     }
 
-    @Test("What is absent and what is null are told apart only where both mean something")
+    @Test("null differs from an absent key only for an overlay's visibility, and not for a source's gain or mute")
     func nulls() throws {
         let decode = { (text: String) in try JSON.decode(OverlayRequest.self, from: Data(text.utf8)) }
         #expect(try decode("{}").visible == nil)
@@ -129,7 +131,7 @@ struct BodyPropertyTests {
         #expect(source.isEmpty)
     }
 
-    @Test("Numbers that JSON has no word for are written as texts, and keys are in order")
+    @Test("Infinities and NaN are encoded to JSON as strings, and keys are sorted")
     func numbers() {
         struct Values: Encodable {
             var z = Double.infinity

@@ -6,10 +6,10 @@ import Testing
 @testable import Control
 
 /// RFC 9110, 14.1.2 and 14.2.
-@Suite("Byte ranges")
+@Suite("Byte ranges of HTTP requests")
 struct ByteRangeTests {
     @Test(
-        "A single range, from either end, is cut to the size of the file",
+        "A single range, from the start or from the end, is limited to the file's size",
         arguments: [
             ("bytes=0-99", ByteRange.part(0..<100)), ("bytes=0-0", .part(0..<1)), ("bytes=5-", .part(5..<1000)),
             ("bytes=-5", .part(995..<1000)), ("bytes=-5000", .part(0..<1000)), ("bytes=999-", .part(999..<1000)),
@@ -21,14 +21,14 @@ struct ByteRangeTests {
     }
 
     @Test(
-        "A range without any byte of the file cannot be satisfied",
+        "A range that contains no byte of the file is unsatisfiable",
         arguments: ["bytes=1000-", "bytes=1000-2000", "bytes=-0", "bytes=99999999999999999999999-"])
     func beyond(text: String) {
         #expect(ByteRange(text, size: 1000) == .unsatisfiable)
     }
 
     @Test(
-        "A malformed header, another unit and several ranges are ignored",
+        "A Range header that is malformed, has another unit or several ranges is ignored",
         arguments: [
             "bytes=abc", "bytes=5-2", "bytes=-", "bytes=", "bytes", "items=0-1", "bytes=0-1,5-6", "bytes=--5",
             "bytes=1-2-3", "bytes=+1-2", "bytes=0x1-2", "",
@@ -37,7 +37,7 @@ struct ByteRangeTests {
         #expect(ByteRange(text, size: 1000) == .whole)
     }
 
-    @Test("An empty file has no satisfiable range, and without a header the whole file is sent")
+    @Test("No range of an empty file is satisfiable, and without a Range header the complete file is sent")
     func empty() {
         #expect(ByteRange("bytes=0-", size: 0) == .unsatisfiable)
         #expect(ByteRange("bytes=-1", size: 0) == .unsatisfiable)
@@ -47,7 +47,7 @@ struct ByteRangeTests {
 
 @Suite("Times in requests")
 struct ClockTimeTests {
-    @Test("Times in UTC are read with or without a fraction")
+    @Test("A time in UTC is parsed with or without a fraction of a second")
     func reads() throws {
         let plain = try ClockTime.milliseconds("2026-11-21T14:03:10Z", "from")
         #expect(try ClockTime.milliseconds("2026-11-21T14:03:10.250Z", "from") == plain + 250)
@@ -55,7 +55,9 @@ struct ClockTimeTests {
         #expect(try ClockTime.milliseconds("2026-11-21T14:03:10.250999999Z", "from") == plain + 250)
     }
 
-    @Test("All else is refused", arguments: ["", "now", "2026-11-21", "2026-11-21T14:03:10", "2026-11-21T14:03:10.Z"])
+    @Test(
+        "A time that is not complete and in UTC is refused",
+        arguments: ["", "now", "2026-11-21", "2026-11-21T14:03:10", "2026-11-21T14:03:10.Z"])
     func refuses(text: String) {
         #expect(throws: Refusal.self) { try ClockTime.milliseconds(text, "from") }
     }

@@ -7,7 +7,7 @@ import Testing
 @testable import Control
 @testable import Studio
 
-@Suite("Requests with a closed set of keys")
+@Suite("Requests that accept only known keys")
 struct ClosedRequestTests {
     private func refusal(_ text: String) -> String? {
         do {
@@ -18,14 +18,14 @@ struct ClosedRequestTests {
         }
     }
 
-    @Test("A misspelt key is refused by its name, with the known keys")
+    @Test("A request with a misspelt key is refused with that key and the list of known keys")
     func misspelt() {
         #expect(
             refusal(#"{"scene":"cam2","transistion":{"type":"fade"}}"#)
                 == "There is no key transistion. There are scene, transition, at.")
     }
 
-    @Test("An unknown key in a nested object is refused, too, and so is a key in the wrong object")
+    @Test("A request with an unknown key in a nested object, or with a key in the wrong object, is refused")
     func inside() {
         #expect(
             refusal(#"{"scene":{"layout":"pip","sources":["a","b"],"inset":{"x":0,"y":0,"widht":0.5}}}"#)
@@ -35,7 +35,7 @@ struct ClosedRequestTests {
     }
 
     @Test(
-        "A request with only known keys is accepted",
+        "A request in which every key is known is accepted",
         arguments: [
             #"{"scene":"cam2"}"#, #"{"transition":{"type":"fade","seconds":1,"easing":"in-out"},"at":5}"#,
             #"{"scene":{"layout":"pip","sources":["a","b"],"inset":{"x":0,"y":0,"width":0.5},"overlays":["x"]}}"#,
@@ -48,7 +48,7 @@ struct ClosedRequestTests {
     }
 
     @Test(
-        "An unknown word is refused by its name, with the known words",
+        "A request with an unknown enumeration value is refused with that value and the list of known values",
         arguments: [
             (
                 #"{"scene":{"layout":"pop","sources":["a"]}}"#,
@@ -75,13 +75,13 @@ struct ClosedRequestTests {
                 && type?.contains(" fade,") == true)
     }
 
-    @Test("Malformed JSON, and JSON that is no object, is reported as such")
+    @Test("A request body that is malformed JSON, or not an object, is refused with that reason")
     func malformed() {
         #expect(refusal("{") == "The body is no JSON.")
         #expect(refusal("[1]") == "The body is not an object with the keys that belong here.")
     }
 
-    @Test("Keys of objects in a list are reported by the name of the list")
+    @Test("A key of an object in a list is named in the error together with the list's key")
     func lists() throws {
         let text = #"{"clips":[{"id":"a"},{"skipEnd":2,"transition":{"type":"cut"}}],"hold":null}"#
         let paths = try JSONDecoder().decode(KeyPaths.self, from: Data(text.utf8)).paths
@@ -92,7 +92,7 @@ struct ClosedRequestTests {
     // The paths of keys were texts with points between them, so a key with a point in it was taken for a known one inside of
     // another, and then read by nothing: the request did something else than it said.
     @Test(
-        "A key with a point in it is not the path of another",
+        "A key that contains a dot is unknown, even if it looks like the path of a nested key",
         arguments: [
             #"{"scene.layout":"single"}"#, #"{"scene":"cam2","transition.type":"fade"}"#,
             #"{"transition":{"type":"fade"},"transition.seconds":1}"#, #"{"scene.inset.x":0}"#,
@@ -102,7 +102,7 @@ struct ClosedRequestTests {
         #expect(refusal(text)?.hasSuffix("There are scene, transition, at.") == true)
     }
 
-    @Test("The keys of a source request are its properties")
+    @Test("The known keys of a source request are all of its properties")
     func properties() {
         #expect(Set(Mirror(reflecting: SourceRequest()).children.compactMap(\.label)) == Set(SourceRequest.keys))
     }

@@ -15,7 +15,7 @@ struct EventLogTests {
         }
     }
 
-    @Test("A reader that comes back gets all newer events, in order and once")
+    @Test("A client that reconnects with the ID of its last event gets all newer events, once and in order")
     func resumed() {
         #expect(log.events(after: 0).isEmpty && log.last == 0)
         add(3)
@@ -25,7 +25,7 @@ struct EventLogTests {
         #expect(log.events(after: 5).isEmpty)
     }
 
-    @Test("The newest 500 events are kept, and a reader that missed more gets these")
+    @Test("The newest 500 events are kept, and a client that missed more of them gets these 500")
     func bounded() {
         add(1200)
         #expect(log.events(after: 0).map(\.id) == Array(701...1200))
@@ -33,7 +33,7 @@ struct EventLogTests {
         #expect(log.events(after: 1199).map(\.id) == [1200])
     }
 
-    @Test("A reader with a number from another run gets all stored events")
+    @Test("A client that reconnects with an event ID of an earlier run gets all stored events")
     func restarted() {
         add(2)
         #expect(log.events(after: 77).map(\.id) == [1, 2])

@@ -11,7 +11,7 @@ import Testing
 @testable import Control
 
 /// Files by HTTP: RFC 9110, 13 and 14. In order, because places of readers are counted for the process.
-@Suite("Files that clients ask for", .serialized)
+@Suite("HTTP responses with files", .serialized)
 struct FileResponseTests {
     private static let content = (0..<700_001).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
 
@@ -30,7 +30,7 @@ struct FileResponseTests {
         try FileResponse.response(to: .sample(method, path, headers), for: file ?? self.file())
     }
 
-    @Test("A whole file is sent with its type, its tag and its length")
+    @Test("A request without a range gets the complete file, with its type, ETag and length")
     func whole() throws {
         let response = try answer()
         #expect(response.status == .ok && response.body.contentLength == Self.content.count)
@@ -39,7 +39,7 @@ struct FileResponseTests {
         #expect(response.headers[.contentRange] == nil && response.headers[.contentDisposition] == nil)
     }
 
-    @Test("A file that is being written has no tag and is not kept")
+    @Test("A file that is still being written is sent without an ETag, and must not be cached")
     func growing() throws {
         let response = try answer([.ifNoneMatch: "*"], file: file(tag: nil))
         #expect(response.status == .ok && response.headers[.eTag] == nil)
@@ -47,7 +47,7 @@ struct FileResponseTests {
     }
 
     @Test(
-        "A part is sent with its place",
+        "A byte range is sent as partial content, with its Content-Range and ETag",
         arguments: [
             ("bytes=0-0", "bytes 0-0/700001", 1), ("bytes=700000-", "bytes 700000-700000/700001", 1),
             ("bytes=-10", "bytes 699991-700000/700001", 10), ("bytes=5-14", "bytes 5-14/700001", 10),
@@ -61,7 +61,7 @@ struct FileResponseTests {
         }
     }
 
-    @Test("A range without a byte of the file is refused with the file's length")
+    @Test("A range that contains no byte of the file gets status 416 with the file's length")
     func unsatisfiable() throws {
         for range in ["bytes=700001-", "bytes=-0", "bytes=99999999999999999999-"] {
             let response = try answer([.range: range])
@@ -70,7 +70,7 @@ struct FileResponseTests {
         }
     }
 
-    @Test("What a client has already is not sent again")
+    @Test("A request whose If-None-Match contains the file's ETag gets status 304 without content")
     func notModified() throws {
         for known in ["\"t1\"", "W/\"t1\"", "*", "\"a\", \"t1\"", "\"a\",\"t1\"", " \"t1\" ", "\"a\" , W/\"t1\""] {
             let response = try answer([.ifNoneMatch: known, .range: "bytes=0-5"])
@@ -82,7 +82,7 @@ struct FileResponseTests {
         }
     }
 
-    @Test("A part of another content than the one that is known is not sent: all of it is")
+    @Test("A range whose If-Range is not the file's ETag is ignored, and the complete file is sent")
     func otherContent() throws {
         #expect(try answer([.range: "bytes=0-5", .ifRange: "\"t1\""]).status == .partialContent)
         for other in ["\"t2\"", "W/\"t1\"", "Sat, 21 Nov 2026 14:03:10 GMT", ""] {
@@ -96,7 +96,7 @@ struct FileResponseTests {
     }
 
     @Test(
-        "A download has its name in both forms, whatever is in it",
+        "A download has its file name as ASCII and as percent-encoded UTF-8, whatever characters it contains",
         arguments: [
             "a.mp4", "Ä b\"c\r\n.mp4", "\u{1F3A5};x=1.mp4", "100%.mp4", "a'b\\.mp4", "\u{0}\u{7F}", "", "..",
         ])
@@ -126,7 +126,7 @@ struct FileResponseTests {
         return bytes
     }
 
-    @Test("Any part is sent byte for byte, a few at a time")
+    @Test("A byte range is sent byte for byte, in pieces of at most 256 KiB")
     func bytes() async throws {
         var random = SeededRandom()
         for round in 0..<20 {
@@ -142,7 +142,7 @@ struct FileResponseTests {
         }
     }
 
-    @Test("A HEAD has the length and no byte, and takes no reader's place")
+    @Test("A HEAD request gets the length without content, and does not count as a reader")
     func head() async throws {
         let collected = CollectedBody()
         var responses: [Response] = []
@@ -151,7 +151,7 @@ struct FileResponseTests {
         #expect(collected.bytes.isEmpty && responses.allSatisfy { $0.body.contentLength == Self.content.count })
     }
 
-    @Test("A file that got shorter ends the answer, so that nothing is taken for the whole")
+    @Test("The response for a file that became shorter is aborted, so that no client takes it for complete")
     func shorter() async throws {
         let response = try answer(file: file(size: 900_000))
         let collected = CollectedBody()
@@ -161,7 +161,7 @@ struct FileResponseTests {
         #expect(!collected.isFinished && collected.bytes.count == Self.content.count)
     }
 
-    @Test("64 files are read at a time; another one is refused until one of them is over")
+    @Test("64 files are sent at a time; a further request is refused until one of these responses has ended")
     func readers() throws {
         var held: [Response] = []
         for _ in 0..<64 { held.append(try answer()) }

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Control
 
-@Suite("Meters in the event stream")
+@Suite("Audio meters in the event stream")
 struct MetersTests {
     private func report(_ parts: [PartStatus]?, heard: [String: [Double]] = [:]) -> ChannelReport {
         var report = ChannelReport(name: "main", state: .onAir)
@@ -23,7 +23,7 @@ struct MetersTests {
         return report
     }
 
-    @Test("Meters have the levels of a program and its sources, also without loudness, rounded to tenths")
+    @Test("The meters contain the levels of a program and its sources, with or without loudness, rounded to tenths")
     func levels() throws {
         let parts = [
             PartStatus(name: "one", isOnAir: true, selection: nil, feed: FeedStatus(), levels: [-12.345, -60]),
@@ -35,14 +35,14 @@ struct MetersTests {
         #expect(text == #"{"channel":"main","program":[-6,-7],"sources":{"one":[-12.3,-60],"two":[]}}"#)
     }
 
-    @Test("Meters include a source that is audible but never visible, which is not among the status's parts")
+    @Test("The meters include a source that is audible but never visible, and so is not in the status's scene")
     func heard() throws {
         let parts = [PartStatus(name: "one", isOnAir: true, selection: nil, levels: [-12])]
         let meters = try #require(EventStream.Meters(report(parts, heard: ["audio": [-20.04, -21]])))
         #expect(meters.sources == ["one": [-12], "audio": [-20, -21]])
     }
 
-    @Test("Without a measurement there are no meters")
+    @Test("Without a measured level the event stream contains no meters")
     func none() {
         #expect(EventStream.Meters(report(nil))?.channel == nil)
         #expect(EventStream.Meters(ChannelReport(name: "main", state: .waiting))?.channel == nil)

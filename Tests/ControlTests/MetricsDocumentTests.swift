@@ -25,7 +25,7 @@ struct MetricsDocumentTests {
         }.joined()
     }
 
-    @Test("docs/metrics.md lists exactly the existing metrics")
+    @Test("docs/metrics.md lists all existing metrics, and no others")
     func isCurrent() throws {
         let page = try text("docs/metrics.md")
         let start = try #require(page.range(of: Self.begin)?.upperBound)
@@ -42,7 +42,7 @@ struct MetricsDocumentTests {
     }
 
     @Test(
-        "Alerts, dashboard and pages use only existing metrics",
+        "Alert rules, dashboard and documents use only existing metrics",
         arguments: [
             "Config/prometheus/relay.rules.yml", "Config/prometheus/tests/relay.rules.test.yml",
             "Config/grafana/relay.json", "docs/metrics.md", "docs/runbook.md", "docs/operation.md",
@@ -62,7 +62,7 @@ struct MetricsDocumentTests {
         }
     }
 
-    @Test("Each alert has a paragraph in docs/runbook.md and a case in its test, and each paragraph has an alert")
+    @Test("Each alert has a paragraph in docs/runbook.md and a test case, and each paragraph of it has an alert")
     func alerts() throws {
         let rules = try text("Config/prometheus/relay.rules.yml").matches(of: /- alert: (\w+)/).map { String($0.1) }
         #expect(Set(rules).count == rules.count && rules.count > 20)

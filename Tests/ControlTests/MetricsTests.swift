@@ -16,7 +16,7 @@ import Upload
 @testable import SRT
 @testable import Segmenter
 
-@Suite("Metrics")
+@Suite("Prometheus metrics")
 struct MetricsTests {
     private func output(_ name: String, state: OutputState.Name = .live) -> OutputStatus {
         var statistics = SRTStatistics()
@@ -67,7 +67,7 @@ struct MetricsTests {
 
     private func lines(_ channels: [ChannelReport]) -> [Substring] { render(channels).split(separator: "\n") }
 
-    @Test("With several sources the metrics show whose frames are late")
+    @Test("With several sources, the metrics count late frames per source")
     func parts() {
         var (status, feed) = (status(), FeedStatus())
         (feed.framesRepeated, feed.framesLate, feed.framesDropped) = (7, 3, 2)
@@ -81,7 +81,7 @@ struct MetricsTests {
 
     // MARK: The format
 
-    @Test("In labels backslash, quote and line feed are escaped, and no other character")
+    @Test("Backslash, quote and line feed in labels are escaped, and no other characters")
     func escaping() {
         #expect(MetricSamples.escaped("a\\b\"c\nd") == "a\\\\b\\\"c\\nd")
         #expect(MetricSamples.escaped("x\r\ny") == "x\r\\ny")
@@ -90,7 +90,7 @@ struct MetricsTests {
         #expect(lines([report("a\"b\n")]).contains("relay_channel_on_air{channel=\"a\\\"b\\n\"} 1"))
     }
 
-    @Test("Values are written without losing a digit")
+    @Test("Metric values are written without losing a digit")
     func numbers() {
         let values = [0, -0.012, 1_099_511_627_776, 0.1, .infinity, -.infinity, 1e300, 9_007_199_254_740_992]
         let texts = ["0", "-0.012", "1099511627776", "0.1", "+Inf", "-Inf", "1e+300", "9007199254740992.0"]
@@ -98,7 +98,7 @@ struct MetricsTests {
         #expect(MetricSamples.number(.nan) == "NaN")
     }
 
-    @Test("Each family has its help and type once, before all of its samples, for any number of channels")
+    @Test("Each metric family has its help and type once, before all of its samples, for any number of channels")
     func headers() {
         let lines = lines([report("one"), report("two")])
         var seen: Set<Substring> = []
@@ -120,7 +120,7 @@ struct MetricsTests {
 
     // MARK: The families
 
-    @Test("Names follow the rules: unique, with prefix and base unit, and counters end in _total")
+    @Test("Metric names are unique, have prefix and base unit, and those of counters end in _total")
     func names() {
         let units = [
             "seconds", "bytes", "ratio", "hertz", "cores", "ppm", "lufs", "dbtp", "decibels", "info", "state", "files",
@@ -147,7 +147,7 @@ struct MetricsTests {
         }
     }
 
-    @Test("A snapshot is written as the expected lines")
+    @Test("A status snapshot is written as the expected metric lines")
     func values() {
         let lines = Set(lines([report()]))
         for line in [
@@ -180,7 +180,7 @@ struct MetricsTests {
         }
     }
 
-    @Test("A failing recorder for clips alone counts as a problem, even if no recording is wanted")
+    @Test("A recorder that records only clips and fails counts as a problem, even if no recording is requested")
     func clips() {
         var status = status()
         status.clipsRecorder = RecorderStatus()
@@ -191,7 +191,7 @@ struct MetricsTests {
         #expect(lines([report]).contains(#"relay_clips_recorder_state{channel="news",state="suspended"} 1"#))
     }
 
-    @Test("The level of the program and of each source is that of its loudest channel")
+    @Test("The level metrics of the program and of each source are those of its loudest channel")
     func levels() {
         var status = status()
         status.program.levels = [-12.5, -6]
@@ -209,7 +209,7 @@ struct MetricsTests {
         #expect(!self.lines([self.report()]).contains { $0.hasPrefix("relay_program_level_decibels") })
     }
 
-    @Test("An unknown value has neither a sample nor a header")
+    @Test("A metric without a known value has neither a sample nor a header")
     func absent() {
         var status = status()
         (status.storage, status.monitor, status.outputs) = (nil, nil, [])
@@ -222,7 +222,7 @@ struct MetricsTests {
         #expect(lines([closed]).contains("relay_channel_state{channel=\"closed\",state=\"waiting\"} 1"))
     }
 
-    @Test("A passed-through program has neither encoder nor feed metrics, and its frames count as the program's")
+    @Test("A passed-through program has no encoder or feed metrics, and its frames count as the program's")
     func passthrough() {
         var status = status()
         status.passthrough = PassthroughStatus()
@@ -232,7 +232,7 @@ struct MetricsTests {
         #expect(!text.contains("relay_encoder_") && !text.contains("relay_feed_"))
     }
 
-    @Test("Backup, slate and nothing on air are distinguished, and sources have the names of their inputs")
+    @Test("The input metrics distinguish backup, slate and nothing on air, and name sources after their inputs")
     func selection() {
         func state(_ onAir: String?, _ number: Int?) -> [Substring] {
             var status = status()
@@ -249,7 +249,7 @@ struct MetricsTests {
             state("cam1", 0).contains("relay_source_state{channel=\"news\",source=\"loop\",state=\"closed\"} 1"))
     }
 
-    @Test("Write latencies are a histogram with cumulative buckets")
+    @Test("The metric of write latencies is a histogram with cumulative buckets")
     func histogram() {
         var latencies = LatencyHistogram()
         for milliseconds in [0, 1, 2, 30, 20_000] { latencies.record(Int64(milliseconds) * 1_000_000) }
@@ -266,7 +266,7 @@ struct MetricsTests {
         #expect(lines[14] == "relay_recorder_write_duration_seconds_bucket{channel=\"news\",le=\"+Inf\"} 5")
     }
 
-    @Test("Gaps are counted by cause")
+    @Test("The metrics count recording gaps by cause")
     func gaps() {
         var recorder = RecorderStatus()
         for cause in [RecordingGap.Cause.overflow, .overflow, .storage] {
@@ -280,10 +280,10 @@ struct MetricsTests {
         #expect(lines.contains("relay_recorder_gap_frames_total{channel=\"news\"} 9"))
     }
 
-    @Test("The metrics contain no addresses")
+    @Test("The metrics contain no input or output addresses")
     func secrets() { #expect(!render([report()]).contains("://")) }
 
-    @Test("The process reports its start, its CPU time and its memory")
+    @Test("The metrics contain the process's start time, CPU time and memory")
     func process() throws {
         let usage = try #require(ProcessUsage.now)
         #expect(usage.start > 1_500_000_000 && usage.start <= Date().timeIntervalSince1970 + 1)

@@ -12,7 +12,7 @@ import Testing
 @testable import Studio
 
 /// Compares the API's description with the server.
-@Suite("The API's description")
+@Suite("The OpenAPI description of the HTTP interface")
 struct OpenAPITests {
     private struct Document: Decodable {
         struct Operation: Decodable {
@@ -68,7 +68,7 @@ struct OpenAPITests {
             ControlSettings(), host: FakeHost(), events: EventLog(), version: "1", logger: Logger(label: "test"))
     }
 
-    @Test("The description has exactly the operations of the server; files of the web page are not operations")
+    @Test("The OpenAPI description has exactly the server's operations, without the files of the web page")
     func operations() throws {
         let document = try document()
         #expect(document.openapi.hasPrefix("3.1"))
@@ -78,13 +78,13 @@ struct OpenAPITests {
         #expect(described.count > 20)
     }
 
-    @Test("Operations have unique names")
+    @Test("Operations in the OpenAPI description have unique names")
     func names() throws {
         let names = try document().paths.values.flatMap { $0.values.map(\.operationId) }
         #expect(Set(names).count == names.count)
     }
 
-    @Test("Responses and parameters that several operations share are described once")
+    @Test("In the OpenAPI description, responses and parameters that several operations share occur once")
     func shared() throws {
         let object = try JSONSerialization.jsonObject(with: try text()) as? [String: Any] ?? [:]
         let paths = object["paths"] as? [String: [String: [String: Any]]] ?? [:]
@@ -101,7 +101,7 @@ struct OpenAPITests {
         #expect(!paths.isEmpty && found.filter { $0.value > 1 }.isEmpty)
     }
 
-    @Test("A program's sources show whether they have video, and all their properties are described")
+    @Test("The description of a program's source includes whether it has video, and all its other properties")
     func programSources() throws {
         let sources = [true, false].map {
             ProgramReport.Source(

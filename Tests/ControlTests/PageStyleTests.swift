@@ -5,7 +5,7 @@ import Page
 import Testing
 
 /// The page loads all of its stylesheets at once, so a class name has the same meaning in all of them.
-@Suite("The page's stylesheets")
+@Suite("Stylesheets of the web page")
 struct PageStyleTests {
     /// Classes that several stylesheets use, with the stylesheet that defines them. The others adapt them within their
     /// own parts of the page.
@@ -69,14 +69,14 @@ struct PageStyleTests {
         return faults.sorted()
     }
 
-    @Test("A class belongs to one stylesheet, unless it is listed as shared")
+    @Test("Each CSS class belongs to one stylesheet, unless it is listed as shared")
     func meanings() throws {
         let sheets = try selectors()
         #expect(sheets.count == 3 && sheets.values.allSatisfy { $0.count > 50 })
         #expect(Self.faults(in: sheets) == [])
     }
 
-    @Test("A class that is listed as shared is used by several stylesheets")
+    @Test("Each CSS class that is listed as shared is used by several stylesheets")
     func list() throws {
         let sheets = try selectors().mapValues { Set($0.flatMap(Self.classes)) }
         for name in Self.shared.values.joined() {
@@ -84,7 +84,7 @@ struct PageStyleTests {
         }
     }
 
-    @Test("A second meaning of a class is detected")
+    @Test("A CSS class that two stylesheets define without being listed as shared is detected")
     func second() {
         let sheets = [
             "page.css": [".segment", ".seg .btn", ".btn"],

@@ -11,7 +11,7 @@ import Testing
 @testable import MP4
 
 /// Fragments for browsers, made of streams of all shapes.
-@Suite("Preview of what goes on air")
+@Suite("Preview of the program on air")
 struct PreviewTests {
     private final class NoKeyframes: KeyframeRequester {
         func requestKeyframe(at programTime: Int64?) {}
@@ -34,7 +34,9 @@ struct PreviewTests {
         try BoxReader(bytes[...]).boxes().map { (type: $0.type, content: Array($0.body.rest)) }
     }
 
-    @Test("Every packet comes in one fragment, in order, soon, and a keyframe begins one", arguments: UInt64(1)...40)
+    @Test(
+        "Each packet is in one preview fragment, in order, within 150 ms, and each keyframe begins a fragment",
+        arguments: UInt64(1)...40)
     func fragments(seed: UInt64) throws {
         let stream = makeStream(seed)
         let leading = stream.description.leadingKind
@@ -63,7 +65,9 @@ struct PreviewTests {
         #expect(count > 5)
     }
 
-    @Test("How packets are bundled changes nothing", arguments: UInt64(1)...10)
+    @Test(
+        "The preview's fragments are the same, however the packets are grouped when they are pushed",
+        arguments: UInt64(1)...10)
     func bundles(seed: UInt64) {
         var random = SeededRandom(seed: seed)
         let stream = makeStream(seed)
@@ -79,7 +83,7 @@ struct PreviewTests {
         #expect(found == expected && one.head == other.head)
     }
 
-    @Test("Where the coding changes, the head comes once more, in front of the fragment behind it")
+    @Test("When the coding changes, the preview sends a new header in front of the next fragment")
     func changes() throws {
         let (before, after) = (plainStream(3), plainStream(4))
         var muxer = PreviewMuxer(before.description)
@@ -94,7 +98,7 @@ struct PreviewTests {
     }
 
     // Fragments ended at frames alone: where the frames of a stream stopped and its audio continued, memory grew without bound.
-    @Test("Audio whose frames are missing comes all the same, two seconds at a time")
+    @Test("While no frames arrive, the preview sends audio in fragments of two seconds")
     func audioAlone() throws {
         let stream = plainStream(5)
         let audio = try #require(stream.description.audio)
@@ -113,7 +117,7 @@ struct PreviewTests {
         #expect(sizes.count == 31 && sizes.allSatisfy { $0 == 940 })
     }
 
-    @Test("A client that begins gets the GOP under way, and one that is behind continues where it was or at a keyframe")
+    @Test("A new preview client gets the current GOP; a slow one continues where it stopped or at a keyframe")
     func feed() throws {
         let stream = plainStream(7)
         let source = PacketStream()
@@ -152,10 +156,10 @@ struct PreviewTests {
         #expect(feed.beginning == nil && feed.pieces(after: 0).isEmpty)
     }
 
-    @Test("A program without tracks cannot be watched yet")
+    @Test("A preview of a program without tracks is refused, because nothing is on air yet")
     func nothing() { #expect(PreviewFeed(of: PacketStream()).refusal == "Nothing is on air yet.") }
 
-    @Test("An image is made once for all who ask in a while, and one that fails is made for the next")
+    @Test("A snapshot is made once for all requests in its lifetime, and again after one that failed or expired")
     func snapshots() throws {
         let cache = SnapshotCache(for: .seconds(3600))
         var made = 0

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Control
 
-@Suite("Ranges and moments by random texts")
+@Suite("Random byte ranges and times")
 struct RangePropertyTests {
     /// What the header asks for, by the grammar of RFC 9110, 14.1.2, with one range; nil if it is something else.
     private func asked(_ text: String) -> (first: Int64?, last: Int64?)? {
@@ -21,7 +21,7 @@ struct RangePropertyTests {
         )
     }
 
-    @Test("Any header asks for bytes of the file, for none that it has, or for all of it")
+    @Test("Any Range header yields bytes of the file, is unsatisfiable, or is ignored")
     func ranges() {
         var random = SeededRandom()
         let pieces = [
@@ -54,7 +54,7 @@ struct RangePropertyTests {
         #expect(parts > 10)
     }
 
-    @Test("A moment is read to the millisecond, with any number of digits of a fraction that is allowed")
+    @Test("A time is parsed to the millisecond, with any allowed number of digits in its fraction")
     func moments() throws {
         var random = SeededRandom()
         for _ in 0..<1000 {
@@ -69,7 +69,7 @@ struct RangePropertyTests {
     }
 
     @Test(
-        "A text that is no moment is refused by the name of what it is",
+        "A text that is not a time in UTC is refused with the name of the parameter",
         arguments: [
             "2026-02-30T00:00:00Z", "2026-11-21T14:03:10.0000000000Z", "2026-11-21T14:03:10.25.1Z",
             "2026-11-21T14:03:10,250Z", "2026-11-21T14:03:10.-50Z", "2026-11-21T14:03:10+01:00",
@@ -82,7 +82,7 @@ struct RangePropertyTests {
         #expect(refusal?.kind == .malformed && refusal?.detail.hasPrefix("from is a time in UTC") == true)
     }
 
-    @Test("A value is made once in its time, however many threads ask, and again when that is over")
+    @Test("A cached value is computed once in its lifetime for any number of threads, and again after the lifetime")
     func cached() async {
         let made = Counter()
         let lasting = Cached(for: .seconds(3600)) { made.next() }

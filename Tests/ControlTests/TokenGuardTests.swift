@@ -11,7 +11,7 @@ struct TokenGuardTests {
         .init(role: .view, secret: "looking-only-1"), .init(role: .operate, secret: "everything-22"),
     ])
 
-    @Test("A token has its configured role, and any other text has none")
+    @Test("A configured token has its role, and any other text has no role")
     func roles() throws {
         #expect(try tokens.role(ofToken: "looking-only-1", from: "192.0.2.1") == .view)
         #expect(try tokens.role(ofToken: "everything-22", from: "192.0.2.1") == .operate)
@@ -33,7 +33,7 @@ struct TokenGuardTests {
         #expect(try tokens.role(ofToken: "everything-22", from: "192.0.2.2") == .operate)
     }
 
-    @Test("A session has its token's role until it ends, and a session's name does not reveal another's")
+    @Test("A session has its token's role until the session ends, and its name does not reveal another session's name")
     func sessions() {
         let (one, two) = (tokens.beginSession(.view), tokens.beginSession(.operate))
         #expect(one != two && one.count == 64)
@@ -43,7 +43,7 @@ struct TokenGuardTests {
         #expect(tokens.role(ofSession: "") == .none)
     }
 
-    @Test("There are at most a thousand sessions, and a further one replaces the oldest")
+    @Test("There are at most a thousand sessions, and a further session replaces the oldest")
     func bounded() {
         let first = tokens.beginSession(.view)
         let others = (0..<1000).map { _ in tokens.beginSession(.view) }
@@ -51,7 +51,7 @@ struct TokenGuardTests {
         #expect(others.allSatisfy { tokens.role(ofSession: $0) == .view })
     }
 
-    @Test("Tokens are compared completely")
+    @Test("Two tokens that differ in any byte or in length, and two empty tokens, are not equal")
     func comparison() {
         #expect(TokenGuard.isEqual("abc", "abc"))
         for other in ["abd", "ab", "abcd", "", "ABC"] { #expect(!TokenGuard.isEqual("abc", other)) }

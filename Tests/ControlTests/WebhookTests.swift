@@ -10,7 +10,7 @@ import Testing
 
 @testable import Control
 
-@Suite("Events by webhook")
+@Suite("Delivery of events to webhooks")
 struct WebhookTests {
     private func makeEvent(
         _ id: UInt64, kind: String = "output", level: ControlEvent.Level = .info, text: String = "text"
@@ -23,7 +23,7 @@ struct WebhookTests {
 
     // MARK: The queue
 
-    @Test("Whatever the receiver answers, events come in order, none twice, and each is delivered, left out or waits")
+    @Test("Whatever the receiver answers, events arrive in order and once; each one is delivered, dropped or queued")
     func queue() {
         var random = SeededRandom()
         for _ in 0..<30 {
@@ -62,7 +62,7 @@ struct WebhookTests {
         }
     }
 
-    @Test("The waits double from a second to a minute, and are short again after a delivery")
+    @Test("Intervals between failed deliveries double from 1 s to 60 s, and are 1 s again after a delivery")
     func waits() {
         var queue = WebhookQueue()
         queue.append([makeEvent(1), makeEvent(2)])
@@ -77,7 +77,7 @@ struct WebhookTests {
         #expect(delivered == .zero && failed == .seconds(1))
     }
 
-    @Test("An event that is refused five times is left out, and holds up the others no longer")
+    @Test("An event that the receiver refused five times is dropped, so that the next event is delivered")
     func refused() {
         var queue = WebhookQueue()
         queue.append([makeEvent(1), makeEvent(2)])
@@ -94,7 +94,7 @@ struct WebhookTests {
         #expect(queue.leftOut == 0 && queue.leftOutInAll == 1 && queue.delivered == 1 && queue.failed == 10)
     }
 
-    @Test("An event that is left out while it is on its way costs no other event")
+    @Test("If an event is dropped from a full queue while it is being delivered, no other event is removed for it")
     func inFlight() {
         var queue = WebhookQueue()
         queue.append((1...500).map { makeEvent($0) })
@@ -108,7 +108,7 @@ struct WebhookTests {
 
     // MARK: What is sent
 
-    @Test("Hooks take the events of their kinds and levels, and never what hooks themselves say")
+    @Test("A webhook gets events of its kinds and minimum level, and never events about webhooks")
     func settings() throws {
         var settings = WebhookSettings(try HTTPEndpoint("http://127.0.0.1:1/hook"))
         for kind in ControlEvent.kinds { #expect(settings.takes(makeEvent(1, kind: kind))) }
@@ -123,7 +123,7 @@ struct WebhookTests {
         #expect(ControlEvent.Level.allCases == ControlEvent.Level.allCases.shuffled().sorted())
     }
 
-    @Test("A delivery says what happened, who says it and what was left out before")
+    @Test("A delivery contains the event, the host that sent it, and the number of events dropped before it")
     func message() throws {
         let time = UTCTime(milliseconds: 1_795_269_790_123)
         let plain = WebhookMessage(event: makeEvent(7), host: "box", startedAt: time, leftOut: 0)
@@ -138,7 +138,7 @@ struct WebhookTests {
     }
 
     // HMAC-SHA256 of "1795269790.{}" with the key "secret", computed by Python's hmac.
-    @Test("A signature is that of the time stamp and the body, and changes with each of them")
+    @Test("The signature is the HMAC-SHA256 of time stamp and body, and changes with each of them and the secret")
     func signature() {
         let body = Array("{}".utf8)
         let text = WebhookSignature.text(of: body, at: "1795269790", secret: "secret")

@@ -14,7 +14,7 @@ struct EncoderStatusTests {
         return status
     }
 
-    @Test("The longest of the times that cannot be shortened determines the speed")
+    @Test("An encoder's speed follows from the busiest of its caller's thread, x264's threads and the process")
     func longest() {
         let before = status(caller: 1, threads: 10, process: 20, cores: 4)
         func speed(_ caller: Double, _ threads: Double, _ process: Double) -> Double {
@@ -37,7 +37,7 @@ struct EncoderStatusTests {
         #expect(now.speed(since: EncoderStatus(), programSeconds: 1) == 1)
     }
 
-    @Test("The CPU time of x264's own threads is counted")
+    @Test("The encoder's CPU time includes that of x264's own threads")
     func threadsCount() throws {
         let sink = Discarding()
         var settings = EncoderSettings()

@@ -44,7 +44,7 @@ struct EncoderSessionTests {
         return (sink, session)
     }
 
-    @Test("Every frame is output once, in decoding order, with its own time")
+    @Test("The encoder outputs every frame once, in decoding order, with its own time")
     func everyFrame() throws {
         let (sink, session) = try encode(frames: 130)
         let video = sink.of(.video)
@@ -56,7 +56,7 @@ struct EncoderSessionTests {
         #expect(sink.isFinished.withLock { $0 })
     }
 
-    @Test("IDR frames come at the GOP's length and nowhere else, and B-frames are disposable")
+    @Test("IDR frames are at the GOP's length and nowhere else, and B-frames are disposable")
     func gop() throws {
         let (sink, _) = try encode(frames: 130)
         #expect(sink.of(.video).filter(\.isKeyframe).map(\.pts) == [0, 60, 120])
@@ -64,7 +64,7 @@ struct EncoderSessionTests {
         #expect(sink.of(.video).allSatisfy { !($0.isKeyframe && $0.isDisposable) })
     }
 
-    @Test("A keyframe requested for a time is that time's frame, and starts a new GOP")
+    @Test("A keyframe requested for a time is the frame at that time, and starts a new GOP")
     func requested() throws {
         let rate = FrameRate(30000, 1001)
         let (sink, _) = try encode(frames: 150, rate: rate) { session, index in
@@ -75,7 +75,7 @@ struct EncoderSessionTests {
         #expect(sink.of(.video).filter(\.isKeyframe).map(\.pts) == [0, 60, 77, 137])
     }
 
-    @Test("The first audio packet is earlier than the program's start by the priming, and no sample is missing")
+    @Test("The first audio packet precedes the program's start by the priming, and no sample is missing")
     func audioTrack() throws {
         let (sink, session) = try encode(frames: 90)
         let audio = sink.of(.audio)
@@ -95,7 +95,7 @@ struct EncoderSessionTests {
         #expect(session.description.video?.encoderSettings.contains("x264") == true)
     }
 
-    @Test("Settings that x264 refuses give an error that names them")
+    @Test("Settings that x264 refuses cause an error that names them")
     func refusal() {
         var settings = EncoderSettings()
         settings.profile = .baseline
@@ -106,7 +106,7 @@ struct EncoderSessionTests {
 
 @Suite("Keyframe requests")
 struct KeyframeScheduleTests {
-    @Test("Requests as soon as possible are merged and granted at most once in two seconds")
+    @Test("Keyframe requests without a time are merged and granted at most once in two seconds")
     func limited() {
         var schedule = KeyframeSchedule(frameRate: FrameRate(30))
         var forced: [Int64] = []
@@ -117,7 +117,7 @@ struct KeyframeScheduleTests {
         #expect(forced == [0, 60, 120, 180, 240])
     }
 
-    @Test("Requests for a time are always granted, at the first frame not before it")
+    @Test("Keyframe requests for a time are always granted, at the first frame at or after that time")
     func scheduled() {
         var schedule = KeyframeSchedule(frameRate: FrameRate(25))
         schedule.request(at: Timestamp(nanoseconds: 400_000_000))
@@ -126,7 +126,7 @@ struct KeyframeScheduleTests {
         #expect(due == [10, 11])
     }
 
-    @Test("A request for a time that has passed is granted at the next frame")
+    @Test("A keyframe request for a time that has passed is granted at the next frame")
     func late() {
         var schedule = KeyframeSchedule(frameRate: FrameRate(25))
         schedule.request(at: .zero)

@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(
-        "Each frame is output once at its own time, in a decodable order, at any rate",
+        "A transcoder outputs each frame once at its own time, in a decodable order, at any rate",
         arguments: [false, true])
     func video(isVariable: Bool) throws {
         let clip = try clip()
@@ -60,7 +60,7 @@ import Testing
         #expect(transcoder.errors == 0)
     }
 
-    @Test("A requested keyframe is the first frame at that time")
+    @Test("A requested keyframe is the first frame at or after the requested time")
     func keyframes() throws {
         let clip = try clip()
         let track = try #require(clip.description.video)
@@ -72,7 +72,7 @@ import Testing
         #expect(times.count == 2 && abs(times[1] - 1.48) < 0.001, "\(times)")
     }
 
-    @Test("Audio is output without gaps at the sender's times: gaps become silence, and repeated audio is dropped")
+    @Test("Audio is output at the sender's times: gaps become silence, and repeated audio is dropped")
     func audio() throws {
         let clip = try clip()
         let packets = clip.packets.filter { $0.track == .audio }
@@ -104,7 +104,7 @@ import Testing
         #expect(abs((output.last?.pts ?? 0) - (input.last?.pts ?? 0)) < 3072)
     }
 
-    @Test("A pause of minutes does not become minutes of silence")
+    @Test("A pause of minutes in the audio does not become minutes of silence")
     func pause() throws {
         let clip = try clip()
         let packets = clip.packets.filter { $0.track == .audio }
@@ -122,7 +122,7 @@ import Testing
         func finish() {}
     }
 
-    @Test("The copied track is unchanged, and at the end the transcoded one is complete")
+    @Test("A copied track stays unchanged, and the transcoded track is complete at the end")
     func sink() throws {
         let clip = try clip()
         let (copied, coded) = (Collector(), Collector())
@@ -202,7 +202,7 @@ import Testing
         }
     }
 
-    @Test("Waiting for a slow encoder, and flushing an encoder, do not look like hanging threads")
+    @Test("A thread that waits for a slow encoder, or flushes an encoder, does not count as hanging")
     func slow() async throws {
         let packet = try #require(try clip().packets.first { $0.track == .audio })
         let progress = Progress()

@@ -5,9 +5,10 @@ import Testing
 
 extension SerialPeers {
     /// An output with two addresses.
-    @Suite("Backup addresses")
+    @Suite("Outputs with a backup address")
     struct BackupTests {
-        @Test("The backup takes over while the primary is away, and gives the stream back without a gap")
+        @Test(
+            "The backup server gets the stream while the primary is away, and returns it to the primary without a gap")
         func thereAndBack() async throws {
             let (primary, backup, other) = (
                 try await RTMPServer.running(), try await RTMPServer.running(), try await RTMPServer.running()
@@ -31,7 +32,7 @@ extension SerialPeers {
             #expect(steady.breaks.isEmpty && steady.span?.lowerBound == 0)
         }
 
-        @Test("A primary that never answers does not keep the backup from going on air")
+        @Test("A primary server that never answers does not keep the output from going on air at the backup")
         func neverThere() async throws {
             let backup = try await RTMPServer.running()
             let dead = "rtmp://127.0.0.1:\(try Ports.free())/live/secretkey"
@@ -43,7 +44,7 @@ extension SerialPeers {
             #expect(!result.log.contains("secretkey"))
         }
 
-        @Test("An output with a limited number of attempts reports that it gave up, and the others continue")
+        @Test("An output with a limited number of attempts reports that it gave up, and the other outputs continue")
         func givesUp() async throws {
             let server = try await RTMPServer.running()
             let dead = "rtmp://127.0.0.1:\(try Ports.free())/live/key#retry=1"

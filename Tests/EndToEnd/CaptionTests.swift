@@ -17,7 +17,7 @@ extension SerialShows {
         }
 
         @Test(
-            "Captions appear once and in order after the encoder, even if their frames are dropped or repeated",
+            "Captions appear once and in order in the encoded stream, even if their frames are dropped or repeated",
             arguments: [
                 [], ["--copy"], ["--copy-audio"], ["--copy-video"], ["--fps", "12"], ["--fps", "50"],
                 ["--fps", "30", "--size", "160x90"],

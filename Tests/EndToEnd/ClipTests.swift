@@ -6,7 +6,7 @@ import Testing
 
 extension SerialShows {
     /// Clips, pressed while relay records, and judged to the frame.
-    @Suite("Clips while on air")
+    @Suite("Clips that are recorded on air")
     struct ClipTests {
         private struct Listed: Decodable {
             struct Clip: Decodable {
@@ -83,7 +83,7 @@ extension SerialShows {
             return path
         }
 
-        @Test("Each press and release in a burst, in any order, makes a clip of exactly its frames")
+        @Test("Each start and stop of a clip in a burst of commands, in any order, makes a clip of exactly its frames")
         func burst() async throws {
             let (relay, api) = try await start()
             try await waitUntil(3, api)
@@ -126,7 +126,7 @@ extension SerialShows {
             }
         }
 
-        @Test("Clips from closed files and from the open one are joined to one file, with each of their frames once")
+        @Test("Clips from closed files and from the open file are joined into one file, with each of their frames once")
         func stitched() async throws {
             let (relay, api) = try await start()
             try await waitUntil(9.5, api)
@@ -178,7 +178,7 @@ extension SerialShows {
             #expect(try await DecodedFrames(fade).counters.count == 45 + 40)
         }
 
-        @Test("While nothing is recorded clips get their own files, which begin before the press")
+        @Test("While no recording is running, clips get their own files, which begin before the clip's start")
         func replay() async throws {
             let (relay, api) = try await start(["--clips-only", "--replay", "4s"], segment: "1m")
             try await waitUntil(6, api, isRecording: false)
@@ -252,7 +252,7 @@ extension SerialShows {
             }
         }
 
-        @Test("A clip of a copied input has exactly the frames from its press to its release")
+        @Test("A clip of a copied input has exactly the frames from its start to its end")
         func passedOn() async throws {
             let (signal, input) = (try await SignalFile(seconds: 14), directory.file("others.mp4"))
             // A keyframe each 3 s, B-frames, and nothing that says how it was encoded.
@@ -295,7 +295,7 @@ extension SerialShows {
             #expect(try await DecodedFrames(made).counters == (100..<130).map { UInt32($0) })
         }
 
-        @Test("A clip that is running when relay is killed ends with the last recorded frame, and keeps its file")
+        @Test("A clip that is running when relay is killed ends with the last recorded frame, and its file is kept")
         func crash() async throws {
             let (relay, api) = try await start()
             try await waitUntil(2, api)
@@ -331,7 +331,7 @@ extension SerialShows {
             _ = try await last.end(by: SIGTERM, within: .seconds(10))
         }
 
-        @Test("Clips are started and stopped with relay ctl; they need a recording, and end with it")
+        @Test("relay ctl starts and stops clips; clips need a recording, and end when the recording ends")
         func commands() async throws {
             let (relay, api) = try await start()
             try await waitUntil(2, api)

@@ -6,7 +6,7 @@ import Testing
 
 extension SerialPeers {
     /// Transport streams that are coded in another way from one packet to the next, on the same PIDs and without a pause.
-    @Suite("Changes of coding")
+    @Suite("Changes of an input's codecs")
     struct CodingChangeTests {
         private let directory: TemporaryDirectory
         private let set: RecordingSet
@@ -48,7 +48,7 @@ extension SerialPeers {
             return data[try #require(start)...]
         }
 
-        @Test("A UDP stream that changes from H.264 and AAC to HEVC and MP2 is visible and audible after the change")
+        @Test("A UDP input that changes from H.264 and AAC to HEVC and MP2 is visible and audible after the change")
         func decoded() async throws {
             let stream = try await stream(audio: "mp2")
             let port = try Ports.free()
@@ -69,7 +69,7 @@ extension SerialPeers {
             #expect(beeps >= 6, "\(beeps)")
         }
 
-        @Test("A copied SRT stream that changes to HEVC and AC-3 begins a new file and new tables")
+        @Test("A copied SRT stream that changes to HEVC and AC-3 begins a new file and sends new program tables")
         func copied() async throws {
             let stream = try await stream(audio: "ac3")
             let (port, entrance) = (try Ports.free(), try Ports.free())

@@ -5,7 +5,7 @@ import Testing
 
 extension Serial {
     /// What the command says, and the status with which it ends.
-    @Suite("Command")
+    @Suite("The relay command line")
     struct CommandTests {
         private let directory: TemporaryDirectory
 
@@ -40,7 +40,7 @@ extension Serial {
             ("--channel", ""), ("--log-format", "xml"), ("--input", ""), ("--audio-input", ""), ("--nonsense", "1"),
         ]
 
-        @Test("Devices are listed, for people and as JSON, even if there is no device")
+        @Test("relay devices lists devices as text and as JSON, even if there is no device")
         func devices() async throws {
             let text = try await RelayProcess.run(["devices"])
             #expect(text.ending == .exited(0), "\(text.log)")
@@ -51,7 +51,7 @@ extension Serial {
             #expect(Set(list.keys) == ["audio", "video"])
         }
 
-        @Test("An invalid flag value is refused in one sentence, before anything goes live")
+        @Test("An invalid flag value is refused in one sentence before any output goes live")
         func wrongValues() async throws {
             for (flag, value) in Self.wrongValues {
                 try await refuses(["--record", directory.file("r"), "\(flag)=\(value)"], status: 64)
@@ -59,7 +59,7 @@ extension Serial {
             #expect(fileNames(in: directory.path).isEmpty)
         }
 
-        @Test("A malformed address is refused in one sentence, which does not show the key")
+        @Test("A malformed output address is refused in one sentence, which does not contain the key")
         func wrongAddresses() async throws {
             let addresses = [
                 ("--rtmp", "rtmp://"), ("--rtmp", "rtmp://host"), ("--rtmp", "rtmp://host/"),
@@ -78,7 +78,7 @@ extension Serial {
             }
         }
 
-        @Test("An address in the wrong place is refused without its key")
+        @Test("An output address without a flag, or as the value of another flag, is refused without showing its key")
         func misplacedAddresses() async throws {
             let address = "rtmp://host/live/topsecretkey"
             for arguments in [
@@ -90,7 +90,7 @@ extension Serial {
             }
         }
 
-        @Test("Flags that contradict each other are refused")
+        @Test("Contradictory flags are refused")
         func contradictions() async throws {
             let rtmp = ["--rtmp", "rtmp://127.0.0.1:24000/live/topsecretkey"]
             let record = ["--record", directory.file("r")]
@@ -108,7 +108,7 @@ extension Serial {
         }
 
         @Test(
-            "Errors in an overlay, a stinger, a rendition or an input of a show are refused like invalid flags")
+            "An invalid overlay, stinger, rendition or input of a show is refused like an invalid flag value")
         func wrongParts() async throws {
             let rtmp = ["--rtmp", "rtmp://127.0.0.1:24000/live/key"]
             try await refuses(
@@ -120,7 +120,9 @@ extension Serial {
             try await refuses(show + ["--input", "a.mp4#name=a,at=soon"], status: 64, hint: "at=")
         }
 
-        @Test("A signal while relay awaits its only input gives exit status 69", arguments: [SIGINT, SIGTERM, SIGHUP])
+        @Test(
+            "A signal while relay waits for its only input ends relay with exit status 69",
+            arguments: [SIGINT, SIGTERM, SIGHUP])
         func endsWhileOpening(signal: Int32) async throws {
             let port = try Ports.free()
             let relay = try RelayProcess(
@@ -130,7 +132,7 @@ extension Serial {
             #expect(ended.ending == .exited(69), "\(ended.log)")
         }
 
-        @Test("An input that cannot be read, or that has no frame, gives exit status 66")
+        @Test("An input that cannot be read, or that has no frame, ends relay with exit status 66")
         func unreadable() async throws {
             let text = directory.file("notes.txt")
             try "This is no video.\n".write(toFile: text, atomically: true, encoding: .utf8)
@@ -151,7 +153,7 @@ extension Serial {
             #expect(RecordingSet(directory: directory.file("r")).finished.isEmpty)
         }
 
-        @Test("A directory that cannot be written gives exit status 73")
+        @Test("A recording directory that cannot be written ends relay with exit status 73")
         func unwritable() async throws {
             let file = directory.file("file")
             try Data().write(to: URL(fileURLWithPath: file))
@@ -161,7 +163,7 @@ extension Serial {
             try await refuses(shape + ["--record", "/proc/relay"], status: 73, hint: "/proc/relay")
         }
 
-        @Test("Without a listening server and without a recording the exit status is 69")
+        @Test("Without a reachable server and without a recording relay ends with exit status 69")
         func nobodyListens() async throws {
             let (first, second) = (try Ports.free(), try Ports.free())
             let result = try await RelayProcess.run(
@@ -172,7 +174,7 @@ extension Serial {
             #expect(!result.log.contains("topsecret"), "\(result.log)")
         }
 
-        @Test("A recording alone is enough if there is no server")
+        @Test("Without a reachable server relay continues if it makes a recording")
         func recordingIsEnough() async throws {
             let set = RecordingSet(directory: directory.file("r"))
             let result = try await RelayProcess.run(
@@ -182,7 +184,7 @@ extension Serial {
             #expect(try await set.counters().count == 60)
         }
 
-        @Test("Neither the log nor the process list shows a key")
+        @Test("Neither the log nor the process list contains an output's key")
         func secrets() async throws {
             let server = try await RTMPServer.running()
             let secret = "passphrase=topsecretphrase&pbkeylen=32"
@@ -203,7 +205,8 @@ extension Serial {
             #expect(try await DecodedFrames(try await server.recording()).counters.count == 150)
         }
 
-        @Test("Keys can come from the environment and from files, and are shown nowhere")
+        @Test(
+            "Keys are read from the environment and from files, and appear neither in the log nor in the process list")
         func references() async throws {
             let server = try await RTMPServer.running()
             let (file, open) = (directory.file("passphrase"), directory.file("open"))
@@ -239,7 +242,7 @@ extension Serial {
         }
 
         @Test(
-            "An input address without its slashes is refused without showing its key"
+            "An input address whose slashes are missing is refused without showing its key"
         )
         func malformedInputs() async throws {
             for address in [
@@ -254,7 +257,7 @@ extension Serial {
             #expect(!log.contains("topsecret"), "\(log)")
         }
 
-        @Test("SIGUSR2 makes an output that gave up try again")
+        @Test("SIGUSR2 makes an output that gave up connect again")
         func retried() async throws {
             let server = try RTMPServer()
             let relay = try RelayProcess(
@@ -285,7 +288,7 @@ extension Serial {
             #expect(result.log.contains(#""output":"rtmp-1""#))
         }
 
-        @Test("A terminal shows a status line for the program, each output and the recording")
+        @Test("On a terminal relay shows a status line for the program, for each output and for the recording")
         func statusLines() async throws {
             let server = try await RTMPServer.running()
             let command =
@@ -299,7 +302,7 @@ extension Serial {
             }
         }
 
-        @Test("Help and version are for people, and give exit status 0")
+        @Test("--help and --version print text for people, and end with exit status 0")
         func help() async throws {
             let help = try await RelayProcess.run(["--help"])
             #expect(help.ending == .exited(0))

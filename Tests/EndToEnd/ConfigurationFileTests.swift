@@ -42,7 +42,7 @@ extension SerialShows {
         }
 
         @Test(
-            "Reloading a file with a new output, without a change or with an error does not affect the other output"
+            "A reload that adds an output, changes nothing or fails does not affect the output that is on air"
         )
         func reload() async throws {
             let guest = try await RTMPServer.running()
@@ -66,7 +66,8 @@ extension SerialShows {
             #expect(frames.breaksBeforeEnd.isEmpty && !frames.counters.isEmpty)
         }
 
-        @Test("A channel that waits for its publisher is changed and ended, while the other one continues")
+        @Test(
+            "A channel that waits for its publisher is changed and ended by reloads, while the other channel continues")
         func channels() async throws {
             let server = try await RTMPServer.running()
             let port = try Ports.free()
@@ -98,7 +99,7 @@ extension SerialShows {
         }
 
         @Test(
-            "The process continues when its only channel is changed and renamed; a channel that has ended stays ended")
+            "relay keeps running when its only channel is changed and renamed; a channel that ended is not restarted")
         func onlyChannel() async throws {
             let server = try await RTMPServer.running()
             // A key for each: the server names files by the second.
@@ -121,7 +122,8 @@ extension SerialShows {
             #expect(try await server.finishedRecordings().count == 3)
         }
 
-        @Test("A change in the file that affects the recording restarts it, and both recorded files are complete")
+        @Test(
+            "A reload that changes the recording restarts the recording, and the files of both recordings are complete")
         func recording() async throws {
             let server = try await RTMPServer.running()
             let record = { (length: String) in "recording: {directory: \(directory.path)/rec, segment: \(length)}" }
@@ -150,7 +152,7 @@ extension SerialShows {
             #expect(try await DecodedFrames(try await server.recording()).breaksBeforeEnd.isEmpty)
         }
 
-        @Test("A channel that is reopened goes on air even if its recording cannot be made")
+        @Test("A channel that is reopened goes on air even if its recording cannot be set up")
         func lacking() async throws {
             let server = try await RTMPServer.running()
             // What is no directory can become one.
@@ -190,7 +192,7 @@ extension SerialShows {
             let rows: [Row]
         }
 
-        @Test("A check reports what would work and what would not, and changes nothing")
+        @Test("relay check reports which inputs, outputs and disks would work, and changes none of them")
         func check() async throws {
             let server = try await RTMPServer.running()
             let port = try Ports.free()
@@ -235,7 +237,7 @@ extension SerialShows {
             #expect(server.recordings.isEmpty && !FileManager.default.fileExists(atPath: directory.file("new")))
         }
 
-        @Test("A check of several sources reports the cost of decoding them and of composing them")
+        @Test("relay check of several sources reports the cost of decoding and of composing them")
         func checkedSources() async throws {
             let port = try Ports.free()
             let clip = directory.file("clip.mp4")
@@ -263,7 +265,8 @@ extension SerialShows {
                 text.contains("one ") && text.contains("two ") && text.contains("; 1 could not be tried"), "\(text)")
         }
 
-        @Test("A missing or invalid file gives exit status 64 and an error with its position, without secrets")
+        @Test(
+            "A missing or invalid file ends relay with exit status 64 and an error with its position, without secrets")
         func wrong() async throws {
             try write("channels:\n  - outputs: [rtmp://host/live/secretkey]\n    encoder: {gop: never}\n")
             let result = try await RelayProcess.run(["--config", path])

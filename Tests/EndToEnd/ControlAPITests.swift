@@ -6,7 +6,7 @@ import Testing
 
 extension SerialShows {
     /// A relay that is operated by HTTP while it is on air.
-    @Suite("Operation by HTTP")
+    @Suite("The HTTP API of a running relay")
     struct ControlAPITests {
         private let directory: TemporaryDirectory
 
@@ -21,7 +21,8 @@ extension SerialShows {
 
         private let outputs = "/v1/channels/relay/outputs"
 
-        @Test("Outputs are added, paused, resumed, changed, retried and removed without affecting the first output")
+        @Test(
+            "Outputs are added, paused, resumed, changed, retried and removed by HTTP without affecting another output")
         func operating() async throws {
             let (first, second) = (try await RTMPServer.running(), try await RTMPServer.running())
             let (relay, api) = try await start(["--rtmp", first.url(), "--duration", "25s"])
@@ -59,7 +60,7 @@ extension SerialShows {
             #expect(frames.breaksBeforeEnd.isEmpty && frames.counters.count > 700, "\(frames.breaksBeforeEnd)")
         }
 
-        @Test("Every frame is there when an operator stops, starts and splits the recording")
+        @Test("Recordings that an operator stops, starts and splits by HTTP contain every frame")
         func recording() async throws {
             let path = directory.file("recordings")
             let (relay, api) = try await start(["--record", path])
@@ -95,7 +96,7 @@ extension SerialShows {
         }
 
         @Test(
-            "Without a token nothing is shown, a view token changes nothing, and a page needs its session"
+            "Requests without a token are refused, a view token changes nothing, and a web page needs its session"
         )
         func roles() async throws {
             let (relay, api) = try await start([
@@ -148,7 +149,7 @@ extension SerialShows {
             for secret in ["looking-only-1234", "everything-5678"] { #expect(!result.log.contains(secret)) }
         }
 
-        @Test("Hostile requests are answered, and the program is not affected")
+        @Test("Hostile HTTP requests are answered, and the program is not affected")
         func hostile() async throws {
             let server = try await RTMPServer.running()
             let (relay, api) = try await start(["--rtmp", server.url(), "--duration", "20s"])
@@ -180,7 +181,7 @@ extension SerialShows {
         }
 
         @Test(
-            "The preview begins at a keyframe for each of several clients; one that does not read delays no other"
+            "The preview begins at a keyframe for each of several clients; a client that does not read delays no other"
         )
         func preview() async throws {
             let (relay, api) = try await start(["--record", directory.file("recordings")])
@@ -204,7 +205,7 @@ extension SerialShows {
             _ = try await relay.end(by: SIGTERM, within: .seconds(10))
         }
 
-        @Test("A client that reconnects gets each event once, with statuses in between")
+        @Test("A client of the event stream that reconnects gets each event once, and statuses in between")
         func events() async throws {
             let (relay, api) = try await start(["--record", directory.file("recordings")])
             // The server answers before the channel is on air.

@@ -37,7 +37,7 @@ extension SerialShows {
         }
 
         @Test(
-            "Events are delivered signed, in order and once each over a verified connection, after initial failures"
+            "Events reach a webhook over verified TLS signed, in order and once each, after initial failures"
         )
         func webhook() async throws {
             let authority = try await Authority()
@@ -66,7 +66,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A receiver with an untrusted certificate, or an absent one, gets nothing and does not affect others")
+            "A webhook whose receiver is absent or has an untrusted certificate gets no event, and relay continues")
         func deadWebhook() async throws {
             let authority = try await Authority()
             let certificate = try await authority.issue("IP:127.0.0.1")
@@ -83,7 +83,8 @@ extension SerialShows {
             withExtendedLifetime(authority) {}
         }
 
-        @Test("A server decides who may publish; while it is unreachable every publisher is refused")
+        @Test(
+            "An HTTP server decides which publishers are accepted; while it is unreachable every publisher is refused")
         func decision() async throws {
             let clip = try await Clip.noisy(seconds: 4, in: directory)
             let server = try await HookServer()
@@ -119,7 +120,7 @@ extension SerialShows {
             _ = try await second.end(by: SIGINT, within: .seconds(20))
         }
 
-        @Test("Commands show and change a running relay, and their exit status gives the result")
+        @Test("Commands of relay ctl show and change a running relay, and their exit status gives the result")
         func commands() async throws {
             let port = try Ports.free()
             let token = try write("a-token-of-the-operator\n", to: "token")
@@ -172,7 +173,7 @@ extension SerialShows {
             #expect(over.code == .exited(69) && over.errors.contains("No relay answers"), "\(over)")
         }
 
-        @Test("A diagnostic report contains none of the secrets that were planted everywhere")
+        @Test("A diagnostic report contains none of the secrets that were planted in configuration and environment")
         func diagnose() async throws {
             let token = try write("planted-file-token\n", to: "token")
             let config = try write(

@@ -111,7 +111,7 @@ extension Serial {
         }
 
         @Test(
-            "Each slice, each SEI message and each AAC frame reaches every output unchanged",
+            "Each slice, each SEI message and each AAC frame of a copied input reaches every output unchanged",
             arguments: Coding.allCases, Way.allCases)
         func carried(coding: Coding, way: Way) async throws {
             let input = try await clip(coding)
@@ -150,7 +150,9 @@ extension Serial {
             }
         }
 
-        @Test("Recordings in transport streams hold the same slices, messages and frames", arguments: Coding.allCases)
+        @Test(
+            "Transport stream recordings of a copied input contain the same slices, SEI messages and AAC frames",
+            arguments: Coding.allCases)
         func transportStreams(coding: Coding) async throws {
             let input = try await clip(coding)
             let result = try await RelayProcess.run(
@@ -168,7 +170,7 @@ extension Serial {
         }
 
         @Test(
-            "A variable frame rate keeps its times, and so do streams with times in milliseconds",
+            "A copied input with a variable frame rate, or with timestamps in milliseconds, keeps its timestamps",
             arguments: [Way.file, .rtmp])
         func variableRate(way: Way) async throws {
             let input = try await clip(
@@ -185,7 +187,7 @@ extension Serial {
             #expect(verified.ending == .exited(0), "\(verified.log)")
         }
 
-        @Test("Audio with times in milliseconds is recorded with times that are exact to the sample")
+        @Test("Audio with timestamps in milliseconds is recorded with timestamps that are exact to the sample")
         func exactAudio() async throws {
             let input = try await clip(.avc)
             try await send(input, .avc, by: .rtmp, to: ["--record", set.directory])
@@ -198,7 +200,7 @@ extension Serial {
         }
 
         @Test(
-            "A parameter set in the middle of a GOP takes effect at once at every output",
+            "A parameter set in the middle of a copied GOP takes effect at the same frame at every output",
             arguments: [Way.file, .udp])
         func parameterSets(way: Way) async throws {
             let (plain, changed, input) = (

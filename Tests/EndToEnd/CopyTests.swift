@@ -6,7 +6,7 @@ import Testing
 
 extension SerialPeers {
     /// Inputs that are passed through as they are.
-    @Suite("Copy")
+    @Suite("Inputs that are passed through with --copy")
     struct CopyTests {
         private let directory: TemporaryDirectory
         private let set: RecordingSet
@@ -68,7 +68,7 @@ extension SerialPeers {
             }
         }
 
-        @Test("Each NAL unit and each AAC frame of a file reaches RTMP, SRT and the recording unchanged")
+        @Test("Each NAL unit and each AAC frame of a copied file reaches RTMP, SRT and the recording unchanged")
         func file() async throws {
             let input = try await clip()
             let server = try await RTMPServer.running()
@@ -86,7 +86,7 @@ extension SerialPeers {
             #expect(before.count == after.count && zip(before, after).allSatisfy { abs($0 - $1) < 0.0011 })
         }
 
-        @Test("Each NAL unit and each AAC frame from a publisher that relay waits for reaches every output unchanged")
+        @Test("Each NAL unit and each AAC frame from an RTMP publisher reaches every output unchanged")
         func published() async throws {
             let input = try await clip()
             let server = try await RTMPServer.running()
@@ -133,7 +133,7 @@ extension SerialPeers {
             }
         }
 
-        @Test("Outputs stay connected and the recording continues when the publisher is killed and comes back")
+        @Test("Outputs stay connected and the recording continues when the publisher is killed and reconnects")
         func publisherReturns() async throws {
             let input = try await clip(seconds: 20)
             let server = try await RTMPServer.running()
@@ -163,7 +163,8 @@ extension SerialPeers {
             }
         }
 
-        @Test("A change of size and profile in mid-stream begins a new file, and outputs follow without reconnecting")
+        @Test(
+            "If a copied input changes size and profile, a new file begins, and outputs continue without reconnecting")
         func changes() async throws {
             let (small, large) = (
                 try await clip(seconds: 4),
@@ -190,7 +191,7 @@ extension SerialPeers {
             #expect(try await CodedUnits(try await server.recording()).video == sent)
         }
 
-        @Test("A wrong key and a second publisher are refused, and the first publisher continues")
+        @Test("A publisher with a wrong key and a second publisher are refused, and the first publisher continues")
         func refusals() async throws {
             let input = try await clip()
             let port = try Ports.free()
@@ -210,7 +211,7 @@ extension SerialPeers {
             #expect(try await CodedUnits(try recorded) == CodedUnits(input))
         }
 
-        @Test("A looped file continues exactly where its last packet ended")
+        @Test("A copied file that is looped continues exactly where its last packet ended")
         func loop() async throws {
             let input = try await clip(seconds: 2)
             let result = try await RelayProcess.run(
@@ -223,7 +224,7 @@ extension SerialPeers {
         }
 
         @Test(
-            "Flags that contradict --copy, and streams that cannot be carried, are reported before anything goes live",
+            "Flags that contradict --copy, and codecs that cannot be carried, are reported before any output goes live",
             arguments: [
                 (["--preset", "fast"], "--preset is for the encoder"), (["--gop", "1s"], "--gop is for the encoder"),
                 (["--input", "test:"], "test: is not"), (["--audio-input", "alsa:default"], "leave --audio-input out"),
@@ -238,7 +239,7 @@ extension SerialPeers {
             #expect(result.log.contains(sentence), "\(result.log)")
         }
 
-        @Test("HEVC is refused by name if an RTMP output would have to carry it")
+        @Test("Copied HEVC is refused by its name if an RTMP output would have to carry it")
         func refusedCodec() async throws {
             let input = directory.file("hevc.mp4")
             try await Clip.make(

@@ -6,7 +6,7 @@ import Testing
 
 extension SerialPeers {
     /// One track passed through, the other encoded.
-    @Suite("Copying one track")
+    @Suite("Copying one track and encoding the other")
     struct CopyTrackTests {
         enum Way: String, CaseIterable { case file, rtmp }
 
@@ -57,7 +57,7 @@ extension SerialPeers {
             #expect(try await Probe.complaints(file).isEmpty)
         }
 
-        @Test("Copied video and encoded audio stay in sync to 2 ms", arguments: Way.allCases)
+        @Test("Copied video and encoded audio stay in sync within 2 ms", arguments: Way.allCases)
         func video(way: Way) async throws {
             let input = try await clip()
             let server = try await RTMPServer.running()
@@ -73,7 +73,7 @@ extension SerialPeers {
             }
         }
 
-        @Test("Copied audio and encoded video stay in sync to 2 ms", arguments: Way.allCases)
+        @Test("Copied audio and encoded video stay in sync within 2 ms", arguments: Way.allCases)
         func audio(way: Way) async throws {
             let input = try await clip()
             let server = try await RTMPServer.running()
@@ -90,7 +90,9 @@ extension SerialPeers {
             }
         }
 
-        @Test("Audio alone is recorded without a gap, and its files can be verified", arguments: Way.allCases)
+        @Test(
+            "A copied input without video is recorded without a gap, and its files verify as complete",
+            arguments: Way.allCases)
         func radio(way: Way) async throws {
             let input = directory.file("radio.mp4")
             let clip = try await clip(seconds: way == .file ? 24 : 8)
@@ -107,7 +109,7 @@ extension SerialPeers {
             #expect((0...1024).contains(heard - whole), "\(heard) of \(whole)")
         }
 
-        @Test("Encoded frames of a variable rate keep their times beside copied audio")
+        @Test("Encoded frames of a variable rate keep their timestamps next to copied audio")
         func variableRate() async throws {
             let input = directory.file("variable.mp4")
             try await Clip.make(
@@ -125,7 +127,7 @@ extension SerialPeers {
         }
 
         @Test(
-            "Flags of an encoder that is not used are reported",
+            "Flags of an encoder that --copy leaves unused are reported",
             arguments: [
                 (["--copy-video", "--preset", "fast"], "--preset is for the video encoder, and --copy-video has none"),
                 (["--copy-video", "--fps", "25"], "--fps is for the video encoder"),

@@ -69,7 +69,7 @@ extension SerialRecordings {
             }
         }
 
-        @Test("A directory that was removed is used again when it is created again")
+        @Test("A recording directory that was removed is used again after it was created again")
         func directoryRemoved() async throws {
             let disk = try await SmallDisk(megabytes: 50)
             let path = "\(disk.path)/recordings"
@@ -92,7 +92,9 @@ extension SerialRecordings {
             #expect(try #require(recorded.first ?? nil) == UInt32((gap.to + 1000) * 30 / 1_000_000_000))
         }
 
-        @Test("A disk that is unmounted is not replaced by the directory under it, and is used again when it is back")
+        @Test(
+            "After its disk is unmounted, recording does not use the directory underneath, and resumes on the same disk"
+        )
         func unmounted() async throws {
             let disk = try await LoopDisk.ext4(megabytes: 100, memory: 60, options: "sync")
             let trial = try await Run(recordingTo: disk.path)
@@ -114,7 +116,7 @@ extension SerialRecordings {
             withExtendedLifetime(third) {}
         }
 
-        @Test("A file system that becomes read-only is released, and used again after it was repaired")
+        @Test("A file system that becomes read-only is released, and used for recording again after its repair")
         func becomesReadOnly() async throws {
             let disk = try await LoopDisk.ext4(megabytes: 100, memory: 60, options: "sync,errors=remount-ro")
             let trial = try await Run(recordingTo: disk.path)
@@ -146,7 +148,7 @@ extension SerialRecordings {
             try await trial.check(gaps: gaps)
         }
 
-        @Test("A disk that promised more space than it has is used again when there is real space")
+        @Test("A disk whose actual space is smaller than it reports is used again when it has actual space")
         func thinlyProvisioned() async throws {
             let disk = try await LoopDisk.ext4(megabytes: 300, memory: 60, options: "sync,errors=continue")
             let trial = try await Run(recordingTo: disk.path)
@@ -166,7 +168,7 @@ extension SerialRecordings {
         }
 
         @Test(
-            "An exhausted quota is handled like a full disk",
+            "Recording handles an exhausted quota like a full disk",
             .needs((try? Tools.path(of: "mkfs.btrfs")) != nil, "mkfs.btrfs is not installed"))
         func quota() async throws {
             let disk = try await LoopDisk(
@@ -185,7 +187,7 @@ extension SerialRecordings {
             try await trial.check(gaps: 1...1)
         }
 
-        @Test("A disk that hangs for ten seconds costs no frame")
+        @Test("A recording on a disk that hangs for ten seconds loses no frame")
         func hangs() async throws {
             let disk = try await LoopDisk.ext4(megabytes: 100, memory: 60, options: "sync")
             let trial = try await Run(recordingTo: disk.path)

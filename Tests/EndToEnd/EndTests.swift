@@ -6,7 +6,7 @@ import Testing
 
 extension SerialPeers {
     /// How relay ends: by signals, and by a blow.
-    @Suite("End of the process")
+    @Suite("Ends of the relay process")
     struct EndTests {
         private let directory: TemporaryDirectory
         private let set: RecordingSet
@@ -51,7 +51,7 @@ extension SerialPeers {
         }
 
         @Test(
-            "SIGINT and SIGTERM end relay cleanly: all files are closed, and receivers have everything recorded",
+            "SIGINT and SIGTERM end relay cleanly: all files are closed, and receivers got all that was recorded",
             arguments: [SIGINT, SIGTERM])
         func signalled(number: Int32) async throws {
             let server = try await RTMPServer.running()
@@ -74,7 +74,7 @@ extension SerialPeers {
         }
 
         @Test(
-            "A second signal ends relay at once, with exit status 128 + its number",
+            "A second signal ends relay at once, with exit status 128 + the signal's number",
             arguments: [SIGINT, SIGTERM])
         func signalledTwice(number: Int32) async throws {
             let frozen = try await RTMPServer.running()
@@ -114,7 +114,7 @@ extension SerialPeers {
             #expect(set.open.isEmpty && set.finished.count == 1)
         }
 
-        @Test("SIGHUP stays ignored if it was inherited as ignored, so relay under nohup outlives its terminal")
+        @Test("relay under nohup outlives its terminal, because it keeps ignoring an inherited ignored SIGHUP")
         func nohup() async throws {
             let arguments = Shape.small + ["--record", set.directory]
             let relay = try RelayProcess(process: ChildProcess("nohup", [try Tools.relay()] + arguments))
@@ -132,7 +132,7 @@ extension SerialPeers {
             #expect(DecodedFrames.breaks(in: try await set.counters()).isEmpty)
         }
 
-        @Test("SIGHUP ends relay cleanly if it is not ignored")
+        @Test("SIGHUP ends relay cleanly if it was not inherited as ignored")
         func hangup() async throws {
             // Whatever the tests were started by.
             let arguments = ["--default-signal=HUP", try Tools.relay()] + Shape.small + ["--record", set.directory]

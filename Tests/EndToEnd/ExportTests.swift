@@ -5,7 +5,7 @@ import Testing
 
 extension SerialShows {
     /// `relay recordings export`: clips of real recordings, decoded by another program.
-    @Suite("Export")
+    @Suite("Export of clips from recordings")
     struct ExportTests {
         private struct Report: Decodable {
             struct Gap: Decodable {
@@ -113,7 +113,7 @@ extension SerialShows {
             }
         }
 
-        @Test("A gap stays in a clip: frames and audio after it keep their times")
+        @Test("A recording gap stays in an exported clip: frames and audio after it keep their timestamps")
         func gap() async throws {
             try await record()
             try FileManager.default.removeItem(atPath: set.finished[1])
@@ -134,7 +134,7 @@ extension SerialShows {
             }
         }
 
-        @Test("A clip that begins one frame before a keyframe encodes that frame after another, hidden one")
+        @Test("The first frame of a clip that begins one frame before a keyframe is encoded after a hidden frame")
         func headOfOneFrame() async throws {
             try await record()
             let recorded = try await set.counters()
@@ -148,7 +148,7 @@ extension SerialShows {
             #expect(try await AVOffset(path, frames: frames).worst < 1)
         }
 
-        @Test("A damaged or foreign file is named in a sentence; after a repair the copy replaces it")
+        @Test("An export from a damaged or foreign file names the file; after a repair the repaired copy is used")
         func damaged() async throws {
             try await record()
             let start = try await start()
@@ -178,7 +178,7 @@ extension SerialShows {
             #expect(again.files == 3 && again.gaps.isEmpty)
         }
 
-        @Test("A file that is still being written is named, and does not count as a gap")
+        @Test("An export from a file that is still being written names the file, which does not count as a gap")
         func beingWritten() async throws {
             try await record()
             let start = try await start()
@@ -202,7 +202,7 @@ extension SerialShows {
             #expect(none.log.contains("There is no finished recording in \(set.directory)."), "\(none.log)")
         }
 
-        @Test("No clip is written among the recordings, or over one")
+        @Test("An export into the recordings' directory, or over a recording, is refused")
         func outputs() async throws {
             try await record()
             let start = try await start()
@@ -242,7 +242,7 @@ extension SerialShows {
             #expect(try await Probe.complaints(path) == "")
         }
 
-        @Test("Files with another coding are encoded again, with each frame at its time, and gaps are reported")
+        @Test("Files with another codec are re-encoded in a clip, with each frame at its time, and gaps are reported")
         func different() async throws {
             for (size, length) in [("320x180", "5s"), ("480x270", "3s")] {
                 let recorded = try await RelayProcess.run(
@@ -264,7 +264,7 @@ extension SerialShows {
             #expect(try await Probe.complaints(path) == "")
         }
 
-        @Test("Several ranges become one clip each, or one clip together", arguments: [false, true])
+        @Test("Several ranges are exported to one clip each, or to one common clip", arguments: [false, true])
         func ranges(isJoined: Bool) async throws {
             try await record()
             let recorded = try await set.counters()
@@ -288,7 +288,7 @@ extension SerialShows {
             #expect(uneven.ending == .exited(64) && uneven.log.contains("given together"), "\(uneven.log)")
         }
 
-        @Test("An impossible export is refused in a sentence, and nothing is left behind or overwritten")
+        @Test("An impossible export is refused in one sentence, and leaves no file behind and overwrites none")
         func refusals() async throws {
             try await record()
             let start = try await start()
@@ -315,7 +315,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A disk without enough space is reported before anything is written",
+            "A lack of disk space for an export is reported before any data is written",
             .needs(SmallDisk.isPossible, "only root can mount a small disk, where it may mount at all"))
         func noRoom() async throws {
             try await record()

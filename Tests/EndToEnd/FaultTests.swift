@@ -6,7 +6,7 @@ import Testing
 
 extension SerialPeers {
     /// One peer fails: nothing changes for the others.
-    @Suite("Faults of peers")
+    @Suite("Faults of RTMP servers")
     struct FaultTests {
         private let directory: TemporaryDirectory
         private let set: RecordingSet
@@ -33,7 +33,7 @@ extension SerialPeers {
             }
         }
 
-        @Test("A frozen RTMP server affects neither the other outputs nor the clean end")
+        @Test("An RTMP server that freezes does not affect the other outputs, and relay ends cleanly")
         func frozen() async throws {
             let (healthy, frozen) = (try await RTMPServer.running(), try await RTMPServer.running())
             defer { frozen.thaw() }
@@ -65,7 +65,7 @@ extension SerialPeers {
             }
         }
 
-        @Test("An RTMP server that was killed gets the program again from a keyframe soon after it is back")
+        @Test("An RTMP server that was killed and started again soon gets the program from a keyframe on")
         func killed() async throws {
             let (healthy, killed) = (try await RTMPServer.running(), try await RTMPServer.running())
             let relay = try await start(40, ["--rtmp", killed.url(), "--rtmp", healthy.url()])
@@ -98,7 +98,7 @@ extension SerialPeers {
             #expect(frames.counters.count >= 30)
         }
 
-        @Test("A frozen RTMP server that resumes after 20 s gets the program again from a keyframe")
+        @Test("An RTMP server that was frozen for 20 s gets the program again from a keyframe on")
         func thawed() async throws {
             let server = try await RTMPServer.running()
             defer { server.thaw() }
@@ -119,7 +119,7 @@ extension SerialPeers {
             try await checkResumed(last, until: recorded.last ?? nil)
         }
 
-        @Test("A server that is frozen for 5 s keeps its connection, and its stream stays decodable")
+        @Test("An RTMP server that is frozen for 5 s keeps its connection, and its stream stays decodable")
         func shortlyFrozen() async throws {
             let server = try await RTMPServer.running()
             defer { server.thaw() }

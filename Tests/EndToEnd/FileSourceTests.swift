@@ -6,7 +6,7 @@ import Testing
 
 extension SerialShows {
     /// Files among several sources: what they do off air, and from where they are played.
-    @Suite("Files that are off air")
+    @Suite("File sources that are off air")
     struct FileSourceTests {
         private let studio: Studio
 
@@ -49,7 +49,7 @@ extension SerialShows {
             return (try await studio.recorded(), starts, ends)
         }
 
-        @Test("A file that pauses off air continues at the same position")
+        @Test("With when-off=pause a file continues on air at the position where it went off air")
         func pauses() async throws {
             let (frames, starts, ends) = try await visits("pause")
             let (first, second) = (places(frames, starts[0]..<ends[0]), places(frames, starts[1]..<ends[1]))
@@ -58,7 +58,7 @@ extension SerialShows {
             for (index, place) in second.enumerated() { #expect(abs(place - Double(index + 13)) <= 1.5, "\(second)") }
         }
 
-        @Test("A file that is closed off air starts again exactly on its frame if it was requested ahead")
+        @Test("With when-off=close a file starts again exactly on its frame if its scene was scheduled ahead")
         func closes() async throws {
             let (frames, starts, ends) = try await visits("close")
             for (start, end) in zip(starts, ends) {
@@ -67,7 +67,7 @@ extension SerialShows {
             }
         }
 
-        @Test("A file is sought off air, and an impossible position is refused")
+        @Test("A file that is off air is sought by the API, and an impossible position is refused")
         func seeks() async throws {
             let source = "/v1/channels/relay/sources/ramp"
             let (frames, starts, ends) = try await visits("pause") { api in
@@ -87,7 +87,7 @@ extension SerialShows {
             for (index, place) in places.enumerated() { #expect(abs(place - Double(index + 30)) <= 1.5, "\(places)") }
         }
 
-        @Test("when-off= is accepted only for one of several files")
+        @Test("when-off= is refused unless the file is one of several sources")
         func refused() async throws {
             let file = try await ramp()
             for (inputs, text) in [

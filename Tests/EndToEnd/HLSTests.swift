@@ -6,7 +6,7 @@ import Testing
 
 extension Serial {
     /// HLS in a directory, played by ffmpeg.
-    @Suite("HLS")
+    @Suite("HLS output")
     struct HLSTests {
         private let directory: TemporaryDirectory
         private let live: String
@@ -31,7 +31,7 @@ extension Serial {
             try await eventually("\(count) segments", within: limit) { segments(of: text).count >= count }
         }
 
-        @Test("A player that follows live gets every frame, and so does one that comes after the end")
+        @Test("A player gets every frame, whether it follows the live edge or starts after the end")
         func follows() async throws {
             let relay = try RelayProcess(
                 Shape.size + ["--fps", "29.97", "--duration", "13s", "--output", "hls:\(live)"])
@@ -63,7 +63,7 @@ extension Serial {
             #expect(zip(times, times.dropFirst()).allSatisfy { abs($1 - $0 - 1024.0 / 48000) < 0.0005 })
         }
 
-        @Test("Old segments are deleted, the playlist never names an incomplete file, and foreign files stay")
+        @Test("Old segments are deleted, the playlist never names an incomplete file, and foreign files are kept")
         func window() async throws {
             try FileManager.default.createDirectory(atPath: live, withIntermediateDirectories: true)
             let foreign = "\(live)/holiday.m4s"
@@ -122,7 +122,7 @@ extension Serial {
         }
 
         @Test(
-            "A full disk does not affect the other outputs, and the output is back when there is space",
+            "A full disk under the HLS output does not affect other outputs; the output resumes when there is space",
             .needs(SmallDisk.isPossible, "only root can mount a small disk, where it may mount at all"))
         func fullDisk() async throws {
             let disk = try await SmallDisk(megabytes: 50)
@@ -157,7 +157,9 @@ extension Serial {
             #expect(frames.breaks.isEmpty && frames.counters.first == 0)
         }
 
-        @Test("A directory that cannot be created is reported with the system's error, and used as soon as it can be")
+        @Test(
+            "An HLS directory that cannot be created is reported with the system's error, and used as soon as it can be"
+        )
         func missing() async throws {
             let parent = directory.file("parent")
             let relay = try RelayProcess(

@@ -15,7 +15,7 @@ import Testing
 
 extension Serial {
     /// An HLS player that reads through whatever interrupts the output.
-    @Suite("HLS viewers")
+    @Suite("HLS players during interruptions")
     struct HLSViewerTests {
         private let directory: TemporaryDirectory
         private let live: String
@@ -69,7 +69,7 @@ extension Serial {
             if let first { #expect(after.first == first) }
         }
 
-        @Test("A player that reads through a clean restart keeps playing")
+        @Test("An HLS player continues to play across a clean restart of relay")
         func restart() async throws {
             let target = "hls:\(live)#" + options.map { "\($0)=\($1)" }.joined(separator: ",")
             let arguments = Shape.small + ["--gop", "1s", "--output", target]
@@ -87,7 +87,7 @@ extension Serial {
             #expect(frames[1] == 150)
         }
 
-        @Test("A player that reads through a pause of the output keeps playing")
+        @Test("An HLS player continues to play across a pause of the output")
         func pause() async throws {
             let target = "hls:\(live)#name=hls," + options.map { "\($0)=\($1)" }.joined(separator: ",")
             let configuration = try RunCommand.parse(
@@ -115,7 +115,7 @@ extension Serial {
             #expect(status == .done)
         }
 
-        @Test("A player of the backup continues when the stream returns to it after the primary had it")
+        @Test("An HLS player of the backup continues when the output uses the backup again after the primary")
         func backup() async throws {
             let primary = try RTMPServer()
             let target = "\(primary.url())#name=main,backup=hls:\(live),backup-after=1,primary-check=1s"

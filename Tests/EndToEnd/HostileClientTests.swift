@@ -6,7 +6,7 @@ import Testing
 
 extension SerialPeers {
     /// Clients that mean harm, at a listener at which somebody publishes and is recorded.
-    @Suite("Hostile clients")
+    @Suite("Hostile RTMP clients")
     struct HostileClientTests {
         private let directory: TemporaryDirectory
         private let set: RecordingSet
@@ -166,7 +166,7 @@ extension SerialPeers {
             #expect(try await CodedUnits(try #require(set.finished.first)) == CodedUnits(input))
         }
 
-        @Test("Whatever hostile clients send, they are closed, memory is bounded, and the publisher loses no frame")
+        @Test("Hostile clients are disconnected, relay's memory is bounded, and the publisher loses no frame")
         func besidePublisher() async throws {
             let (input, port) = (try await clip(seconds: 25), try Ports.free())
             let relay = try await start(port)
@@ -191,7 +191,7 @@ extension SerialPeers {
             try await expectRecorded(input, by: relay)
         }
 
-        @Test("A client with the right key that sends garbage is bounded too, and the next publisher is recorded")
+        @Test("A client with a valid key that sends garbage uses bounded memory, and the next publisher is recorded")
         func withKey() async throws {
             let (input, port) = (try await clip(seconds: 3), try Ports.free())
             let relay = try await start(port)

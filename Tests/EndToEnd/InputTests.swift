@@ -40,7 +40,7 @@ extension SerialPeers {
         }
 
         @Test(
-            "An audio sample that is NaN or infinite becomes silence, and the program continues",
+            "An input's audio sample that is NaN or infinite becomes silence, and the program continues",
             arguments: ["0/0", "1/0"])
         func badSample(sample: String) async throws {
             let input = directory.file("bad.mkv")
@@ -55,7 +55,7 @@ extension SerialPeers {
             #expect(audio.samples[48_100..<52_000].contains { abs($0) > 0.2 })
         }
 
-        @Test("A looped file plays without a gap in video or audio")
+        @Test("A looped file is played without a gap in video or audio")
         func loop() async throws {
             let path = try await record(try await signal(seconds: 2), ["--loop", "--duration", "7s"])
             let frames = try await DecodedFrames(path)
@@ -87,7 +87,7 @@ extension SerialPeers {
             #expect(frames.span == 0...119)
         }
 
-        @Test("An input with an odd size is shown with an even one")
+        @Test("An input with an odd width or height is shown with even ones")
         func oddSize() async throws {
             let input = directory.file("odd.mkv")
             try await Clip.make(
@@ -99,7 +99,7 @@ extension SerialPeers {
             #expect(try await Probe.complaints(path).isEmpty)
         }
 
-        @Test("A rotated input is shown upright")
+        @Test("An input with rotation metadata is shown upright")
         func rotated() async throws {
             let (upright, input) = (directory.file("upright.mp4"), directory.file("rotated.mp4"))
             try await Clip.make(upright, Self.clip("s=320x180:r=30"))
@@ -110,7 +110,7 @@ extension SerialPeers {
             #expect(try await Probe.times(path, "v:0").count == 60)
         }
 
-        @Test("Anamorphic pixels keep their aspect ratio")
+        @Test("An input with non-square pixels keeps its aspect ratio")
         func anamorphic() async throws {
             let input = directory.file("anamorphic.mp4")
             try await Clip.make(input, Self.clip("s=360x288:r=25,setsar=16/11"))
@@ -119,7 +119,7 @@ extension SerialPeers {
             #expect(try await Probe.value(path, "v:0", "width") == "360")
         }
 
-        @Test("Untagged SD is tagged BT.709 in an HD program, and BT.601 in its own size")
+        @Test("Untagged SD video is tagged BT.709 in an HD program, and BT.601 in a program of its own size")
         func untaggedColor() async throws {
             let input = directory.file("untagged.avi")
             try await Clip.make(
@@ -137,7 +137,7 @@ extension SerialPeers {
             #expect(try await Probe.value(small, "v:0", "color_space") == "bt470bg")
         }
 
-        @Test("A program that filters nothing loads neither libavfilter nor libavdevice")
+        @Test("A program whose frames need no filter loads neither libavfilter nor libavdevice")
         func loadedLibraries() async throws {
             let relay = try RelayProcess(Shape.small + ["--record", set.directory])
             try await eventually("the recording has begun", within: .seconds(30)) { !set.open.isEmpty }
@@ -163,7 +163,7 @@ extension SerialPeers {
             return ["LD_LIBRARY_PATH": [libraries, before].compactMap(\.self).joined(separator: ":")]
         }
 
-        @Test("The run ends if frames need a libavfilter that is not installed")
+        @Test("If frames need libavfilter and it is not installed, relay ends with exit status 66")
         func noFilters() async throws {
             let result = try await RelayProcess.run(
                 ["--input", try await signal(seconds: 2), "--size", "640x480", "--record", set.directory],
@@ -172,7 +172,7 @@ extension SerialPeers {
             #expect(result.log.contains(/cannot be decoded: libavfilter.so.[0-9]+ is not installed/), "\(result.log)")
         }
 
-        @Test("The run also ends if a live input needs a libavfilter that is not installed; the input is not reopened")
+        @Test("If a live input needs libavfilter and it is not installed, relay ends without reopening the input")
         func noFiltersLive() async throws {
             let input = try await signal(seconds: 4)
             let port = try Ports.free()
@@ -191,7 +191,7 @@ extension SerialPeers {
             #expect(!result.log.contains("will be opened again"))
         }
 
-        @Test("A variable frame rate becomes a constant one of the same length")
+        @Test("An input with a variable frame rate is recorded at a constant rate with the same length")
         func variableRate() async throws {
             let input = directory.file("variable.mkv")
             // Every frame of the first second, then every third.
@@ -208,7 +208,7 @@ extension SerialPeers {
             for (index, time) in times.enumerated() { #expect(abs(time - Double(index) / 30) < 0.001) }
         }
 
-        @Test("An input without audio gets silence of the same length as the video")
+        @Test("An input without audio is recorded with silence of the same length as the video")
         func noAudio() async throws {
             let input = directory.file("silent.mp4")
             try await Clip.make(
@@ -220,7 +220,7 @@ extension SerialPeers {
             #expect(try await Probe.times(path, "v:0").count == 90)
         }
 
-        @Test("Audio can come from a second file")
+        @Test("With --audio-input the program's audio comes from a second file, at the same position")
         func secondFile() async throws {
             let (frame, audio) = (directory.file("frame.mp4"), directory.file("audio.wav"))
             try await Clip.make(
@@ -235,7 +235,7 @@ extension SerialPeers {
             #expect(abs(decoded.samples.count - 144_000) <= 1024)
         }
 
-        @Test("A change of size and rate affects neither the length nor the position of the audio")
+        @Test("Converting the size and the frame rate changes neither the length nor the position of the audio")
         func converted() async throws {
             let path = try await record(try await signal(seconds: 4), ["--size", "640x360", "--fps", "60"])
             #expect(try await Probe.value(path, "v:0", "width") == "640")

@@ -67,7 +67,7 @@ extension SerialPeers {
             #expect(longest < 480, "silence of \(longest) samples up to sample \(end)")
         }
 
-        @Test("A transport stream over UDP keeps every frame, and its audio in sync")
+        @Test("A transport stream received over UDP keeps every frame, and its audio in sync")
         func udp() async throws {
             let clip = try await signal()
             let port = try Ports.free()
@@ -78,7 +78,7 @@ extension SerialPeers {
             try await check(recording, against: clip)
         }
 
-        @Test("A transport stream over SRT keeps every frame, and its audio in sync")
+        @Test("A transport stream received over SRT keeps every frame, and its audio in sync")
         func srt() async throws {
             let clip = try await signal()
             let port = try Ports.free()
@@ -110,7 +110,7 @@ extension SerialPeers {
             try await check(recording, against: clip)
         }
 
-        @Test("HEVC in Enhanced RTMP from relay's own output is decoded by relay's own server, every frame of it")
+        @Test("relay's RTMP server receives and decodes every frame of HEVC that relay's output sends in Enhanced RTMP")
         func enhanced() async throws {
             let clip = try await signal()
             let hevc = directory.file("hevc.mp4")
@@ -128,7 +128,7 @@ extension SerialPeers {
         }
 
         @Test(
-            "A killed publisher and a later one with another size make one program for outputs and files")
+            "A killed publisher and a later one with another frame size make one program for outputs and files")
         func publishersChange() async throws {
             let clip = try await signal()
             let large = directory.file("large.mp4")
@@ -173,7 +173,7 @@ extension SerialPeers {
             }
         }
 
-        @Test("With several sources, audio that the first publisher lacks is heard when the next publisher has it")
+        @Test("With several sources, audio of a second publisher is audible if the first publisher sent none")
         func audioComesLater() async throws {
             let clip = try await signal()
             let port = try Ports.free()
@@ -195,7 +195,7 @@ extension SerialPeers {
             #expect(audio.beeps.count > 3, "\(audio.beeps)\n\(result.log)")
         }
 
-        @Test("A live playlist is played at its own pace, with every frame")
+        @Test("A live HLS playlist is played at its own rate, with every frame")
         func playlist() async throws {
             let clip = try await signal(seconds: 40)
             let served = directory.file("served")
@@ -211,7 +211,7 @@ extension SerialPeers {
             try await check(recording, against: clip)
         }
 
-        @Test("Audio that is multiplexed 800 ms behind its video is waited for")
+        @Test("Audio that is multiplexed 800 ms behind its video is complete, because the program waits for it")
         func lateAudio() async throws {
             let clip = try await signal()
             let stream = directory.file("stream.ts")

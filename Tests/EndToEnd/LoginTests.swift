@@ -6,9 +6,11 @@ import Testing
 
 extension SerialPeers {
     /// The logins of Adobe's and Limelight's servers.
-    @Suite("Logins")
+    @Suite("RTMP logins")
     struct LoginTests {
-        @Test("The right password is accepted within three connections", arguments: LoginServer.Scheme.allCases)
+        @Test(
+            "An RTMP login with the right password is accepted within three connections",
+            arguments: LoginServer.Scheme.allCases)
         func rightPassword(scheme: LoginServer.Scheme) async throws {
             let server = try await LoginServer(scheme)
             let result = try await RelayProcess.run(
@@ -23,7 +25,7 @@ extension SerialPeers {
         }
 
         @Test(
-            "A wrong password, an unknown user and a missing user are refused, and reported as such",
+            "A wrong password, an unknown user and a missing user are refused, each with its own message",
             arguments: LoginServer.Scheme.allCases)
         func wrongPassword(scheme: LoginServer.Scheme) async throws {
             let server = try await LoginServer(scheme)
@@ -41,7 +43,7 @@ extension SerialPeers {
         }
 
         @Test(
-            "The test's server also accepts a login by FFmpeg", arguments: LoginServer.Scheme.allCases)
+            "The tests' login server also accepts a login by FFmpeg", arguments: LoginServer.Scheme.allCases)
         func ffmpeg(scheme: LoginServer.Scheme) async throws {
             let server = try await LoginServer(scheme)
             try await run(

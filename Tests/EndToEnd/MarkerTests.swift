@@ -61,7 +61,7 @@ extension SerialShows {
             #expect(own - 0.002 <= start && start < own + length + 0.002)
         }
 
-        @Test("A marker reaches RTMP servers, players and the live playlist at its time, and affects no output")
+        @Test("A marker reaches RTMP servers, players and the live playlist at its time, and disturbs no output")
         func outputs() async throws {
             let (sink, port, http) = (try Ports.free(), try Ports.free(), try Ports.free())
             let server = try await RTMPServer.running()
@@ -99,7 +99,7 @@ extension SerialShows {
             }
         }
 
-        @Test("A recording is played with its markers, and more than 60 markers a minute are refused")
+        @Test("A recording plays with its markers as chapters, and more than 60 markers a minute are refused")
         func recorded() async throws {
             let http = try Ports.free()
             let relay = try RelayProcess(

@@ -27,7 +27,7 @@ extension SerialRecordings {
             shows = ShowFiles(directory: directory)
         }
 
-        @Test("A show is rendered again from the recordings of its sources, with each cut and transition on its frame")
+        @Test("A show rendered from the recordings of its sources has each cut and transition on the frame as on air")
         func again() async throws {
             try await record()
             let aired = try await aired()
@@ -48,7 +48,7 @@ extension SerialRecordings {
             #expect(others.isEmpty, "\(others)")
         }
 
-        @Test("A copied source that was away for a while is back in sync: the cuts are on the same frames")
+        @Test("A rendered show is in sync after a copied source was away: its cuts are on the same frames as on air")
         func away() async throws {
             let camera = Camera(address: "udp://127.0.0.1:\(try Ports.free())", file: directory.file("cam.ts"))
             try await camera.make()

@@ -7,7 +7,8 @@ import Testing
 extension SerialRecordings {
     /// Disks that are mounted, swapped and unmounted while relay runs, or before it starts.
     @Suite(
-        "Mounts", .needs(SwappedDisks.isPossible, "only root can mount, and only below a directory of the root disk"))
+        "Mounting of recording disks",
+        .needs(SwappedDisks.isPossible, "only root can mount, and only below a directory of the root disk"))
     struct MountTests {
         private let disks: SwappedDisks
         private let state: TemporaryDirectory
@@ -54,7 +55,7 @@ extension SerialRecordings {
         }
 
         @Test(
-            "A disk that is mounted over the recording, swapped, and unmounted twice is used whenever it is there",
+            "Recording uses a disk whenever it is mounted, and the directory underneath before the first mount",
             arguments: ["", "/recordings"])
         func whileRecording(below: String) async throws {
             let under = RecordingSet(directory: disks.under + below)
@@ -98,7 +99,7 @@ extension SerialRecordings {
             try await startsLate([], set)
         }
 
-        @Test("With --record-mount nothing is recorded before a disk is mounted, even at the first start")
+        @Test("With --record-mount recording begins only after a disk is mounted, even at the first start")
         func required() async throws {
             try await startsLate(["--record-mount"], RecordingSet(directory: disks.first + "/recordings"))
         }

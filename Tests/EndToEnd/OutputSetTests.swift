@@ -54,7 +54,7 @@ extension SerialPeers {
             }
         }
 
-        @Test("24 outputs at once carry the same packets as a single one")
+        @Test("24 simultaneous outputs carry the same packets as a single output")
         func sharedBytes() async throws {
             let alone = try await received { _ in }
             let server = try await RTMPServer.running()

@@ -13,7 +13,7 @@ extension Serial {
         init() throws { directory = try TemporaryDirectory() }
 
         @Test(
-            "Every frame is once and in order in RTMP, SRT and MP4, and audio and video stay in sync",
+            "RTMP, SRT and MP4 receive every frame once and in order, with audio and video in sync",
             arguments: [("30", 12, 360), ("29.97", 7, 210), ("25", 6, 150)])
         func completeAndInSync(fps: String, seconds: Int, frames: Int) async throws {
             let server = try await RTMPServer.running()
@@ -40,7 +40,7 @@ extension Serial {
             #expect(try await Probe.complaints(path).isEmpty, "\(path)")
         }
 
-        @Test("An output whose server starts late gets the program from its first frame")
+        @Test("An RTMP output whose server starts late sends the program from its first frame")
         func lateServer() async throws {
             let server = try RTMPServer()
             // A server takes seconds to start on a busy machine, and all of it is to wait for it.
@@ -54,7 +54,7 @@ extension Serial {
             #expect(frames.span == 0...179)
         }
 
-        @Test("A receiver that calls relay's listening output gets every frame from a keyframe on")
+        @Test("A receiver that connects to relay's listening output gets every frame from a keyframe on")
         func listener() async throws {
             let port = try Ports.free()
             let relay = try RelayProcess(
@@ -69,7 +69,7 @@ extension Serial {
             #expect(frames.counters.count >= 90)
         }
 
-        @Test("An encrypted SRT stream arrives completely")
+        @Test("An encrypted SRT output delivers every frame")
         func encrypted() async throws {
             let receiver = try await SRTReceiver(options: "passphrase=correct-horse&pbkeylen=16")
             let result = try await RelayProcess.run(
@@ -98,7 +98,7 @@ extension Serial {
             }
         }()
 
-        @Test("RTMP works over IPv6, too", .needs(hasIPv6, "this system has no IPv6"))
+        @Test("An RTMP output works over IPv6", .needs(hasIPv6, "this system has no IPv6"))
         func overIPv6() async throws {
             let server = try await RTMPServer.running(host: "[::1]")
             let result = try await RelayProcess.run(Shape.small + ["--duration", "4s", "--rtmp", server.url()])

@@ -6,7 +6,7 @@ import Testing
 
 extension SerialPeers {
     /// Players that pull what is on air by RTMP: ffmpeg, which keeps what it gets.
-    @Suite("Players")
+    @Suite("Players that connect to relay")
     struct PlayerTests {
         private let directory: TemporaryDirectory
 
@@ -32,7 +32,7 @@ extension SerialPeers {
             return try #require(frames.span, "\(name)")
         }
 
-        @Test("Players that start at once, late, or that pause for a while each get every frame")
+        @Test("Players that start with the program, start late or pause for a while each get every frame")
         func program() async throws {
             let port = try Ports.free()
             let url = "rtmp://127.0.0.1:\(port)/live/program"
@@ -67,7 +67,7 @@ extension SerialPeers {
             #expect(try await Probe.complaints(directory.file("sleepy.flv")).isEmpty)
         }
 
-        @Test("A player that does not read for long loses frames or its connection, and other players lose nothing")
+        @Test("A player that does not read for long loses frames or its connection, and other players lose no frame")
         func sleeper() async throws {
             let clip = try await Clip.noisy(seconds: 20, in: directory)
             let port = try Ports.free()
@@ -90,7 +90,8 @@ extension SerialPeers {
             #expect(span.upperBound == 599)
         }
 
-        @Test("A stream that is published to a port is played from it NAL unit by NAL unit, with TLS and a key")
+        @Test(
+            "A stream that is published to relay's port is played from it with the same NAL units, with TLS and a key")
         func samePort() async throws {
             let clip = try await Clip.noisy(seconds: 8, in: directory)
             let authority = try await Authority()
@@ -127,7 +128,7 @@ extension SerialPeers {
             withExtendedLifetime(authority) {}
         }
 
-        @Test("Programs decide who may publish and play, from what they learn about the client")
+        @Test("Programs run by --on-publish and --on-play accept or refuse clients by their stream name and query")
         func commands() async throws {
             let clip = try await Clip.noisy(seconds: 6, in: directory)
             let script = directory.file("decide")
@@ -165,7 +166,7 @@ extension SerialPeers {
             try await check("ann.flv", hasFlashes: false)
         }
 
-        @Test("An occupied port and an invalid certificate are reported before anything starts")
+        @Test("A port in use and an invalid certificate are reported before any output goes live")
         func wrong() async throws {
             let port = try Ports.free()
             let output = ["--output", "rtmp-listen://127.0.0.1:\(port)/live/program"]

@@ -5,7 +5,7 @@ import Testing
 
 extension SerialPeers {
     /// RTMP over TLS, through proxies and with logins.
-    @Suite("Secure RTMP")
+    @Suite("RTMPS outputs")
     struct RTMPSTests {
         private let directory: TemporaryDirectory
         private let authority: Authority
@@ -31,7 +31,7 @@ extension SerialPeers {
         }
 
         @Test(
-            "Every frame arrives over TLS, by name and by address",
+            "An RTMPS server receives every frame with TLS 1.2 and 1.3, by its host name and by its IP address",
             arguments: [("TLSv1.3", "localhost"), ("TLSv1.3", "127.0.0.1"), ("TLSv1.2", "localhost")])
         func whole(protocols: String, host: String) async throws {
             let server = try await RTMPServer.running()
@@ -44,7 +44,7 @@ extension SerialPeers {
         }
 
         @Test(
-            "An invalid certificate is refused, with the reason",
+            "An invalid certificate of an RTMPS server is refused, with the reason",
             arguments: [
                 ("DNS:other.example", 2, "localhost", "not valid for the host localhost"),
                 ("DNS:localhost", 2, "127.0.0.1", "not valid for the address 127.0.0.1"),
@@ -62,7 +62,7 @@ extension SerialPeers {
             #expect(server.recordings.isEmpty)
         }
 
-        @Test("An unknown certificate authority is refused, unless verification is off")
+        @Test("A certificate of an unknown authority is refused, unless verification is off")
         func unknownAuthority() async throws {
             let server = try await RTMPServer.running()
             let front = try await TLSFront(try await authority.issue("DNS:other.example"), target: server.port)
@@ -77,7 +77,7 @@ extension SerialPeers {
             try await check(server, frames: 120)
         }
 
-        @Test("A TLS handshake that never ends affects no other output, and its step is reported")
+        @Test("An RTMPS handshake that never ends is reported with its step, and affects no other output")
         func silent() async throws {
             let (healthy, silent) = (try await RTMPServer.running(), try SilentServer())
             let set = RecordingSet(directory: directory.file("recordings"))
@@ -95,7 +95,7 @@ extension SerialPeers {
             #expect(frames.breaks.isEmpty && frames.counters.first == 0 && frames.counters.last == recorded.last)
         }
 
-        @Test("A frozen TLS server is detected, does not affect the recording, and gets the program again")
+        @Test("A frozen RTMPS server is detected, does not affect the recording, and gets the program again")
         func frozen() async throws {
             let server = try await RTMPServer.running()
             let front = try await TLSFront(try await authority.issue(Self.localhost), target: server.port)
@@ -124,7 +124,7 @@ extension SerialPeers {
             #expect(try await Probe.complaints(last).isEmpty)
         }
 
-        @Test("A program is sent through an HTTP proxy and through a SOCKS proxy, with TLS inside")
+        @Test("An RTMPS output reaches its server through an HTTP proxy and through a SOCKS proxy")
         func proxied() async throws {
             let certificate = try await authority.issue(Self.localhost)
             for kind in ["http", "socks5"] {

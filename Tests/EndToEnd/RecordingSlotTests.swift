@@ -15,7 +15,7 @@ import Testing
 extension SerialRecordings {
     /// Recordings that are started and stopped while the channel is on air, through the interface that a control surface
     /// calls.
-    @Suite("Recordings at run time")
+    @Suite("Recordings that start and stop on air")
     struct RecordingSlotTests {
         private let directory: TemporaryDirectory
 
@@ -46,7 +46,7 @@ extension SerialRecordings {
             }
         }
 
-        @Test("A recording that starts and stops twice on air makes new files from keyframes; the stream loses nothing")
+        @Test("A recording started and stopped twice on air has new files from keyframes; the outputs lose no frame")
         func startedTwice() async throws {
             let server = try await RTMPServer.running()
             let set = RecordingSet(directory: directory.file("recordings"))
@@ -83,7 +83,7 @@ extension SerialRecordings {
             }
         }
 
-        @Test("The initial recording is stopped and started again while the channel stays on air")
+        @Test("The recording of the start is stopped and started again while the channel stays on air")
         func restarted() async throws {
             let server = try await RTMPServer.running()
             let set = RecordingSet(directory: directory.file("recordings"))
@@ -102,7 +102,7 @@ extension SerialRecordings {
             }
         }
 
-        @Test("An impossible recording is refused on air, and the next start may succeed")
+        @Test("A recording that cannot be set up is refused on air, and a later start succeeds")
         func refused() async throws {
             let recording = try recording
             var wrong = recording

@@ -17,7 +17,7 @@ extension SerialRecordings {
         }
 
         @Test(
-            "A disk that does not answer for 10 s costs no frame",
+            "A disk that does not answer for 10 s costs the recording no frame",
             .needs(FreezableDisk.isPossible, "only root can mount a loop device, where there are any"))
         func stalledDisk() async throws {
             let disk = try await FreezableDisk(megabytes: 200)
@@ -46,7 +46,7 @@ extension SerialRecordings {
             for path in set.finished { #expect(try await Probe.complaints(path).isEmpty, "\(path)") }
         }
 
-        @Test("A signal begins a new file at once, and no frame is lost between the two")
+        @Test("The signal for a split begins a new file at once, and no frame is lost between the two files")
         func cutOnDemand() async throws {
             let relay = try RelayProcess(Shape.small + ["--record", set.directory, "--disk-reserve", "10MB"])
             try await eventually("a file is open", within: .seconds(20)) { set.open.count == 1 }
@@ -66,7 +66,7 @@ extension SerialRecordings {
             #expect(counters.first == 0)
         }
 
-        @Test("Files begin at wall-clock multiples of their length")
+        @Test("Recording files begin at wall-clock multiples of their length")
         func clockAligned() async throws {
             let result = try await RelayProcess.run(
                 Shape.small + ["--record", set.directory, "--segment", "2s", "--segment-align", "clock"]
@@ -83,7 +83,7 @@ extension SerialRecordings {
             }
         }
 
-        @Test("Files of each format play, with every frame once", arguments: ["hybrid", "fragmented", "ts"])
+        @Test("Recordings in each format play, with every frame once", arguments: ["hybrid", "fragmented", "ts"])
         func formats(format: String) async throws {
             let result = try await RelayProcess.run(
                 Shape.small + ["--record", set.directory, "--segment", "2s", "--record-format", format]

@@ -6,7 +6,7 @@ import Testing
 
 extension SerialShows {
     /// Recordings by HTTP, asked for while relay records.
-    @Suite("Recordings by HTTP")
+    @Suite("Recordings over HTTP")
     struct RecordingsAPITests {
         private struct List: Decodable {
             struct Recording: Decodable {
@@ -94,7 +94,7 @@ extension SerialShows {
             try await recorder.end()
         }
 
-        @Test("A playlist has each encoded frame of a file once, and the files follow each other")
+        @Test("A recording's playlist contains each encoded frame of a file once, and the files follow each other")
         func playlist() async throws {
             let recorder = try await recorder(files: 2)
             let files = try await recorder.list().filter { $0.state == "finished" }
@@ -165,7 +165,7 @@ extension SerialShows {
             #expect(FileManager.default.contentsEqual(atPath: clip, andPath: same))
         }
 
-        @Test("A held file is not deleted; another one is deleted on the second request, and the catalogue notes it")
+        @Test("A held recording is not deleted; another is deleted on the second request, and marked in the catalogue")
         func keeping() async throws {
             let recorder = try await recorder(files: 2)
             let list = try await recorder.list()
@@ -187,7 +187,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A thumbnail is a JPEG of the requested size and frame, and a marker is a chapter of its file"
+            "A thumbnail is a JPEG of the requested size and frame, and a marker is a chapter of its recording"
         )
         func thumbnailsAndMarkers() async throws {
             let recorder = try await Recorder()

@@ -6,7 +6,7 @@ import Testing
 
 extension SerialRecordings {
     /// `relay recordings`: what it says of real recordings, after real faults.
-    @Suite("Recordings")
+    @Suite("relay recordings")
     struct RecordingsTests {
         /// What `relay recordings … --json` prints, as far as the tests look at it.
         private struct Report: Decodable {
@@ -71,7 +71,8 @@ extension SerialRecordings {
             return try decoder.decode(Listing.self, from: Data(output.utf8))
         }
 
-        @Test("A flawless recording verifies as complete, even when it is decoded, before and after a rebuild")
+        @Test(
+            "A flawless recording verifies as complete, with and without --deep, also after a rebuild of the catalogue")
         func whole() async throws {
             let result = try await RelayProcess.run(
                 Shape.small + ["--record", set.directory, "--segment", "2s", "--duration", "7s"])
@@ -87,7 +88,7 @@ extension SerialRecordings {
             #expect(text.split(separator: "\n").last == "4 segments, 0:00:07, no frame missing", "\(text)")
         }
 
-        @Test("After kill -9 the files, the catalogue and verify agree on what is recorded and where it ends")
+        @Test("After kill -9 the files, the catalogue and verify agree on the recorded frames and the end of the run")
         func killed() async throws {
             let arguments = Shape.small + ["--record", set.directory, "--segment", "3s"]
             let relay = try RelayProcess(arguments)
@@ -173,7 +174,7 @@ extension SerialRecordings {
             }
         }
 
-        @Test("Foreign and truncated files are distinguished, and no file is changed")
+        @Test("verify distinguishes foreign from truncated files, and changes no file")
         func foreign() async throws {
             let result = try await RelayProcess.run(
                 Shape.small + ["--record", set.directory, "--segment", "2s", "--duration", "5s"])

@@ -41,7 +41,8 @@ extension SerialShows {
             try FileManager.default.contentsOfDirectory(atPath: directory.file("")).sorted()
         }
 
-        @Test("A rendered show has the same frames as on air, each at its position, and is made faster")
+        @Test(
+            "A rendered show has the same frames as on air, each at its position, and is made faster than in real time")
         func frames() async throws {
             try await files.ramp()
             let path = try files.show(show)
@@ -80,7 +81,7 @@ extension SerialShows {
                 ])
         }
 
-        @Test("A truncated file makes no show: the error is reported, and nothing is left behind")
+        @Test("A render with a truncated file reports the error, and leaves no file behind")
         func cutOff() async throws {
             try await files.ramp()
             let path = directory.file("half.mp4")
@@ -99,7 +100,7 @@ extension SerialShows {
             #expect(try names() == before)
         }
 
-        @Test("A cancelled render leaves nothing behind, and an existing file stays")
+        @Test("A cancelled render leaves no file behind, and an existing output file is kept")
         func cancelled() async throws {
             let sources = try await files.sources()
             let path = try files.show(
@@ -119,7 +120,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A disk that another program fills during a render fails only the render, with a message",
+            "A disk that another program fills during a render makes the render fail, with a message",
             .needs(SmallDisk.isPossible, "only root can mount a small disk, where it may mount at all"))
         func fullDisk() async throws {
             let sources = try await files.sources()
@@ -145,7 +146,7 @@ extension SerialShows {
             #expect(try String(contentsOfFile: output, encoding: .utf8) == "kept")
         }
 
-        @Test("An output path that is a file of the show, or a directory, is refused, and stays unchanged")
+        @Test("An output path that is a source of the show, or a directory, is refused, and stays unchanged")
         func ownFile() async throws {
             let sources = try await files.sources()
             let path = try files.show("segments: [{source: white, frames: 9}]")
@@ -158,7 +159,7 @@ extension SerialShows {
             #expect(try names() == before && fileSize(input) == size)
         }
 
-        @Test("A file's last frame is held for a segment of fixed length, even one that begins after the file's end")
+        @Test("The last frame of a file fills a segment of fixed length, even one that begins after the file's end")
         func behindTheEnd() async throws {
             try await files.ramp()
             let show = try files.show(
@@ -177,7 +178,7 @@ extension SerialShows {
         }
 
         @Test(
-            "An impossible render is refused with the reason, and nothing is made",
+            "An impossible render is refused with the reason, and makes no file",
             arguments: [
                 ("segments: [{source: white}]", [], 64, "white lasts until somebody says so"),
                 ("{loop: true, name: Round, segments: [{source: white, frames: 9}]}", [], 64, "Round begins again"),

@@ -95,7 +95,7 @@ extension Serial {
             #expect(verified.ending == .exited(0), "\(verified.log)")
         }
 
-        @Test("A rendition that is too slow to encode loses frames, and the program loses none")
+        @Test("A rendition that is too slow to encode loses frames, and the program loses no frame")
         func starved() async throws {
             let receiver = try await SRTReceiver()
             let slow = "huge#size=3840x2160,preset=veryslow,tune=zerolatency,video-bitrate=20M,gop=1s"

@@ -28,7 +28,9 @@ extension SerialShows {
             return (relay, APIClient(base: "http://127.0.0.1:\(port)"))
         }
 
-        @Test("Each cut between two sources and a file with an in point is on its frame, round after round")
+        @Test(
+            "Each cut between two sources and a file with an in point is on its frame in each pass of a looped run-down"
+        )
         func frames() async throws {
             try await files.ramp()
             let path = try files.show(
@@ -52,7 +54,7 @@ extension SerialShows {
         }
 
         @Test(
-            "Files alone make a program from the first frame of the first file to the last frame of the last one"
+            "A run-down of files alone lasts from the first frame of the first file to the last frame of the last file"
         )
         func filesAlone() async throws {
             try await files.ramp()
@@ -62,7 +64,9 @@ extension SerialShows {
             #expect(try await recorded() == (Array(0..<30) + Array(15..<30)).map { "\($0)" })
         }
 
-        @Test("On air, too, a file's last frame is held if a segment of fixed length begins after the file's end")
+        @Test(
+            "On air the last frame of a file fills a segment of fixed length, even one that begins after the file's end"
+        )
         func behindTheEnd() async throws {
             try await files.ramp()
             let path = try files.show(
@@ -75,7 +79,7 @@ extension SerialShows {
             #expect(try await recorded() == expected.map { "\($0)" })
         }
 
-        @Test("A segment that an operator cuts away from is resumed with its remaining time, and the status shows it")
+        @Test("A segment that an operator cuts away from is resumed with its remaining time, which the status shows")
         func operated() async throws {
             let path = try files.show(
                 """

@@ -5,7 +5,7 @@ import Testing
 
 extension SerialRecordings {
     /// Where one file of a recording ends and the next begins.
-    @Suite("Segments")
+    @Suite("Segments of a recording")
     struct SegmentTests {
         private let directory: TemporaryDirectory
 
@@ -15,7 +15,7 @@ extension SerialRecordings {
         private func packets(before samples: Int) -> Int { (samples + 1023) / 1024 }
 
         @Test(
-            "Consecutive files neither repeat nor lose a frame or an audio sample",
+            "Consecutive recording files neither repeat nor lose a frame or an audio sample",
             arguments: [
                 ("3s", [90, 90, 90, 50]), ("2500ms", [75, 75, 75, 75, 20]), ("1s700ms", [51, 51, 51, 51, 51, 51, 14]),
             ])
@@ -59,7 +59,7 @@ extension SerialRecordings {
             }
         }
 
-        @Test("Files of a 29.97 fps program begin exactly where the previous one ends")
+        @Test("Each file of a 29.97 fps program begins exactly where the previous file ends")
         func fractionalRate() async throws {
             let set = RecordingSet(directory: directory.file("recordings"))
             let result = try await RelayProcess.run(
@@ -75,7 +75,7 @@ extension SerialRecordings {
             #expect(samples == packets(before: 480_480) * 1024)
         }
 
-        @Test("Files end at a given size, and never exceed it")
+        @Test("Recording files end at a given size, and never exceed it")
         func bySize() async throws {
             let clip = try await Clip.noisy(seconds: 8, in: directory)
             let set = RecordingSet(directory: directory.file("recordings"))

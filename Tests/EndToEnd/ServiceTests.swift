@@ -7,7 +7,7 @@ import Testing
 
 extension SerialShows {
     /// What a service manager is told.
-    @Suite("Running as a service")
+    @Suite("Running as a systemd service")
     struct ServiceTests {
         private let directory: TemporaryDirectory
         private let manager: Manager
@@ -86,7 +86,7 @@ extension SerialShows {
             #expect(!FileManager.default.fileExists(atPath: directory.file("heartbeat")))
         }
 
-        @Test("The watchdog is fed only while the program's thread runs")
+        @Test("The watchdog is not fed while the program's thread is stopped, and is fed again when it continues")
         func wedge() async throws {
             try write("channels:\n\(Self.pattern)\n    recording: {directory: \(directory.file("rec"))}\n")
             let relay = try start()
@@ -105,7 +105,7 @@ extension SerialShows {
             #expect(result.ending == .exited(0), "\(result.log)")
         }
 
-        @Test("Cameras, servers and disks that are absent do not keep the service from being ready and healthy")
+        @Test("A service is ready and healthy even if cameras, servers and disks are absent")
         func absent() async throws {
             let port = try Ports.free()
             try write(
@@ -131,7 +131,7 @@ extension SerialShows {
             #expect(manager.count("STOPPING=1") == 1, "\(result.log)")
         }
 
-        @Test("In the journal each line has its priority, and each line of a channel names the channel")
+        @Test("In the journal each line has its priority, and each line about a channel contains the channel's name")
         func journal() async throws {
             let relay = try RelayProcess(
                 ["--input", "test:", "--record", directory.file("rec"), "--duration", "1s"] + Shape.small)

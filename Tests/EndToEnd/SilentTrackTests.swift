@@ -6,7 +6,7 @@ import Testing
 
 extension SerialRecordings {
     /// Programs one of whose tracks stops.
-    @Suite("Silent tracks")
+    @Suite("Inputs of which one track stops")
     struct SilentTrackTests {
         private let directory: TemporaryDirectory
         private let set: RecordingSet
@@ -16,7 +16,9 @@ extension SerialRecordings {
             set = RecordingSet(directory: directory.file("recordings"))
         }
 
-        @Test("If the video of a copied input stops, its playlist grows in time, and kill -9 costs 0.6 s of audio")
+        @Test(
+            "After a copied input's video stops, the HLS playlist grows on time, and kill -9 loses at most 0.6 s of audio"
+        )
         func videoStops() async throws {
             let input = directory.file("clip.mkv")
             try await Clip.make(

@@ -6,7 +6,7 @@ import Testing
 
 extension Serial {
     /// Live sources of a program, what each sends recorded beside it as it comes.
-    @Suite("Copies of sources")
+    @Suite("Recordings that copy sources")
     struct SourceCopyTests {
         private struct Listing: Decodable {
             struct Segment: Decodable {
@@ -130,7 +130,8 @@ extension Serial {
             return shown
         }
 
-        @Test("Each file holds what its source sent, begins with the program's file, and has every frame once")
+        @Test(
+            "Each copied file contains the packets of its source, begins with the program's file, has every frame once")
         func whole() async throws {
             let cameras = [
                 try await camera("fast", rate: 30, first: 40, step: 4),
@@ -179,7 +180,7 @@ extension Serial {
         }
 
         @Test(
-            "A source that comes late, leaves and comes back is recorded while it is there, at its program time")
+            "A source that connects late and reconnects is copied while it is there, at its program time")
         func absent() async throws {
             let cameras = [
                 try await camera("fast", rate: 30, first: 40, step: 4, seconds: 40),

@@ -93,7 +93,7 @@ extension SerialRecordings {
             }
         }
 
-        @Test("Each source is recorded completely over every cut, and its files begin and end with the program's")
+        @Test("Each source is recorded completely across cuts, and its files begin and end with the program's files")
         func whole() async throws {
             let (relay, api) = try await start(
                 ["--record", directory.file("rec"), "--record-sources", "--segment", "2s", "--duration", "11s"]
@@ -152,7 +152,7 @@ extension SerialRecordings {
             #expect(seen.count == range.count && zip(seen, low[range]).allSatisfy { abs($0 - $1) <= 2 }, "\(seen)")
         }
 
-        @Test("Source recordings are started, split and stopped together on air; the API lists all their files")
+        @Test("Recordings of sources are started, split and stopped together on air; the API lists all their files")
         func onAir() async throws {
             let (relay, api) = try await start(
                 ["--record", directory.file("rec"), "--record-sources"] + (try await sources()),
@@ -210,7 +210,7 @@ extension SerialRecordings {
             #expect((14...16).contains(lumas.count) && (lumas.last ?? 0) >= 146, "\(lumas)")
         }
 
-        @Test("A separate audio input gets files of audio alone, which begin and end with the program's audio")
+        @Test("A separate audio input is recorded to files without video, which begin and end with the program's audio")
         func separateAudio() async throws {
             let sound = try await shows.clip("sound", luma: "128", tone: 660, frames: 300)
             let (relay, _) = try await start(
@@ -231,7 +231,7 @@ extension SerialRecordings {
             try await verify()
         }
 
-        @Test("A source that comes late and leaves again is recorded from its first frame to its last")
+        @Test("A source that connects late and leaves again is recorded from its first frame to its last")
         func absent() async throws {
             let port = try Ports.free()
             let (relay, api) = try await start(

@@ -6,13 +6,13 @@ import Testing
 
 extension SerialShows {
     /// A program of several sources, switched by HTTP while it is on air.
-    @Suite("Several sources")
+    @Suite("A program of several sources")
     struct SourcesTests {
         private let studio: Studio
 
         init() throws { studio = try Studio() }
 
-        @Test("Each of many cuts between sources with different rates is on the frame that the response named")
+        @Test("Each cut between sources with different rates is on the frame that the API's response gave")
         func cuts() async throws {
             let (relay, api) = try await studio.start([
                 "--input", "test:#name=pattern",
@@ -43,7 +43,7 @@ extension SerialShows {
             #expect(verified.ending == .exited(0), "\(verified)")
         }
 
-        @Test("A transition is interrupted by another one, and take and auto put the preview on air")
+        @Test("A transition is interrupted by another transition, and take and auto put the preview scene on air")
         func scenes() async throws {
             let (relay, api) = try await studio.start([
                 "--input", "\(try await studio.clip("white", rate: "30", tone: 880))#name=white",
@@ -83,7 +83,8 @@ extension SerialShows {
             #expect(frames[auto + 15].left > 220 && frames[auto + 15].right > 220)
         }
 
-        @Test("A scheduled change is listed, and cancelled before its frame; the catalogue lists the scenes on air")
+        @Test(
+            "A scheduled scene change is listed, and cancelled before its frame; the catalogue lists the scenes on air")
         func withdrawn() async throws {
             let (relay, api) = try await studio.start(["--input", "test:#name=one", "--input", "test:#name=two"])
             let now = try await api.ask("GET", Studio.program).json()["frame"] as? Int ?? 0
@@ -105,7 +106,7 @@ extension SerialShows {
             #expect(list.contains("two from frame \(near) of ") && !list.contains("frame \(far)"), "\(list)")
         }
 
-        @Test("An impossible request is refused with the known alternatives, and changes nothing")
+        @Test("An impossible program request is refused with the known alternatives, and changes nothing")
         func refused() async throws {
             let (relay, api) = try await studio.start(["--input", "test:#name=one", "--input", "test:#name=two"])
             let wrong = [
@@ -141,7 +142,7 @@ extension SerialShows {
                     + ["udp://127.0.0.1:\(port)?pkt_size=1316"])
         }
 
-        @Test("A source that is not visible is decoded at keyframes only, or closed, until it is needed")
+        @Test("A source that is not visible is decoded at keyframes only, or closed, until a scene needs it")
         func standby() async throws {
             let ports = (try Ports.free(), try Ports.free())
             let cameras = [try camera(ports.0), try camera(ports.1)]
@@ -216,7 +217,7 @@ extension SerialShows {
             #expect(shape.contains("320,180,25/1"), "\(shape)")
         }
 
-        @Test("A source that leaves shows its slate, and the program continues with the others")
+        @Test("A source that disconnects is replaced by its slate, and the program continues with the other sources")
         func lost() async throws {
             let port = try Ports.free()
             let sender = try ChildProcess(

@@ -6,7 +6,7 @@ import Testing
 
 extension SerialPeers {
     /// Splice information (SCTE 35) of an input that is passed through.
-    @Suite("Splices")
+    @Suite("Splice points (SCTE 35)")
     struct SpliceTests {
         private let directory: TemporaryDirectory
         private let set: RecordingSet

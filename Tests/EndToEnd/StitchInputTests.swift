@@ -6,7 +6,7 @@ import Testing
 
 extension Serial {
     /// `relay stitch`: files that are not as simple as they look.
-    @Suite("Inputs for stitching")
+    @Suite("Inputs of relay stitch")
     struct StitchInputTests {
         private struct Plan: Decodable {
             struct Clip: Decodable {
@@ -52,7 +52,7 @@ extension Serial {
             try await DecodedFrames(path).counters.map { $0.map(Int.init) }
         }
 
-        @Test("High dynamic range among other inputs is reported, and mapped to standard range")
+        @Test("An HDR clip among SDR clips is reported, and converted to SDR")
         func dynamicRange() async throws {
             let usual = try await variant("usual.mp4", ["-c:v", "libx264", "-g", "30"])
             let bright = directory.file("bright.mp4")
@@ -76,7 +76,7 @@ extension Serial {
         }
 
         @Test(
-            "Frames from a recovery point at a file's beginning are kept, and missing ones before it are reported")
+            "Frames from a recovery point at a file's start are kept, and missing frames before it are reported")
         func openGOP() async throws {
             let open = try await variant(
                 "open.mp4",
@@ -116,7 +116,7 @@ extension Serial {
             try Data(data).write(to: URL(fileURLWithPath: path))
         }
 
-        @Test("Exactly the frames that an edit list of several parts shows are visible")
+        @Test("A clip with an edit list of several parts shows exactly the frames of these parts")
         func pieces() async throws {
             let plain = try await variant("plain.mp4", ["-an", "-c:v", "libx264", "-g", "30"])
             let joined = directory.file("joined.mp4")
@@ -127,7 +127,7 @@ extension Serial {
             #expect(try await numbers(path) == Array(0..<30) + Array(45..<75))
         }
 
-        @Test("Decreasing timestamps and missing ends are reported, with the file and the time")
+        @Test("Decreasing timestamps and missing ends in a clip are reported, with the file and the time")
         func torn() async throws {
             let text = directory.file("text.mp4")
             try Data("no video".utf8).write(to: URL(fileURLWithPath: text))
@@ -154,7 +154,7 @@ extension Serial {
             }
         }
 
-        @Test("Damaged frames are reported, with the file and the time")
+        @Test("Damaged frames in a clip are reported, with the file and the time")
         func damaged() async throws {
             let whole = try await variant("whole.mp4", ["-c:v", "libx264", "-g", "30", "-an"])
             var bytes = try Data(contentsOf: URL(fileURLWithPath: whole))
@@ -209,7 +209,7 @@ extension Serial {
             #expect(own.count == 180 && result == own + own)
         }
 
-        @Test("A transport stream that begins within a GOP is copied; one that lost packets is encoded and reported")
+        @Test("A transport stream that begins within a GOP is copied; one that lost packets is re-encoded and reported")
         func tornStream() async throws {
             let whole = try await variant("whole.ts", ["-c", "copy"], seconds: 6)
             let bytes = try Data(contentsOf: URL(fileURLWithPath: whole))
@@ -225,7 +225,9 @@ extension Serial {
             #expect(torn.reasons.contains("packets of it are missing or damaged") && torn.copiedFrames == 0, "\(torn)")
         }
 
-        @Test("Frames of other containers are copied, except those of cut GOPs", arguments: ["mkv", "flv", "ts"])
+        @Test(
+            "Frames from other containers are copied, except for those in GOPs that are cut",
+            arguments: ["mkv", "flv", "ts"])
         func demuxed(container: String) async throws {
             let file = try await variant("file.\(container)", ["-c", "copy"], seconds: 6)
             let signal = try await signal()

@@ -6,7 +6,7 @@ import Testing
 
 extension SerialShows {
     /// `relay stitch`: files of many kinds become one, decoded by another program.
-    @Suite("Stitch")
+    @Suite("relay stitch")
     struct StitchTests {
         private struct Report: Decodable {
             let copiedFrames: Int
@@ -69,7 +69,7 @@ extension SerialShows {
             return path
         }
 
-        @Test("Twenty pieces of one file have every frame once, with all audio in sync")
+        @Test("Twenty pieces of one file are joined with every frame once, with all audio in sync")
         func pieces() async throws {
             let signal = try await signal()
             // From 0.1 s to 1.5 s; in frames, so that nothing is rounded.
@@ -116,7 +116,7 @@ extension SerialShows {
             #expect(chapters.split(separator: "\n").count == 4 && chapters.contains("part2"), "\(chapters)")
         }
 
-        @Test("Copied frames are identical to the source's, and only frames of cut GOPs are encoded again")
+        @Test("Copied frames are identical to the source's, and only frames of cut GOPs are re-encoded")
         func smartRender() async throws {
             let signal = try await signal()
             let (path, report) = try await stitch(["\(signal)#from=1.5,to=7.3"])
@@ -132,7 +132,7 @@ extension SerialShows {
             #expect(try await AVOffset(path, frames: frames).worst < 1)
         }
 
-        @Test("A clip that differs from the first is encoded again correctly, and the reason is reported")
+        @Test("A clip whose format differs from the first clip's is re-encoded, and the reason is reported")
         func kinds() async throws {
             let h264 = ["-c:v", "libx264", "-g", "30"]
             let first = try await variant("first.mp4", h264)
@@ -162,7 +162,7 @@ extension SerialShows {
             }
         }
 
-        @Test("Audio with another rate, with one channel or missing is converted to that of the result")
+        @Test("Mono audio, audio with another sample rate, and missing audio are converted to the format of the result")
         func sounds() async throws {
             let video = ["-c:v", "libx264", "-g", "30"]
             let first = try await variant("first.mp4", video)
@@ -215,7 +215,7 @@ extension SerialShows {
             }
         }
 
-        @Test("A transition uses frames of both clips, and shortens nothing")
+        @Test("A transition between two clips uses frames of both, and the result has the total length of the clips")
         func transitions() async throws {
             let signal = try await signal()
             let (path, report) = try await stitch(
@@ -228,7 +228,9 @@ extension SerialShows {
             #expect(DecodedFrames.breaks(in: Array(frames.counters[150...])).isEmpty && frames.counters[150] == 210)
         }
 
-        @Test("MOV and fragmented files hold the same packets at the same times", arguments: ["mov", "fragmented"])
+        @Test(
+            "Stitched MOV files and fragmented files contain the same packets at the same times as MP4",
+            arguments: ["mov", "fragmented"])
         func forms(form: String) async throws {
             let signal = try await signal()
             let clips = ["\(signal)#from=0.1,to=3.5", "\(signal)#from=5,to=7.2", "\(signal)#from=1,to=2.5"]
@@ -268,7 +270,7 @@ extension SerialShows {
             return types
         }
 
-        @Test("Input that cannot be stitched is reported in one sentence, and nothing is written")
+        @Test("Input that cannot be stitched is reported in one sentence, and no file is written")
         func refusals() async throws {
             let signal = try await signal()
             let text = directory.file("text.mp4")
@@ -310,7 +312,9 @@ extension SerialShows {
             #expect(try await Probe.complaints(output) == "")
         }
 
-        @Test("An interrupted run leaves nothing behind, whatever the cause", arguments: [SIGINT, SIGKILL])
+        @Test(
+            "An interrupted stitch leaves no file behind, whatever the cause of the interruption",
+            arguments: [SIGINT, SIGKILL])
         func interrupted(signal number: Int32) async throws {
             let signal = try await signal()
             let output = directory.file("out.mp4")
@@ -333,7 +337,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A resumed run writes the same bytes as an uninterrupted one", arguments: [SIGINT, SIGKILL])
+            "A resumed stitch writes the same bytes as an uninterrupted one", arguments: [SIGINT, SIGKILL])
         func resumed(signal number: Int32) async throws {
             let signal = try await signal()
             let arguments = ["stitch"] + Array(repeating: signal, count: 4) + ["--size", "1280x720", "--resume", "-o"]
@@ -371,7 +375,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A disk without enough space is reported before writing; one that fills up leaves no file behind",
+            "A lack of disk space is reported before a stitch writes; a disk that fills up during it keeps no file",
             .needs(SmallDisk.isPossible, "only root can mount a small disk, where it may mount at all"))
         func noRoom() async throws {
             let signal = try await signal()

@@ -6,7 +6,9 @@ import Testing
 
 extension SerialRecordings {
     /// A disk that becomes full, or is too small from the start.
-    @Suite("Storage", .needs(SmallDisk.isPossible, "only root can mount a small disk, where it may mount at all"))
+    @Suite(
+        "Disk space of recordings",
+        .needs(SmallDisk.isPossible, "only root can mount a small disk, where it may mount at all"))
     struct StorageTests {
         private let directory: TemporaryDirectory
 
@@ -14,7 +16,7 @@ extension SerialRecordings {
 
         /// Fills a disk of 50 MB to the end, frees space, and looks at everything.
         @Test(
-            "On a disk that becomes full the stream loses nothing, and recording resumes when space is free again",
+            "On a disk that fills up the outputs lose no frame, and recording resumes when space is free again",
             arguments: [("8MB", "suspended"), ("0B", "recording failed")])
         func becomesFull(reserve: String, sign: String) async throws {
             let disk = try await SmallDisk(megabytes: 50)
@@ -64,7 +66,7 @@ extension SerialRecordings {
             #expect(log.contains("gap in the recording: \(missing) frames"), "\(missing): \(log)")
         }
 
-        @Test("An archive that fills its disk deletes its oldest files, and recording never stops")
+        @Test("A recording that fills its disk deletes its oldest files, and never stops")
         func makesRoom() async throws {
             let disk = try await SmallDisk(megabytes: 30)
             let set = RecordingSet(directory: "\(disk.path)/recordings")
@@ -86,7 +88,9 @@ extension SerialRecordings {
             #expect(recorded.count < stream.counters.count)
         }
 
-        @Test("An archive that keeps its disk free is recorded again after each restart: old recordings count as space")
+        @Test(
+            "With --keep-free on a full disk recording starts after each restart, because old files count as free space"
+        )
         func restarts() async throws {
             let disk = try await SmallDisk(megabytes: 100)
             let set = RecordingSet(directory: "\(disk.path)/recordings")
@@ -117,7 +121,9 @@ extension SerialRecordings {
             #expect(set.finished.count >= 8)
         }
 
-        @Test("A card of 1 or 2 GB is used with the default reserve, and keeps its files", arguments: [1000, 2000])
+        @Test(
+            "A memory card of 1 or 2 GB is used with the default reserve, and its files are kept",
+            arguments: [1000, 2000])
         func card(megabytes: Int) async throws {
             let disk = try await SmallDisk(megabytes: megabytes)
             let set = RecordingSet(directory: "\(disk.path)/recordings")
@@ -149,7 +155,7 @@ extension SerialRecordings {
         }
 
         @Test(
-            "Contradictory retention rules are refused in one sentence",
+            "Contradictory retention flags are refused in one sentence",
             arguments: [
                 (["--keep", "10s"], "shorter than one file"), (["--keep", "40m"], "--keep-min"),
                 (["--keep-size", "2MB"], "less than one file"), (["--keep-free", "900PB"], "not an amount"),
@@ -162,7 +168,7 @@ extension SerialRecordings {
             #expect(result.log.contains(sentence), "\(result.log)")
         }
 
-        @Test("A recording that cannot fit is refused with the three numbers, if relay has nothing else to do")
+        @Test("A recording that cannot fit, without another output, is refused with needed and free space and duration")
         func refused() async throws {
             let disk = try await SmallDisk(megabytes: 50)
             let result = try await RelayProcess.run(
@@ -184,7 +190,7 @@ extension SerialRecordings {
             #expect(result.log.contains("52.0 MB that --disk-reserve keeps free"), "\(result.log)")
         }
 
-        @Test("A recording that cannot fit does not keep the program off air")
+        @Test("A recording that does not fit on the disk does not keep the program off air")
         func refusedButLive() async throws {
             let disk = try await SmallDisk(megabytes: 50)
             let set = RecordingSet(directory: "\(disk.path)/recordings")

@@ -121,7 +121,7 @@ extension SerialRecordings {
             return DecodedFrames.breaks(in: own)
         }
 
-        @Test("A hot backup takes over after the timeout, and the killed source may return with another size")
+        @Test("The hot backup is on air after the timeout of a killed source, which may return with another frame size")
         func killed() async throws {
             let clip = try await signal()
             let server = try await RTMPServer.running()
@@ -159,7 +159,9 @@ extension SerialRecordings {
             #expect(sources(received, [Self.first, Self.later, Self.backup]).prefix(3) == [0, 2, 1])
         }
 
-        @Test("A frozen source is replaced by a file that was closed before, and is back on air when it resumes")
+        @Test(
+            "A frozen source is replaced by a backup file that was closed until then, and is on air again when it resumes"
+        )
         func frozen() async throws {
             let clip = try await signal()
             let port = try Ports.free()
@@ -188,7 +190,7 @@ extension SerialRecordings {
             #expect(holes.isEmpty, "\(holes)")
         }
 
-        @Test("A channel without its input begins with its slate, and every loss ends with the slate")
+        @Test("A channel whose input is absent begins with the slate, and returns to it each time the input is lost")
         func absent() async throws {
             let clip = try await signal()
             let port = try Ports.free()
@@ -218,7 +220,9 @@ extension SerialRecordings {
             #expect(try await Probe.complaints(path).isEmpty)
         }
 
-        @Test("After two losses in a row the second backup takes over, and after it the slate")
+        @Test(
+            "After the loss of the source and of the first backup the second backup is on air, and after that the slate"
+        )
         func twice() async throws {
             let clip = try await signal()
             let (a, b, c) = (try Ports.free(), try Ports.free(), try Ports.free())
@@ -243,7 +247,7 @@ extension SerialRecordings {
             #expect(order(frames, [Self.first, Self.later, Self.backup]).last == .some(nil), "\(log)")
         }
 
-        @Test("A video track that stops while its audio continues counts as a loss")
+        @Test("An input whose video stops while its audio continues counts as lost")
         func deadVideo() async throws {
             let clip = try await signal()
             let (a, b) = (try Ports.free(), try Ports.free())
@@ -294,7 +298,8 @@ extension SerialRecordings {
             #expect(order(try await DecodedFrames(recording), [Self.first, Self.backup]) == [0, 1, 0])
         }
 
-        @Test("A copied backup goes on air at its keyframe unchanged: times continue, and each coding has its own file")
+        @Test(
+            "A copied backup goes on air at its keyframe, unchanged: times continue, and each coding has its own file")
         func copied() async throws {
             let clip = try await signal()
             let server = try await RTMPServer.running()
@@ -378,7 +383,7 @@ extension SerialRecordings {
             #expect(last.breaks.isEmpty, "\(last.breaks)")
         }
 
-        @Test("In copy mode a slate with the input's size takes over at once, and the input is back at its keyframe")
+        @Test("In copy mode a slate with the input's size is on air at once, until the input returns with a keyframe")
         func copiedSlate() async throws {
             let clip = try await signal()
             let server = try await RTMPServer.running()
@@ -419,7 +424,7 @@ extension SerialRecordings {
             }
         }
 
-        @Test("In copy mode an absent input begins with a slate; an input with another coding has no slate")
+        @Test("In copy mode an absent input begins with a slate; an HEVC input has no slate, which is reported")
         func copiedAbsent() async throws {
             let clip = try await signal()
             let port = try Ports.free()
@@ -451,7 +456,7 @@ extension SerialRecordings {
             #expect(warned.log.contains("HEVC"), "\(warned.log)")
         }
 
-        @Test("Without a slate, and without an input that answers, the program ends before it begins")
+        @Test("Without a slate, and without an input that answers, relay ends before the program begins")
         func nothing() async throws {
             let dead = "rtmp://127.0.0.1:\(try Ports.free())/live/secretkey"
             let result = try await RelayProcess.run(

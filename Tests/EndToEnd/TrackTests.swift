@@ -6,7 +6,7 @@ import Testing
 
 extension SerialShows {
     /// What stands behind the `#` of an input: tracks, and the audio's offset.
-    @Suite("Tracks of inputs")
+    @Suite("Selection and offset of an input's tracks")
     struct TrackTests {
         private let directory: TemporaryDirectory
         private let set: RecordingSet
@@ -34,7 +34,7 @@ extension SerialShows {
         }
 
         @Test(
-            "Audio of a file is moved by the requested time, encoded or copied",
+            "A file's audio offset moves the audio by the requested time, encoded or copied",
             arguments: [(120, false), (-80, false), (120, true), (-80, true)])
         func file(milliseconds: Int, copies: Bool) async throws {
             let clip = try await signal(seconds: 8)
@@ -47,7 +47,7 @@ extension SerialShows {
             for offset in offsets { #expect(abs(offset - Double(milliseconds)) <= 2, "\(offsets)") }
         }
 
-        @Test("Audio of a live input is moved by the requested time", arguments: [100, -100])
+        @Test("A live input's audio offset moves the audio by the requested time", arguments: [100, -100])
         func live(milliseconds: Int) async throws {
             let clip = try await signal(seconds: 20)
             let port = try Ports.free()
@@ -69,7 +69,7 @@ extension SerialShows {
             for offset in offsets { #expect(abs(offset - Double(milliseconds)) <= 2, "\(offsets)") }
         }
 
-        @Test("A missing track is reported before anything goes live, with the existing tracks")
+        @Test("A selected track that does not exist is reported with the existing tracks before any output goes live")
         func missing() async throws {
             let clip = try await signal(seconds: 1)
             for (options, status, sentence) in [

@@ -7,7 +7,7 @@ import Testing
 extension Serial {
     /// What relay sends by UDP, by SRT as a caller and as a listener, and records in `.ts`, as the monitors of broadcasters
     /// judge it.
-    @Suite("Transport streams")
+    @Suite("Broadcast checks of transport streams")
     struct TransportStreamTests {
         private let directory: TemporaryDirectory
 
@@ -74,17 +74,19 @@ extension Serial {
             return path
         }
 
-        @Test("relay's encoded stream conforms at each frame rate", arguments: ["15", "30000/1001"])
+        @Test(
+            "relay's encoded transport stream passes the broadcast checks at each frame rate",
+            arguments: ["15", "30000/1001"])
         func encoded(rate: String) async throws {
             try await judge(["--size", "160x90", "--preset", "ultrafast", "--fps", rate, "--duration", "4s"])
         }
 
-        @Test("A copied file whose audio comes in bursts conforms")
+        @Test("The transport stream copied from a file whose audio arrives in bursts passes the broadcast checks")
         func bundles() async throws {
             try await judge(["--input", try await clip("clip.ts", rate: "24"), "--copy"])
         }
 
-        @Test("A copied playlist conforms")
+        @Test("The transport stream copied from an HLS playlist passes the broadcast checks")
         func playlist() async throws {
             let clip = try await clip("clip.ts")
             let served = directory.file("served")
@@ -97,7 +99,7 @@ extension Serial {
         }
 
         @Test(
-            "Copied RTMP, which has no durations, conforms even if frames are missing or far apart",
+            "The transport stream copied from RTMP passes the broadcast checks even if frames are missing or far apart",
             arguments: ["select='not(between(t,2,3.2))'", "select='not(mod(floor(t),2))+not(mod(n,12))'"])
         func published(filter: String) async throws {
             let clip = try await clip("clip.mp4", filter: filter)

@@ -6,7 +6,7 @@ import Testing
 
 extension Serial {
     /// MPEG-TS by UDP, received by ffmpeg.
-    @Suite("UDP")
+    @Suite("UDP outputs")
     struct UDPTests {
         private let directory: TemporaryDirectory
 
@@ -24,7 +24,7 @@ extension Serial {
         }
 
         @Test(
-            "Every frame arrives once and in order, by unicast and multicast, with audio and video in sync",
+            "A UDP receiver gets every frame once and in order, by unicast and multicast, with audio and video in sync",
             arguments: [("127.0.0.1", ""), ("239.255.77.61", "?localaddr=127.0.0.1")])
         func complete(host: String, query: String) async throws {
             let port = try Ports.free()
@@ -43,7 +43,7 @@ extension Serial {
             #expect(try await Probe.complaints(file).isEmpty)
         }
 
-        @Test("A large stream is paced, so that a receiver with a normal buffer loses nothing")
+        @Test("A stream of high bitrate is paced, so that a UDP receiver with a default buffer loses no packet")
         func large() async throws {
             let clip = try await Clip.noisy(seconds: 8, in: directory)
             let port = try Ports.free()
@@ -58,7 +58,7 @@ extension Serial {
             #expect(frames.span == 0...239)
         }
 
-        @Test("Without a receiver the output stays live, and a later receiver gets the stream from a keyframe on")
+        @Test("A UDP output without a receiver stays live, and a later receiver gets the stream from a keyframe on")
         func lateReceiver() async throws {
             let server = try await RTMPServer.running()
             let port = try Ports.free()
@@ -79,7 +79,7 @@ extension Serial {
             #expect(other.breaks.isEmpty && other.span == 0...359)
         }
 
-        @Test("An unreachable address is reported, and tried again")
+        @Test("An unreachable UDP address is reported, and the output retries it")
         func unreachable() async throws {
             // Failures of one sort are warned of once; with --verbose each is told.
             let result = try await RelayProcess.run(

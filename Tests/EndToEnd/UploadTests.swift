@@ -6,7 +6,7 @@ import Testing
 
 extension SerialShows {
     /// `--upload` with the real rclone, to a local remote and to a WebDAV server that rclone is; and `--on-segment`.
-    @Suite("Upload")
+    @Suite("Upload of recordings")
     struct UploadTests {
         private let directory: TemporaryDirectory
         private let set: RecordingSet
@@ -43,7 +43,7 @@ extension SerialShows {
             return server
         }
 
-        @Test("Finished files reach a local remote byte for byte, and a second run sends none of them again")
+        @Test("Recordings are uploaded to a local remote byte for byte, and a second run uploads none of them again")
         func local() async throws {
             let first = try await record(["--upload", ":local:\(remote)/a/b"])
             #expect(first.ending == .exited(0), "\(first.log)")
@@ -57,7 +57,7 @@ extension SerialShows {
             #expect(set.finished.count == 4 && fileNames(in: "\(remote)/a/b").count == 1)
         }
 
-        @Test("Files for an unreachable server wait in the catalogue, and the next run sends them")
+        @Test("Recordings for an unreachable server are queued in the catalogue, and the next run uploads them")
         func webdavComesBack() async throws {
             let port = try Ports.free()
             let configuration = directory.file("rclone.conf")
@@ -91,7 +91,7 @@ extension SerialShows {
             #expect(set.finished.count == 3 && isComplete("\(remote)/shows"))
         }
 
-        @Test("A program gets the facts about each finished file, in order")
+        @Test("The upload program gets the properties of each finished recording, in order")
         func program() async throws {
             let (program, notes) = (directory.file("note it"), directory.file("notes"))
             try """
@@ -128,7 +128,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A failing program gets its files until it accepts them; none is deleted before, unless it is skipped"
+            "Recordings are passed to a failing program until it accepts them, and kept until then unless skipped"
         )
         func failingProgram() async throws {
             let (program, notes, status) = try hook()
@@ -155,7 +155,7 @@ extension SerialShows {
             #expect(Set(failed).isSubset(of: told), "\(told)")
         }
 
-        @Test("An unknown rclone remote, or a missing program, is refused before anything starts")
+        @Test("An unknown rclone remote, or a missing upload program, is refused before any output goes live")
         func refusals() async throws {
             for (flags, sentence) in [
                 (["--upload", "nowhere-\(UInt32.random(in: 0 ..< .max)):x"], "rclone has no remote"),

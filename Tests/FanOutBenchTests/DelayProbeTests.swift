@@ -4,7 +4,7 @@ import Testing
 
 @testable import FanOutBench
 
-@Suite("The delay that the fan-out benchmark finds")
+@Suite("The delay that the fan-out benchmark measures")
 struct DelayProbeTests {
     private func published(_ count: Int) -> Feed.Published {
         var published = Feed.Published()
@@ -13,7 +13,7 @@ struct DelayProbeTests {
         return published
     }
 
-    @Test("It is counted from the frame's publishing, also for an output that began later than the program")
+    @Test("A frame's delay is counted from its publishing, also for an output that began later than the program")
     func counts() throws {
         var probe = DelayProbe(outputs: 2)
         for frame in 0..<30 {
@@ -29,7 +29,7 @@ struct DelayProbeTests {
         #expect(delay.median == 2)
     }
 
-    @Test("Nothing sent, nothing found")
+    @Test("If no frame was sent, the probe has no result")
     func empty() {
         var probe = DelayProbe(outputs: 1)
         probe.note(sent: 0, by: 0, at: 0, published: published(1))

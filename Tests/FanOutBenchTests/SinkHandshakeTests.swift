@@ -4,13 +4,15 @@ import Testing
 
 @testable import FanOutBench
 
-@Suite("The sink of the fan-out benchmark")
+@Suite("The RTMP sink of the fan-out benchmark")
 struct SinkHandshakeTests {
     private static let number: [UInt8] = [0, 0x40, 0x10, 0, 0, 0, 0, 0, 0]
 
     private func command(_ name: String) -> [UInt8] { [2, 0, UInt8(name.utf8.count)] + name.utf8 + Self.number }
 
-    @Test("It answers a publisher step by step, however the bytes are cut", arguments: [1, 7, 100_000])
+    @Test(
+        "The sink answers each step of a publisher's handshake, wherever the bytes are split",
+        arguments: [1, 7, 100_000])
     func answers(cut: Int) {
         var sink = SinkHandshake()
         let first = [3] + (0..<1536).map { UInt8(truncatingIfNeeded: $0) }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import FanOut
 
-@Suite("The log of drops")
+@Suite("The log of dropped packets")
 struct DropLogTests {
     private let second: Int64 = 1_000_000_000
 
@@ -15,7 +15,7 @@ struct DropLogTests {
         return counts
     }
 
-    @Test("An episode begins with the first drop on air and ends 10 s after the last, and each is reported once")
+    @Test("An episode lasts from the first drop on air until 10 s after the last, and both ends are logged once")
     func episode() {
         for cause in DropCause.allCases where cause != .notConnected {
             var log = DropLog()
@@ -30,7 +30,7 @@ struct DropLogTests {
         }
     }
 
-    @Test("Drops off air are not an episode, and going off air ends an episode early without reporting a recovery")
+    @Test("Drops off air are not an episode, and going off air ends an episode without logging a recovery")
     func offAir() {
         var log = DropLog()
         #expect(log.note(counts([.notConnected: 9]), at: 0) == nil)
@@ -42,7 +42,7 @@ struct DropLogTests {
         #expect(log.leave(more) == nil)
     }
 
-    @Test("The last drops before an output or a receiver leaves are reported although no check saw them")
+    @Test("The last drops before an output or a receiver disconnects are logged although no check noticed them")
     func unseen() {
         var log = DropLog()
         _ = log.join(counts([:]))
@@ -51,7 +51,7 @@ struct DropLogTests {
         #expect(log.leave(last) == .cut(last))
     }
 
-    @Test("Packets missed off air, up to the first keyframe, are reported when the output is on air again")
+    @Test("Packets missed while off air, up to the first keyframe, are logged when the output is on air again")
     func missed() {
         var log = DropLog()
         _ = log.join(counts([:]))
@@ -65,7 +65,7 @@ struct DropLogTests {
         #expect(log.note(missed, at: second) == nil)
     }
 
-    @Test("Causes are listed with their counts, in a fixed order")
+    @Test("The causes of drops are listed with their counts, in a fixed order")
     func summary() {
         #expect(counts([.awaitingKeyframe: 40, .congestion: 3]).summary == "congestion=3 awaiting_keyframe=40")
     }

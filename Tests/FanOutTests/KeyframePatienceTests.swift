@@ -4,11 +4,11 @@ import Testing
 
 @testable import FanOut
 
-@Suite("Patience of outputs that wait for a keyframe")
+@Suite("Keyframe requests of outputs that wait for a keyframe")
 struct KeyframePatienceTests {
     private let second: Int64 = 1_000_000_000
 
-    @Test("A regular keyframe within 2.5 s makes a request unnecessary")
+    @Test("An output that gets a regular keyframe within 2.5 s makes no request")
     func waits() {
         var patience = KeyframePatience()
         patience.wait(from: 10 * second)
@@ -19,7 +19,7 @@ struct KeyframePatienceTests {
         #expect(patience.requests == 0)
     }
 
-    @Test("For a receiver without video a keyframe is requested at once, but not repeatedly")
+    @Test("For a receiver without video a keyframe is requested at once, but again only after 2.5 s")
     func urgent() {
         var patience = KeyframePatience()
         patience.wait(from: 10 * second, isUrgent: true)
@@ -34,7 +34,7 @@ struct KeyframePatienceTests {
         #expect(patience.requests == 3)
     }
 
-    @Test("Without a keyframe one is requested, then after twice the time, up to 40 s")
+    @Test("If no keyframe arrives, a request is made and repeated after doubled intervals of up to 40 s")
     func doubles() {
         var patience = KeyframePatience()
         patience.wait(from: 0)
@@ -43,7 +43,7 @@ struct KeyframePatienceTests {
         #expect(patience.requests == due.count)
     }
 
-    @Test("Each minute without a request halves the patience")
+    @Test("Each minute without a request halves the interval between requests")
     func forgets() {
         var patience = KeyframePatience()
         patience.wait(from: 0)
@@ -57,7 +57,7 @@ struct KeyframePatienceTests {
     }
 
     @Test(
-        "A receiver that flaps for an hour costs about one IDR frame a minute at a GOP of 10 s")
+        "A receiver that reconnects for an hour costs about one IDR frame a minute at a GOP of 10 s")
     func flapping() {
         var patience = KeyframePatience()
         var lastKeyframe: Int64 = 0

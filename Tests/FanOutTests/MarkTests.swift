@@ -18,7 +18,7 @@ private final class Witness: PacketConsumer {
     }
 }
 
-@Suite("Marks in a stream of packets")
+@Suite("Markers in a stream of packets")
 struct MarkTests {
     private static let frame: Int64 = 1_000_000_000 / 30
 
@@ -29,7 +29,7 @@ struct MarkTests {
         return (stream, witness)
     }
 
-    @Test("A mark comes once, before the first packet that is not decoded earlier, with its own time")
+    @Test("A marker is delivered once, before the first packet with a later decoding time, with its own time")
     func place() {
         let (stream, witness) = stream()
         // The encoder is behind the moment.
@@ -41,7 +41,7 @@ struct MarkTests {
         #expect(stream.description.isIdentical(to: .sample))
     }
 
-    @Test("A mark for a past moment is not earlier than the packets sent, and goes with the next frame's audio")
+    @Test("A marker for a past time gets a time not before the packets sent, and is sent with the next frame's audio")
     func late() {
         let (stream, witness) = stream()
         for index in Int64(0)..<10 { stream.publish(Packets.video(index, key: index == 0)) }
@@ -53,7 +53,7 @@ struct MarkTests {
         #expect(zip(witness.packets, witness.packets.dropFirst()).allSatisfy { $0.dtsNanoseconds <= $1.dtsNanoseconds })
     }
 
-    @Test("In a passed-through stream a mark goes with the next packet")
+    @Test("In a passed-through stream a marker is delivered with the next packet")
     func immediate() {
         let (stream, witness) = stream(.immediate)
         stream.publish(Packets.video(0, key: true))
@@ -63,7 +63,7 @@ struct MarkTests {
         #expect(witness.packets.map(\.track) == [.video, .data, .audio])
     }
 
-    @Test("Marks are sorted by time, also at the end, and of too many only the newest are kept")
+    @Test("Markers are sorted by time, also at the end, and if there are too many, the newest are kept")
     func order() {
         let (stream, witness) = stream()
         stream.publish(Packets.video(0, key: true))
@@ -76,7 +76,7 @@ struct MarkTests {
         #expect(witness.texts.count == 2 + 64 && witness.texts.last == "99" && witness.texts[2] == "36")
     }
 
-    @Test("A receiver that joins with the current GOP gets its marks")
+    @Test("A receiver that joins with the current GOP gets the markers in that GOP")
     func joins() {
         let (stream, _) = stream()
         stream.publish(Packets.video(0, key: true))
@@ -89,7 +89,7 @@ struct MarkTests {
         #expect(late.texts == ["here"])
     }
 
-    @Test("Marks from many threads reach every consumer once, in order, between the frames of one publisher")
+    @Test("Markers from many threads reach every consumer once and in order, between the frames of one publisher")
     func threads() async {
         let (stream, witness) = stream()
         await withTaskGroup(of: Void.self) { group in
@@ -108,7 +108,7 @@ struct MarkTests {
         #expect(witness.packets.count { $0.track == .video } == 2000)
     }
 
-    @Test("A mark in a queue does not change which frames are dropped", arguments: [5, 40, 100])
+    @Test("A marker in a queue does not change which frames are dropped", arguments: [5, 40, 100])
     func queue(room: Int) {
         func run(marked: Bool) -> ([Int64], DropCounts, Int) {
             let queue = PacketQueue(limits: .live)
@@ -131,7 +131,7 @@ struct MarkTests {
         #expect(marked.2 > 0)
     }
 
-    @Test("A new output gets marks from the start, and a reconnected one gets none of its time off air")
+    @Test("A new output gets markers from the start; a reconnected output gets none from its time off air")
     func offAir() {
         let queue = PacketQueue(limits: .live)
         for packet in Packets.video(0..<30) { queue.push(packet) }

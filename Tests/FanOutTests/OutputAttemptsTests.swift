@@ -5,7 +5,7 @@ import Testing
 
 @testable import FanOut
 
-@Suite("Lanes of an output")
+@Suite("Connection attempts of an output")
 struct OutputAttemptsTests {
     private func lanes(isFromStart: Bool = true) -> OutputAttempts {
         OutputAttempts(machine: OutputStateMachine(), packets: PacketQueue(limits: .live, isFromStart: isFromStart))
@@ -24,7 +24,7 @@ struct OutputAttemptsTests {
         return lanes
     }
 
-    @Test("The queue is fed while an attempt connects, is on air, and leaves")
+    @Test("The packet queue is filled while an attempt connects, is on air, and disconnects")
     func life() {
         var lanes = lanes()
         let early = lanes.goLive(at: 0)?.lane.number
@@ -43,7 +43,7 @@ struct OutputAttemptsTests {
         #expect(again == nil)
     }
 
-    @Test("An output that connects again reports what it missed since it went off air, across all failed attempts")
+    @Test("An output that reconnects reports what it missed since it went off air, across all failed attempts")
     func missed() {
         var lanes = liveLanes()
         for packet in Packets.video(0..<10) { lanes.packets.push(packet) }
@@ -57,7 +57,7 @@ struct OutputAttemptsTests {
         #expect(lanes.goLive(at: 0)?.missed?.frames == 60)
     }
 
-    @Test("If the lane on air is lost, its candidate connects next, and the candidate's queue is fed")
+    @Test("If the attempt on air is lost, the candidate connects next, and its queue is filled")
     func candidate() {
         var lanes = liveLanes()
         let own = PacketQueue(limits: .live, isFromStart: false)
@@ -70,7 +70,7 @@ struct OutputAttemptsTests {
         #expect(lanes.goLive(at: 0)?.lane.number == 2)
     }
 
-    @Test("A candidate that is gone causes no keyframe request")
+    @Test("A candidate that was removed causes no keyframe request")
     func candidateGone() {
         var lanes = liveLanes()
         _ = lanes.begin(lane(2, PacketQueue(limits: .live, isFromStart: false)))
@@ -82,7 +82,7 @@ struct OutputAttemptsTests {
         #expect(!lanes.keyframes.isWaiting)
     }
 
-    @Test("Taking over and going live is one step, so that a drain cannot come between")
+    @Test("A candidate takes over and goes live in one step, so that no drain can happen in between")
     func changeGoesLive() {
         var lanes = lanes()
         let next = lane(2, PacketQueue(limits: .live, isFromStart: false))
@@ -99,7 +99,7 @@ struct OutputAttemptsTests {
         #expect((next.attempt as? ScriptedAttempt)?.isLive == true)
     }
 
-    @Test("A paused output accepts nothing, lets its lane drain, and continues with the next attempt")
+    @Test("A paused output accepts no packet, drains its attempt, and continues with the next attempt")
     func pause() {
         var lanes = liveLanes()
         let old = lanes.packets

@@ -5,7 +5,7 @@ import Testing
 
 @testable import FanOut
 
-@Suite("Backup, redirection, pause")
+@Suite("An output's primary, backup, redirection and pause")
 struct OutputEndpointTests {
     private let second: Int64 = 1_000_000_000
     private let lost = OutputFailure(.lost, step: "send", reason: "connection reset")
@@ -31,7 +31,7 @@ struct OutputEndpointTests {
         return machine
     }
 
-    @Test("After three consecutive failures the backup is tried, then both alternate")
+    @Test("After three consecutive failures of the primary the backup is tried, then both alternate")
     func alternates() {
         var machine = OutputStateMachine(policy: RetryPolicy(hasBackup: true))
         var begins = machine.handle(.start)
@@ -45,7 +45,7 @@ struct OutputEndpointTests {
         #expect(endpoints == [.primary, .primary, .primary, .backup, .primary, .backup, .primary])
     }
 
-    @Test("A refusal by the primary leads to the backup at once, and a refusal by both to a long wait")
+    @Test("After a refusal by the primary the backup is tried at once; after refusals by both the wait is long")
     func refusal() {
         var machine = OutputStateMachine(policy: RetryPolicy(hasBackup: true))
         _ = machine.handle(.start)
@@ -54,7 +54,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.failed(attempt: 2, refused, at: 0)).last == .wait(until: 60 * second, attempt: 3))
     }
 
-    @Test("On the backup the primary is probed, and takes over at a keyframe when it answers")
+    @Test("While the backup is on air the primary is probed, and takes over at a keyframe when it answers")
     func returns() {
         var machine = machineAtBackup()
         #expect(machine.endpoint == .backup)
@@ -67,7 +67,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.failed(attempt: 4, lost, at: 32 * second)).isEmpty)
     }
 
-    @Test("A primary that still does not answer is probed again, once per probe")
+    @Test("A primary that still does not answer is probed again, once per probe interval")
     func probesAgain() {
         var machine = machineAtBackup()
         _ = machine.handle(.primaryDue(probe: 1))
@@ -78,7 +78,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.primaryDue(probe: 2)) == [.begin(attempt: 6, at: .primary)])
     }
 
-    @Test("A primary that is lost soon after the return leads back to the backup, and is then probed more rarely")
+    @Test("If the primary is lost soon after it took over, the backup is used, and the primary is probed more rarely")
     func lossAfterFailback() {
         var machine = machineAtBackup()
         _ = machine.handle(.primaryDue(probe: 1))
@@ -97,7 +97,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.retryNow).isEmpty)
     }
 
-    @Test("If the backup fails while the primary is probed, that attempt continues as the only one")
+    @Test("If the backup fails while the primary is probed, the probe continues as the only attempt")
     func promotes() {
         var machine = machineAtBackup()
         _ = machine.handle(.primaryDue(probe: 1))
@@ -119,7 +119,7 @@ struct OutputEndpointTests {
         #expect(machine.state == .live(since: 20 * second))
     }
 
-    @Test("A reconnect request starts a second attempt, and if that fails, the first continues")
+    @Test("A reconnect request starts a second attempt; if that fails, the first one continues")
     func redirection() {
         var machine = liveMachine()
         #expect(machine.handle(.reconnectRequested(attempt: 1, at: 0)) == [.begin(attempt: 2, at: .redirected)])
@@ -134,7 +134,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.retryDue(attempt: 4)) == [.begin(attempt: 4, at: .primary)])
     }
 
-    @Test("The end of the program drops the candidate and drains the lane on air")
+    @Test("The end of the program drops the candidate and drains the attempt on air")
     func finishWithCandidate() {
         var machine = machineAtBackup()
         _ = machine.handle(.primaryDue(probe: 1))
@@ -144,7 +144,7 @@ struct OutputEndpointTests {
                 == [.abandon(attempt: 5), .drain(attempt: 4, deadline: 99), .watch(deadline: 99)])
     }
 
-    @Test("A pause ends the stream cleanly and lasts until an operator resumes")
+    @Test("A pause ends the stream cleanly and lasts until an operator resumes the output")
     func pause() {
         var machine = liveMachine()
         #expect(machine.handle(.pause(at: 0)) == [.retire(attempt: 1), .close])
@@ -156,7 +156,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.finish(deadline: 5)) == [.ended])
     }
 
-    @Test("A pause and a hand-over record that the output was on air")
+    @Test("After a pause or a hand-over, an output that was on air is retried each second")
     func wasLive() {
         func waits(of machine: inout OutputStateMachine, from first: Int, at now: Int64) -> [Int64] {
             (first..<first + 3).map { attempt in
@@ -177,7 +177,7 @@ struct OutputEndpointTests {
         #expect(waits(of: &moved, from: 2, at: 100 * second) == [1000, 1000, 1000])
     }
 
-    @Test("A pause during a wait cancels the timer")
+    @Test("A pause during the wait before an attempt cancels the timer")
     func pauseWhileWaiting() {
         var machine = liveMachine()
         _ = machine.handle(.failed(attempt: 1, lost, at: 0))
@@ -185,7 +185,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.retryDue(attempt: 2)).isEmpty)
     }
 
-    @Test("An output with a retry limit gives up until an operator retries")
+    @Test("An output with a retry limit gives up until an operator retries it")
     func givesUp() {
         var machine = OutputStateMachine(policy: RetryPolicy(attemptLimit: 2))
         _ = machine.handle(.start)
@@ -199,7 +199,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.failed(attempt: 4, away, at: 0)).count == 3)
     }
 
-    @Test("Retry now ends the wait after a refusal")
+    @Test("An operator's retry ends the wait after a refusal")
     func retryNow() {
         var machine = liveMachine()
         _ = machine.handle(.failed(attempt: 1, refused, at: 0))
@@ -207,7 +207,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.retryDue(attempt: 2)).isEmpty)
     }
 
-    @Test("A refusal by the backup does not delay the primary")
+    @Test("A refusal by the backup does not delay the next attempt at the primary")
     func refusedBackup() {
         var machine = machineAtBackup()
         let actions = machine.handle(.failed(attempt: 4, refused, at: 20 * second))
@@ -219,7 +219,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.retryDue(attempt: 6)) == [.begin(attempt: 6, at: .primary)])
     }
 
-    @Test("An output that was redirected from its backup still returns to the primary")
+    @Test("An output that the backup redirected still returns to the primary")
     func redirectedFromBackup() {
         var machine = machineAtBackup()
         _ = machine.handle(.reconnectRequested(attempt: 4, at: 11 * second))
@@ -229,7 +229,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.primaryDue(probe: 3)) == [.begin(attempt: 6, at: .primary)])
     }
 
-    @Test("The primary is also probed after a late redirection from the backup")
+    @Test("The primary is also probed if the backup redirects the output late")
     func unmetRedirectionFromBackup() {
         var machine = machineAtBackup()
         _ = machine.handle(.reconnectRequested(attempt: 4, at: 11 * second))
@@ -246,7 +246,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.primaryDue(probe: probe)) == [.begin(attempt: 7, at: .primary)])
     }
 
-    @Test("A new address that allows only one publisher is tried when the old connection ends")
+    @Test("A redirection to an address that allows only one publisher is tried when the old connection ends")
     func redirectionRejected() {
         var machine = liveMachine()
         _ = machine.handle(.reconnectRequested(attempt: 1, at: 0))
@@ -258,7 +258,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.retryDue(attempt: 4)) == [.begin(attempt: 4, at: .primary)])
     }
 
-    @Test("Servers that redirect an output back and forth are followed three times in half a minute")
+    @Test("Servers that redirect an output to each other are followed three times in half a minute")
     func redirectionLimit() {
         var machine = liveMachine()
         for attempt in 1...3 {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import FanOut
 
-@Suite("Output set")
+@Suite("The outputs of a channel")
 struct OutputSetTests {
     private let hub = PacketStream()
     private let order: InterleavingSink
@@ -93,7 +93,7 @@ struct OutputSetTests {
         return try await addLive("a", at: target, limits: limits, line: line)
     }
 
-    @Test("Adding, pausing, resuming and removing outputs does not affect another")
+    @Test("Adding, pausing, resuming and removing outputs does not affect another output")
     func changes() async throws {
         let (steady, guest) = (ScriptedTarget(), ScriptedTarget("scripted://guest"))
         outputs.start()
@@ -118,7 +118,7 @@ struct OutputSetTests {
         #expect(keyframes.count == 0)
     }
 
-    @Test("An output with a rendition gets only that, and an unknown rendition is refused")
+    @Test("An output with a rendition gets only that rendition, and an unknown rendition is refused")
     func renditions() async throws {
         let (small, wanted) = (PacketStream(), KeyframeCounter())
         small.begin(.sample, keyframes: wanted)
@@ -174,7 +174,7 @@ struct OutputSetTests {
         #expect(status.address == "scripted://b" && status.frames == UInt64(frame + 10) && status.reconnects == 1)
     }
 
-    @Test("The backup is used when the primary refuses, and is left at a keyframe when the primary answers")
+    @Test("The backup is used when the primary refuses, until a keyframe after the primary answers")
     func backup() async throws {
         let (primary, backup) = (ScriptedTarget(), ScriptedTarget("scripted://backup"))
         outputs.start()
@@ -225,7 +225,7 @@ struct OutputSetTests {
         #expect(log.lines(containing: "on air at scripted://backup").count == 1)
     }
 
-    @Test("One sick output waits longer before each keyframe request, and its requests are counted")
+    @Test("An output whose receiver often reconnects waits longer before each keyframe request, and counts them")
     func flappingReceiver() async throws {
         let attempt = try await start()
         publish(0..<1)
@@ -244,7 +244,7 @@ struct OutputSetTests {
         #expect(outputs.statuses[0].keyframesRequested == 4)
     }
 
-    @Test("For a receiver without video a keyframe is requested at once, and again only after a while")
+    @Test("For a receiver without video a keyframe is requested at once, and again only after an interval")
     func needsKeyframe() async throws {
         let attempt = try await start()
         publish(0..<1)
@@ -258,7 +258,7 @@ struct OutputSetTests {
         #expect(keyframes.count == 2)
     }
 
-    @Test("An output that waits for a caller says so, and has no attempt, failure or reconnect")
+    @Test("An output that waits for a receiver reports this state, without an attempt, failure or reconnect")
     func waits() async throws {
         let attempt = try await start()
         attempt.report(.awaitsCallers)
@@ -271,7 +271,7 @@ struct OutputSetTests {
         #expect(outputs.statuses[0].reconnects == 0)
     }
 
-    @Test("A receiver that left causes no keyframe request")
+    @Test("A receiver that disconnected causes no keyframe request")
     func receiverLeft() async throws {
         let attempt = try await start()
         publish(0..<1)
@@ -282,7 +282,7 @@ struct OutputSetTests {
         #expect(keyframes.count == 0)
     }
 
-    @Test("An urgent request is forwarded at once, and counted")
+    @Test("An urgent keyframe request is forwarded at once, and counted")
     func keyframeIsDue() async throws {
         let attempt = try await start()
         attempt.report(.keyframeIsDue)
@@ -308,7 +308,7 @@ struct OutputSetTests {
         #expect(log.lines(containing: "frames are dropped").count == 1)
     }
 
-    @Test("What an output missed while off air is logged when it is back")
+    @Test("The packets that an output missed while off air are logged when it is on air again")
     func missedOffAir() async throws {
         let target = ScriptedTarget()
         let first = try await start(at: target)
@@ -323,7 +323,7 @@ struct OutputSetTests {
         #expect(lines.first?.contains("dropped_frames=110") == true, "\(lines)")
     }
 
-    @Test("A target that is lost while it is too slow is not logged as recovered")
+    @Test("An output that is lost while it is too slow is not logged as recovered")
     func lostWhileDropping() async throws {
         let attempt = try await start(limits: Self.kilobyte)
         attempt.stall(true)
@@ -354,7 +354,7 @@ struct OutputSetTests {
         #expect(log.lines(containing: "frames are dropped").isEmpty)
     }
 
-    @Test("Packets that an attempt dropped before one of its receivers stay in the output's status")
+    @Test("Packets that an attempt dropped for one of its receivers stay in the output's status")
     func receiversDrops() async throws {
         let attempt = try await start()
         attempt.drop(3, .congestion)
@@ -365,7 +365,7 @@ struct OutputSetTests {
         #expect(outputs.statuses[0].queue.droppedFrames == 3)
     }
 
-    @Test("An operator's retry does not wait for the timer")
+    @Test("An operator's retry does not wait for the retry timer")
     func retryNow() async throws {
         let target = ScriptedTarget()
         outputs.start()
@@ -377,7 +377,7 @@ struct OutputSetTests {
         try await eventually { target.attempts.count == 2 }
     }
 
-    @Test("The result of an operator's retry is logged even if it fails as before")
+    @Test("The result of an operator's retry is logged even if the attempt fails as before")
     func retryFails() async throws {
         let target = ScriptedTarget()
         outputs.start()
@@ -392,7 +392,7 @@ struct OutputSetTests {
         #expect(log.lines(containing: "bad key", at: .warning).count == 3)
     }
 
-    @Test("Names are unique, and unknown ones are refused by name")
+    @Test("Output names are unique, and an unknown name is refused by that name")
     func names() throws {
         try outputs.add(OutputDefinition(name: "a", target: ScriptedTarget()))
         #expect(throws: OutputSetError.nameTaken("a")) {
@@ -402,7 +402,7 @@ struct OutputSetTests {
         #expect(throws: OutputSetError.unknown("b")) { try outputs.remove("b") }
     }
 
-    @Test("After the end no output can be added, and every output has ended")
+    @Test("After the end of the program no output can be added, and every output has ended")
     func finish() async throws {
         let attempt = try await start()
         try await finish(.programOver)
@@ -413,7 +413,7 @@ struct OutputSetTests {
     }
 
     @Test(
-        "At the program's end the target of an output off air is told once to conclude",
+        "At the program's end the target of an output that is off air is asked once to conclude",
         arguments: [(EndReason.programOver, 1), (.interrupted, 0)])
     func conclusion(reason: EndReason, count: Int) async throws {
         let (paused, failed, never) = (ScriptedTarget(), ScriptedTarget("scripted://b"), ScriptedTarget("scripted://c"))
@@ -433,7 +433,7 @@ struct OutputSetTests {
         #expect(primary.conclusions == count && unused.conclusions == 0, "nothing was left open at an unused backup")
     }
 
-    @Test("A target that does not conclude delays the end at most to the deadline")
+    @Test("A target that does not conclude delays the end of the program at most to the deadline")
     func hungConclusion() async throws {
         let target = ScriptedTarget(concludes: false)
         try await start(at: target)
@@ -447,7 +447,7 @@ struct OutputSetTests {
         }
     }
 
-    @Test("An attempt learns whether the program is over, or only its output ends and may continue")
+    @Test("An attempt is informed whether the program has ended, or only its output, which may continue later")
     func endReasons() async throws {
         let (steady, guest) = (ScriptedTarget(), ScriptedTarget("scripted://guest"))
         outputs.start()

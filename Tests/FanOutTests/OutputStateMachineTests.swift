@@ -17,7 +17,7 @@ struct OutputStateMachineTests {
         return machine
     }
 
-    @Test("An output is live only after the peer accepted")
+    @Test("An output is live only after the peer accepted the stream")
     func start() {
         var machine = OutputStateMachine()
         #expect(machine.handle(.start) == [.begin(attempt: 1, at: .primary)])
@@ -27,7 +27,7 @@ struct OutputStateMachineTests {
         #expect(machine.handle(.start).isEmpty)
     }
 
-    @Test("An output with callers waits before the first and after the last, which is not a reconnect")
+    @Test("A listening output waits before its first and after its last receiver, which is not a reconnect")
     func waits() {
         var machine = OutputStateMachine()
         _ = machine.handle(.start)
@@ -43,7 +43,7 @@ struct OutputStateMachineTests {
         #expect((machine.connections, machine.attempts) == (1, 1) && machine.lastFailure == nil)
     }
 
-    @Test("A broken port is retried while its output waits, and reports of an old attempt are ignored")
+    @Test("If a listening port fails, the output retries it, and reports of the old attempt are ignored")
     func waitingFails() {
         var machine = OutputStateMachine()
         _ = machine.handle(.start)
@@ -56,7 +56,7 @@ struct OutputStateMachineTests {
         #expect(machine.state == .connecting(attempt: 2))
     }
 
-    @Test("An output that waits for a caller ends with the program, and can be paused", arguments: [false, true])
+    @Test("An output that waits for a receiver ends with the program, and can be paused", arguments: [false, true])
     func waitingEnds(wasLive: Bool) {
         var machine = OutputStateMachine()
         _ = machine.handle(.start)
@@ -69,7 +69,7 @@ struct OutputStateMachineTests {
         #expect(paused.handle(.pause(at: 1)) == [wasLive ? .retire(attempt: 1) : .abandon(attempt: 1), .close])
     }
 
-    @Test("A failure holds the queue, then a wait and a new attempt follow")
+    @Test("After a failure the queue is retained, and a new attempt follows after a wait")
     func reconnect() {
         var machine = liveMachine()
         let actions = machine.handle(.failed(attempt: 1, lost, at: 10 * second))
@@ -91,7 +91,7 @@ struct OutputStateMachineTests {
         #expect(machine.state == before)
     }
 
-    @Test("A clean end drains the lane on air within its deadline")
+    @Test("At a clean end the attempt on air drains within its deadline")
     func drain() {
         var machine = liveMachine()
         #expect(
@@ -101,14 +101,14 @@ struct OutputStateMachineTests {
         #expect(machine.handle(.deadlinePassed).isEmpty)
     }
 
-    @Test("A peer that does not accept the rest is abandoned at the deadline")
+    @Test("An attempt whose peer does not accept the remaining packets is abandoned at the deadline")
     func drainDeadline() {
         var machine = liveMachine()
         _ = machine.handle(.finish(deadline: 99))
         #expect(machine.handle(.deadlinePassed) == [.abandon(attempt: 1), .ended])
     }
 
-    @Test("A program that ends before the first connection is established gives it until the deadline")
+    @Test("If the program ends before the first connection is established, the attempt has until the deadline")
     func finishWhileConnecting() {
         var machine = OutputStateMachine()
         _ = machine.handle(.start)
@@ -128,7 +128,7 @@ struct OutputStateMachineTests {
         #expect(machine.handle(.retryDue(attempt: 2)).isEmpty)
     }
 
-    @Test("A refusal is a state of its own and is retried once a minute")
+    @Test("After a refusal the output is in a state of its own and retries once a minute")
     func refusal() {
         var machine = liveMachine()
         let refused = OutputFailure(.refused, step: "publish", reason: "bad key")
@@ -138,7 +138,7 @@ struct OutputStateMachineTests {
         #expect(machine.handle(.retryDue(attempt: 2)) == [.begin(attempt: 2, at: .primary)])
     }
 
-    @Test("After half a minute on air earlier failures are forgotten")
+    @Test("After half a minute on air earlier failures no longer count")
     func reset() {
         var machine = OutputStateMachine()
         _ = machine.handle(.start)
@@ -152,7 +152,7 @@ struct OutputStateMachineTests {
         #expect(actions.last == .wait(until: 31 * second, attempt: 8))
     }
 
-    @Test("A server that accepts only to drop is retried at growing intervals, unless it was gone for long")
+    @Test("A server that accepts only to drop is retried at growing intervals, unless it was away for long")
     func accepting() {
         var machine = OutputStateMachine()
         _ = machine.handle(.start)
@@ -190,7 +190,7 @@ struct OutputStateMachineTests {
         return times
     }
 
-    @Test("A name that does not exist is looked up at intervals that grow to 15 s")
+    @Test("A host name that does not exist is looked up at intervals that grow to 15 s")
     func neverReached() {
         var machine = OutputStateMachine()
         _ = machine.handle(.start)
@@ -199,7 +199,7 @@ struct OutputStateMachineTests {
         #expect(times.suffix(2).reduce(0) { $1 - $0 } == 15)
     }
 
-    @Test("A lost peer is tried each second for half a minute, then at intervals that grow to 5 s")
+    @Test("A lost peer is retried each second for half a minute, then at intervals that grow to 5 s")
     func lostPeer() {
         var machine = liveMachine()
         _ = machine.handle(.failed(attempt: 1, lost, at: 100 * second))
@@ -219,7 +219,7 @@ struct OutputStateMachineTests {
         #expect(waits.suffix(20).allSatisfy { $0 == 5000 })
     }
 
-    @Test("A server that accepts for a moment and crashes is tried at growing intervals")
+    @Test("A server that accepts for a moment and crashes is retried at growing intervals")
     func crashLoop() {
         var machine = OutputStateMachine()
         _ = machine.handle(.start)
@@ -244,21 +244,21 @@ struct OutputStateMachineTests {
         #expect(waits == [1000, 1000, 1500, 2250, 3375, 5000, 5000])
     }
 
-    @Test("If the backup does not answer either, the intervals grow as well")
+    @Test("If the backup does not answer either, the retry intervals grow as well")
     func nobodyAnywhere() {
         var machine = OutputStateMachine(policy: RetryPolicy(hasBackup: true))
         _ = machine.handle(.start)
         #expect(unansweredAttempts(&machine, from: 1).count < 50)
     }
 
-    @Test("A finish after the end completes at once")
+    @Test("An output that is told to finish after it ended completes at once")
     func finishAfterStop() {
         var machine = liveMachine()
         _ = machine.handle(.stop)
         #expect(machine.handle(.finish(deadline: 1)) == [.ended])
     }
 
-    @Test("Stop ends everything from any state, once")
+    @Test("A stop ends the output from any state, once")
     func stop() {
         var machine = liveMachine()
         #expect(machine.handle(.stop) == [.abandon(attempt: 1), .ended])
@@ -267,9 +267,9 @@ struct OutputStateMachineTests {
     }
 }
 
-@Suite("Backoff")
+@Suite("Retry intervals")
 struct BackoffTests {
-    @Test("A peer that answers is tried at growing intervals, up to the limit")
+    @Test("A peer that answers and refuses is retried at growing intervals, up to the limit")
     func grows() {
         let backoff = Backoff()
         let delays = (1...10).map { backoff.delay(afterFailure: $0, kind: .rejected, jitter: 0).inSeconds }
@@ -281,7 +281,7 @@ struct BackoffTests {
         #expect(backoff.delay(afterFailure: .max, kind: .rejected, jitter: 0) == .seconds(15))
     }
 
-    @Test("A peer that never answered is tried at intervals that grow to 15 s")
+    @Test("A peer that never answered is retried at intervals that grow to 15 s")
     func neverReached() {
         let backoff = Backoff()
         let delays = (1...10).map { backoff.delay(afterFailure: $0, kind: .unreachable, jitter: 0).inSeconds }
@@ -290,7 +290,7 @@ struct BackoffTests {
         #expect(backoff.delay(afterFailure: .max, kind: .unreachable, jitter: 0) == .seconds(15))
     }
 
-    @Test("A peer that accepted the stream before is tried each second for a while, then at intervals that grow to 5 s")
+    @Test("A peer that accepted the stream before is retried each second for a while, then at intervals of up to 5 s")
     func lostPeer() {
         let backoff = Backoff()
         func delay(_ failures: Int, _ past: Backoff.Past) -> Duration {
@@ -301,7 +301,7 @@ struct BackoffTests {
         #expect(delay(1000, .lostBefore) == .seconds(5))
     }
 
-    @Test("Jitter shortens the wait by at most a fifth and never lengthens it")
+    @Test("Jitter shortens a retry interval by at most a fifth and never lengthens it")
     func jitter() {
         let backoff = Backoff()
         #expect(backoff.delay(afterFailure: 1, kind: .lost, jitter: 1) == .milliseconds(800))

@@ -15,7 +15,7 @@ struct PacketQueueTests {
         return queue
     }
 
-    @Test("An output that connects within the limit gets the program from its first frame, disposable ones too")
+    @Test("An output that connects within the limit gets the program from its first frame, with disposable frames")
     func holdsTheStart() {
         let queue = PacketQueue(limits: .live)
         queue.push(Packets.audio(-1))
@@ -29,7 +29,7 @@ struct PacketQueueTests {
         #expect(queue.status.drops.isEmpty)
     }
 
-    @Test("Packets taken in batches come in order up to the requested bytes, and the last batch reports the end")
+    @Test("Packets are taken in order, in batches of the requested bytes, and the last batch reports the end")
     func batches() {
         let queue = connectedQueue()
         for packet in Packets.video(1..<8) { queue.push(packet) }
@@ -43,7 +43,7 @@ struct PacketQueueTests {
         #expect(queue.pop(upTo: 1, into: &batch))
     }
 
-    @Test("Drops of a listening output are counted from the first call on, because before it no client misses anything")
+    @Test("Drops of a listening output are counted only from the first receiver on")
     func awaitsCallers() {
         let queue = PacketQueue(limits: .live, awaitsCallers: true)
         for packet in Packets.video(0..<200) { queue.push(packet) }
@@ -81,7 +81,7 @@ struct PacketQueueTests {
         #expect(queue.push(Packets.video(123)) == .queued)
     }
 
-    @Test("At 3 s the queue is emptied to its newest keyframe, and the following packets can be decoded")
+    @Test("At 3 s the queue is emptied up to its newest keyframe, and the following packets can be decoded")
     func overflow() {
         let queue = connectedQueue()
         for packet in Packets.video(60..<152) { queue.push(packet) }
@@ -92,7 +92,7 @@ struct PacketQueueTests {
         #expect(queue.push(Packets.video(153)) == .dropped(.awaitingKeyframe))
     }
 
-    @Test("The limit in bytes applies at any media time")
+    @Test("The queue's limit in bytes applies whatever its duration is")
     func bytes() {
         var limits = QueueLimits.live
         limits.maximumBytes = 1000
@@ -106,7 +106,7 @@ struct PacketQueueTests {
         #expect(queue.needsKeyframe)
     }
 
-    @Test("At any pace, no packet comes out that refers to a dropped one")
+    @Test("However slowly a queue is read, it outputs no packet that refers to a dropped packet")
     func neverUndecodable() {
         var random = SeededRandom()
         for _ in 0..<200 {
@@ -133,7 +133,7 @@ struct PacketQueueTests {
         }
     }
 
-    @Test("After a lost connection only packets from the newest keyframe on are kept")
+    @Test("After a lost connection the queue keeps only packets from the newest keyframe on")
     func reconnect() {
         let queue = connectedQueue()
         for packet in Packets.video(60..<70) { queue.push(packet) }
@@ -144,7 +144,7 @@ struct PacketQueueTests {
         #expect(queue.drain().map(\.pts) == Array(120..<130))
     }
 
-    @Test("After a connection lost in congestion no stale keyframe is kept without its following frames")
+    @Test("If a connection is lost during congestion, no old keyframe is kept without the frames that follow it")
     func reconnectAfterCongestion() {
         let queue = connectedQueue()
         for packet in Packets.video(60..<150) { queue.push(packet) }
@@ -166,7 +166,7 @@ struct PacketQueueTests {
         #expect(!queue.needsKeyframe)
     }
 
-    @Test("A queue that joins a running program begins with a frame, and earlier packets are not drops")
+    @Test("A queue that joins a running program begins with a frame, and earlier packets do not count as drops")
     func joining() {
         let queue = PacketQueue(limits: .live, isFromStart: false)
         for packet in Packets.video(10..<20) { queue.push(packet) }
@@ -181,7 +181,7 @@ struct PacketQueueTests {
         #expect(queue.status.droppedFrames == 1)
     }
 
-    @Test("While a target accepts nothing the newest GOP is kept, and the stream continues with it")
+    @Test("While a target accepts no data the newest GOP is kept, and the stream continues with it")
     func holding() {
         let queue = connectedQueue()
         for packet in [Packets.video(1), Packets.audio(2), Packets.video(4, key: true), Packets.video(5)] {
@@ -199,7 +199,7 @@ struct PacketQueueTests {
         #expect(queue.status.drops == [.overflow: 2, .notConnected: 46])
     }
 
-    @Test("Packets lost with an empty queue are followed by a keyframe, for which the queue waits")
+    @Test("After packets were lost with an empty queue, the queue waits for a keyframe before it continues")
     func holdingNothing() {
         let queue = connectedQueue()
         queue.hold()
@@ -213,7 +213,7 @@ struct PacketQueueTests {
     }
 
     @Test(
-        "An output that joins with a GOP beyond the limits keeps it, and is held to the limits only once it has caught up"
+        "An output that joins with a GOP beyond the limits keeps the GOP; the limits apply when it has caught up"
     )
     func joinsWithLongGOP() {
         let queue = PacketQueue(limits: .live, isFromStart: false)
@@ -232,7 +232,7 @@ struct PacketQueueTests {
         #expect(caughtUp.drops.causes[.congestion] == 1)
     }
 
-    @Test("A queue that joins before the first keyframe begins with it, and counts no drop until then")
+    @Test("A queue that joins before the first keyframe begins with that keyframe, and counts no drop until then")
     func joinsWithoutGOP() {
         let queue = PacketQueue(limits: .live, isFromStart: false)
         _ = queue.connected()
@@ -261,14 +261,14 @@ struct PacketQueueTests {
         return (got, queue)
     }
 
-    @Test("A playlist's segment that comes at once is not congestion, and no frame is dropped")
+    @Test("A playlist segment whose frames arrive at once is not congestion, and no frame is dropped")
     func bursts() {
         let (got, queue) = play(20, share: 1.01)
         #expect(got == 20 * 180 && queue.drops == DropCounts())
         #expect(play(20, share: 1.01, takesBursts: false).queue.drops.frames > 0)
     }
 
-    @Test("With bursts, too, an output that is too slow gets what it can take, and its delay does not grow")
+    @Test("If input arrives in bursts, an output that is too slow gets what it can send, and its delay does not grow")
     func slowWithBursts() {
         let (got, queue) = play(20, share: 0.7)
         #expect(queue.drops.frames > 600 && got + queue.drops.frames + queue.status.packets == 20 * 180)

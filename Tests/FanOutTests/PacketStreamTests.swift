@@ -21,7 +21,7 @@ private final class Guest: PacketConsumer, PacketServer {
     func stop() {}
 }
 
-@Suite("Stream of packets")
+@Suite("The packet stream of a program")
 struct PacketStreamTests {
     private func publish(_ frames: Range<Int64>, to stream: PacketStream) {
         for frame in frames {
@@ -50,7 +50,7 @@ struct PacketStreamTests {
     }
 
     @Test(
-        "A replay gets all kept packets, from a keyframe on, then each packet once, and the kept time can be reduced")
+        "A replay gets all kept packets from a keyframe on, then each packet once; the kept time can be reduced")
     func replays() {
         let stream = PacketStream()
         let first = Guest()
@@ -75,7 +75,7 @@ struct PacketStreamTests {
         #expect(last.packets.first?.pts == 420)
     }
 
-    @Test("A receiver that joins before the first keyframe gets nothing until then")
+    @Test("A receiver that joins before the first keyframe gets no packet until then")
     func joinsEarly() {
         let stream = PacketStream()
         publish(1..<10, to: stream)
@@ -100,7 +100,7 @@ struct PacketStreamTests {
         #expect(isSame)
     }
 
-    @Test("A stream without video does not wait for it")
+    @Test("A stream without video is delivered without waiting for video")
     func radio() {
         let stream = PacketStream()
         let guest = Guest()
@@ -113,7 +113,7 @@ struct PacketStreamTests {
         #expect(late.packets.map(\.pts) == [4 * 1024])
     }
 
-    @Test("The tracks are those of the last published packet, and keyframe requests reach the encoder")
+    @Test("The stream's tracks are those of the last published packet, and keyframe requests reach the encoder")
     func description() {
         let stream = PacketStream()
         let keyframes = KeyframeCounter()
@@ -128,7 +128,7 @@ struct PacketStreamTests {
     }
 }
 
-@Suite("History of a stream")
+@Suite("Packet history of a stream")
 struct PacketHistoryTests {
     private func history(_ limits: PacketHistory.Limits, frames: Range<Int64>, size: Int = 100) -> PacketHistory {
         var history = PacketHistory(limits: limits)
@@ -138,7 +138,7 @@ struct PacketHistoryTests {
         return history
     }
 
-    @Test("By default the history is the current GOP, whatever came before")
+    @Test("By default the history contains the current GOP only")
     func currentGOP() {
         let history = history(.currentGOP, frames: 30..<200)
         #expect(history.packets.map(\.pts) == Array(180..<200))
@@ -147,7 +147,7 @@ struct PacketHistoryTests {
         #expect(history.age == history.packets[19].dtsNanoseconds - history.packets[0].dtsNanoseconds)
     }
 
-    @Test("A replay buffer has at least its duration, from a keyframe on")
+    @Test("The history for replays covers at least its duration, from a keyframe on")
     func replay() {
         let history = history(.init(duration: .seconds(5)), frames: 0..<600)
         #expect(history.packets.first?.pts == 420)
@@ -155,7 +155,7 @@ struct PacketHistoryTests {
         #expect(history.packets.map(\.pts) == Array(420..<600))
     }
 
-    @Test("At the limit in bytes the oldest whole GOPs are removed, and a larger GOP is not kept")
+    @Test("At the limit in bytes the oldest GOPs are removed, and a GOP larger than the limit is not kept")
     func bytes() {
         let some = history(.init(duration: .seconds(60), maximumBytes: 15_000), frames: 0..<600)
         #expect(some.packets.first?.pts == 480 && some.bytes == 12_000)
@@ -163,7 +163,7 @@ struct PacketHistoryTests {
         #expect(none.packets.isEmpty && none.bytes == 0)
     }
 
-    @Test("A GOP without end is dropped at the time limit, and the next is kept again")
+    @Test("A GOP longer than the time limit is dropped, and the next GOP is kept again")
     func longGOP() {
         var history = PacketHistory(limits: .init(longestGOP: .seconds(4)))
         for index in Int64(0)..<300 {
@@ -177,7 +177,7 @@ struct PacketHistoryTests {
 
 @Suite("Interleaver")
 struct InterleaverTests {
-    @Test("A track that stopped is awaited up to the limit, and its later packets are released at once")
+    @Test("The other track's packets wait up to the limit for a track that stopped; its late packets pass at once")
     func bound() {
         var interleaver = Interleaver(bound: .seconds(1))
         #expect(interleaver.push(Packets.audio(0)).isEmpty)
@@ -192,7 +192,7 @@ struct InterleaverTests {
         #expect(late.first?.track == .audio)
     }
 
-    @Test("A track that comes again is awaited again")
+    @Test("The other track's packets wait again for a track whose packets arrive again")
     func again() {
         var interleaver = Interleaver(bound: .seconds(1))
         _ = interleaver.push(Packets.audio(0))
@@ -204,7 +204,7 @@ struct InterleaverTests {
         #expect(interleaver.push(Packets.video(92)).map(\.track) == [.audio])
     }
 
-    @Test("Beside one frame in 2 s audio waits for the first of them, and then for none")
+    @Test("At one frame in 2 s, audio is held back for the first frame, and for no later frame")
     func slow() {
         var interleaver = Interleaver(bound: .seconds(1))
         _ = interleaver.push(Packets.video(0, key: true))
@@ -218,14 +218,14 @@ struct InterleaverTests {
         #expect((waiting.max() ?? 0) <= 49 && waiting.dropFirst(94).allSatisfy { $0 <= 1 })
     }
 
-    @Test("A stream of one track waits for no other")
+    @Test("Packets of a stream with one track are released at once")
     func oneTrack() {
         var interleaver = Interleaver(waitingFor: [.audio])
         #expect(interleaver.push(Packets.audio(0)).count == 1)
         #expect(interleaver.push(Packets.audio(1)).count == 1)
     }
 
-    @Test("Timed data is in order and delays no other track")
+    @Test("Timed data is released in order and delays no other track")
     func data() {
         let track = TrackDescription(data: .amf0, timeBase: .milliseconds)
         var interleaver = Interleaver()

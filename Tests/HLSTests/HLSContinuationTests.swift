@@ -24,7 +24,7 @@ import Testing
         #expect(HLSPlaylist(parsing: playlist.text) == playlist)
     }
 
-    @Test("A long segment among short ones stays while three target durations need it")
+    @Test("A long segment among short ones is kept while three target durations need it")
     func longSegment() {
         var playlist = HLSPlaylist(targetSeconds: 4)
         _ = playlist.append(entry(0, seconds: 10), limit: 3)
@@ -41,7 +41,7 @@ import Testing
         #expect(HLSPlaylist(parsing: playlist.text) == playlist)
     }
 
-    @Test("A removed file stays until the longest playlist that named it is over")
+    @Test("A removed segment's file is kept for as long as the longest playlist that contained it")
     func expiry() {
         var (playlist, expiry) = (HLSPlaylist(targetSeconds: 4), HLSExpiry())
         // Three segments of 4 s, then short ones: the longest playlist with the first segment lasts 15 s.
@@ -61,7 +61,7 @@ import Testing
         #expect(expiry.names.isEmpty)
     }
 
-    @Test("A header stays until the last segment that needs it is removed")
+    @Test("A header file is kept until the last segment that needs it is removed")
     func header() {
         var expiry = HLSExpiry()
         expiry.retire(["relay-7-0.m4s", "relay-7-init.mp4"], due: 10)
@@ -103,7 +103,7 @@ import Testing
         try writer.finish(isProgramOver: isProgramOver)
     }
 
-    @Test("A clean restart continues the playlist and its numbers, and keeps its files")
+    @Test("After a clean restart the playlist and its numbers continue, and its files are kept")
     func cleanRestart() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         try run(seconds: 5)
@@ -122,7 +122,7 @@ import Testing
         #expect(playlist?.entries.map(\.isDiscontinuous) == [true, false, false])
     }
 
-    @Test("A program after one that ended continues the counters, and removes no file at once")
+    @Test("A new program after one that ended continues the counters, and removes no file at once")
     func afterTheEnd() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         try run(seconds: 5, isProgramOver: true)
@@ -135,7 +135,7 @@ import Testing
         #expect(missing.isEmpty)
     }
 
-    @Test("A playlist that no client can still be playing is replaced, but its counters continue")
+    @Test("A playlist that is too old for any player is replaced, but its counters continue")
     func stale() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         try run(seconds: 3)
@@ -148,7 +148,7 @@ import Testing
     }
 
     @Test(
-        "The playlist is closed at the ends that the option selects",
+        "The playlist gets an end tag at those ends that the option selects",
         arguments: [
             ("program", true, true), ("program", false, false), ("always", false, true), ("always", true, true),
             ("never", true, false), ("never", false, false),
@@ -159,7 +159,7 @@ import Testing
         #expect(playlist?.hasEnded == isClosed && playlist?.entries.count == 2)
     }
 
-    @Test("Files that left the playlist stay as long as RFC 8216, 6.2.2, requires, by the clock, and are then removed")
+    @Test("Files of removed segments are kept as long as RFC 8216, 6.2.2, requires, and are then removed")
     func expiry() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let writer = try HLSWriter(path, options(), Samples.description, clock: clock)

@@ -95,7 +95,7 @@ import Testing
         return longest
     }
 
-    @Test("After a gap of one track or of both, each frame and audio packet has its own time", arguments: cases)
+    @Test("After a gap in one track or in both, each frame and audio packet has its own time", arguments: cases)
     func times(program: Case) throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let sent = packets(program)
@@ -120,7 +120,7 @@ import Testing
     }
 
     @Test(
-        "A playlist grows within 1.5 target durations whichever track is missing, and no segment exceeds its duration",
+        "A playlist grows within 1.5 target durations whichever track is missing, and no segment is too long",
         arguments: cases)
     func pace(program: Case) throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -142,7 +142,7 @@ import Testing
         }
     }
 
-    @Test("One frame in 5 s gives segments of the target duration, and the playlist marks those that depend on others")
+    @Test("At one frame in 5 s segments have the target duration, and those that depend on others are marked")
     func stills() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         var sent = (0..<Int64(8)).map { Samples.video(pts: $0 * 150, dts: $0 * 150, isKeyframe: $0 % 4 == 0) }
@@ -156,7 +156,7 @@ import Testing
         #expect(HLSPlaylist(parsing: playlist.text) == playlist)
     }
 
-    @Test("A frame whose stated duration is too long does not delay the frames after it")
+    @Test("A frame whose duration field is too large does not delay the frames after it")
     func longFrame() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let sent = (0..<Int64(90)).map { index in

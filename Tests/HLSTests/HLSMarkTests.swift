@@ -8,7 +8,7 @@ import Testing
 @testable import HLS
 
 /// Marked moments in a playlist.
-@Suite("Marks of a playlist") struct HLSMarkTests {
+@Suite("Markers in a playlist") struct HLSMarkTests {
     private let path = NSTemporaryDirectory() + "relay-hls-\(UUID().uuidString)"
 
     private var text: String { (try? String(contentsOfFile: "\(path)/index.m3u8", encoding: .utf8)) ?? "" }
@@ -27,7 +27,7 @@ import Testing
         try HLSWriter(path, HLSOptions(["segment": "1s", "list": "3"]), Samples.description)
     }
 
-    @Test("A mark is a date range of its segment, has its own date, and leaves with the segment")
+    @Test("A marker is a date range of its segment, has its own date, and is removed with the segment")
     func window() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let writer = try writer()
@@ -47,7 +47,7 @@ import Testing
         #expect(playlist?.entries.last?.marks.map(\.text) == ["end"])
     }
 
-    @Test("A mark that arrives after its segment is added to it, and one before the first frame is dropped")
+    @Test("A marker that arrives after its segment is added to that segment; one before the first frame is dropped")
     func late() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let writer = try writer()
@@ -60,7 +60,7 @@ import Testing
         try writer.finish(isProgramOver: true)
     }
 
-    @Test("The next run keeps the marks of the previous one unchanged")
+    @Test("The next run keeps the markers of the previous run unchanged")
     func restart() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         do {
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test(
-        "Characters that a quoted string excludes are replaced, and the rest is parsed back unchanged",
+        "Characters that a quoted string must not contain are replaced, and all others are parsed back unchanged",
         arguments: [
             ("Tor! 1:0", "Tor! 1:0"), ("say \"yes\"", "say 'yes'"), ("one\ntwo\r\nthree\u{2028}", "one two  three "),
             ("a,b=c:d", "a,b=c:d"), ("⚽️ ü \u{301}", "⚽️ ü \u{301}"), ("\u{301}", "\u{301}"), ("\"", "'"),
@@ -92,13 +92,13 @@ import Testing
     }
 
     @Test(
-        "Text that relay did not write is not parsed as a mark",
+        "A date range that relay did not write is not parsed as a marker",
         arguments: [
             "", "ID=\"a\"", "\"\"\"\"", "ID=\"a\",CLASS=\"x\",START-DATE=\"2023-11-14T22:13:20.123Z\",X-TEXT=\"t\"",
         ])
     func foreign(value: String) { #expect(HLSMark(parsing: Substring(value)) == nil) }
 
-    @Test("Marks never make a playlist too long to be parsed")
+    @Test("Markers never make a playlist too long to be parsed")
     func bounds() throws {
         var playlist = HLSPlaylist(targetSeconds: 1)
         let words = String(repeating: "\u{10FFFF}", count: 500)

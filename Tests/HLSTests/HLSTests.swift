@@ -10,7 +10,7 @@ import Testing
 
 @Suite struct HLSAddressTests {
     @Test(
-        "A location is a directory of this host",
+        "An HLS output's location is a directory of this host",
         arguments: [
             ("hls:/var/www/live", "/var/www/live"), ("HLS:live/", "live"), ("hls:/", "/"), ("hls:a b#c", "a b#c"),
         ])
@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test(
-        "An invalid location is refused in one sentence",
+        "An invalid HLS location is refused in one sentence",
         arguments: [
             ("hls:", "no directory"), ("hls://host/live", "directory of this host"), ("/var/www", "hls:"),
             ("hls:a\u{0}b", "control"), ("hls:" + String(repeating: "x", count: 5000), "too long"),
@@ -30,7 +30,7 @@ import Testing
         #expect(error?.description.contains(part) == true, "\(error?.description ?? "")")
     }
 
-    @Test("Options are parsed, and the defaults are 4 s and six segments")
+    @Test("HLS options are parsed, and the defaults are segments of 4 s and a list of six")
     func options() throws {
         #expect(try HLSOptions([:]) == HLSOptions())
         #expect(HLSOptions().segmentDuration == .seconds(4) && HLSOptions().listSize == 6)
@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test(
-        "An invalid option is refused by its name",
+        "An invalid value of an HLS option is refused with the option's name",
         arguments: [
             ("segment", "0s"), ("segment", "61s"), ("segment", "4m"), ("segment", ""), ("segment", "-4s"),
             ("segment", "9223372036854775807s"), ("list", "2"), ("list", "1001"), ("list", "x"),
@@ -53,7 +53,7 @@ import Testing
         #expect(error?.description.contains(name) == true, "\(error?.description ?? "")")
     }
 
-    @Test("An unknown option is refused without repeating it")
+    @Test("An unknown HLS option is refused without repeating it")
     func refusesUnknown() {
         let error = #expect(throws: AddressError.self) { try HLSOptions(["secret": "4"]) }
         #expect(error?.description.contains("secret") == false)
@@ -67,7 +67,7 @@ import Testing
             date: 1_795_261_109_603 + number * 4004, isDiscontinuous: isDiscontinuous)
     }
 
-    @Test("A playlist is written as RFC 8216 requires")
+    @Test("A playlist is written in the form that RFC 8216 requires")
     func text() {
         var playlist = HLSPlaylist(targetSeconds: 4)
         _ = playlist.append(entry(0), limit: 6)
@@ -95,7 +95,7 @@ import Testing
                 """)
     }
 
-    @Test("Segments and discontinuities that leave are counted, and a written playlist is parsed back unchanged")
+    @Test("Removed segments and discontinuities are counted, and a written playlist is parsed back unchanged")
     func window() throws {
         var playlist = HLSPlaylist(targetSeconds: 4)
         var left: [String] = []
@@ -109,7 +109,7 @@ import Testing
         #expect(HLSPlaylist(parsing: playlist.text) == playlist)
     }
 
-    @Test("A segment that is too long raises the target, which never decreases")
+    @Test("A segment that is too long raises the target duration, which never decreases")
     func target() {
         var playlist = HLSPlaylist(targetSeconds: 4)
         var long = entry(0)
@@ -133,7 +133,7 @@ import Testing
     }
 
     @Test(
-        "Only names that relay makes count as ours",
+        "Only file names that relay makes count as relay's files",
         arguments: [
             ("relay-1-init.mp4", true), ("relay-1795261109522036-12.m4s", true), ("relay-1-2.m4s.tmp", true),
             ("relay-1-x.m4s", false), ("relay-1-2.mp4", false), ("relay-1.m4s", false), ("xrelay-1-2.m4s", false),
@@ -144,7 +144,7 @@ import Testing
         #expect(HLSName.isOurs(name) == isOurs)
     }
 
-    @Test("A date is written in UTC and parsed back")
+    @Test("A date in a playlist is written in UTC and parsed back")
     func dates() {
         #expect(HLSDate.text(milliseconds: 951_827_696_789) == "2000-02-29T12:34:56.789Z")
         #expect(HLSDate.milliseconds("2000-02-29T12:34:56.789Z") == 951_827_696_789)
@@ -173,7 +173,7 @@ import Testing
         return result
     }
 
-    @Test("Segments of two GOPs are cut at every second keyframe, without requesting one")
+    @Test("Segments of two GOPs are cut at every second keyframe, without a keyframe request")
     func regular() {
         let result = cuts(.seconds(4), seconds: 21) { $0 % 50 == 0 }
         #expect(result.lengths == [100, 100, 100, 100, 100])
@@ -187,20 +187,20 @@ import Testing
         #expect(result.lengths.filter { $0 < 100 }.count == 1)
     }
 
-    @Test("GOPs that do not fit are not split, and for one longer than the target a keyframe is requested")
+    @Test("GOPs are not split to fit the target duration; within a GOP longer than the target a keyframe is requested")
     func misfit() {
         #expect(cuts(.seconds(4), seconds: 13) { $0 % 75 == 0 }.lengths == [75, 75, 75, 75])
         let long = cuts(.seconds(4), seconds: 21) { $0 % 250 == 0 }
         #expect(long.lengths == [250, 250] && long.asked == 4)
     }
 
-    @Test("Without a keyframe, one is requested again each target duration")
+    @Test("If no keyframe arrives, the request is repeated each target duration")
     func none() {
         let result = cuts(.seconds(4), seconds: 41) { $0 == 0 }
         #expect(result.lengths.isEmpty && result.asked == 10)
     }
 
-    @Test("If frames are missing before a keyframe, a segment ends with the frames it has")
+    @Test("If frames are missing before a keyframe, a segment ends with the frames that it has")
     func hole() {
         let result = cuts(.seconds(4), seconds: 13, keyframes: { $0 % 50 == 0 }, missing: 130..<150)
         #expect(result.lengths == [100, 30, 100])
@@ -209,7 +209,7 @@ import Testing
 }
 
 @Suite struct HLSDirectoryTests {
-    @Test("A directory is created if its parent exists, serves one output at a time, and loses only files of ours")
+    @Test("A directory is created if its parent exists, serves one output at a time, and loses only relay's files")
     func directory() throws {
         let path = NSTemporaryDirectory() + "relay-hls-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -258,7 +258,7 @@ import Testing
         #expect(writer.bytes > 8 << 20 && writer.segments == 0)
     }
 
-    @Test("A playlist of another program is left alone")
+    @Test("A playlist of another program is left unchanged")
     func foreignPlaylist() throws {
         let path = NSTemporaryDirectory() + "relay-hls-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: path) }

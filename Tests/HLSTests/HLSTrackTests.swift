@@ -58,7 +58,7 @@ import Testing
         #expect(writer.frames == 120)
     }
 
-    @Test("A change of both codings starts one new run with all of the audio")
+    @Test("A change of both tracks' coding starts one discontinuity with all of the audio")
     func otherSender() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let writer = try writer(Samples.description)
@@ -97,7 +97,7 @@ import Testing
         return count
     }
 
-    @Test("A change of the audio's coding waits for a keyframe, which is requested once")
+    @Test("A change of the audio's coding takes effect at a keyframe, which is requested once")
     func audioRecoding() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let writer = try writer(Samples.description)
@@ -116,7 +116,7 @@ import Testing
     }
 
     @Test(
-        "A writer created for an earlier coding, or before any was known, writes nothing of it",
+        "A writer created for an earlier coding, or before any was known, leaves no header or segment of it",
         arguments: [true, false])
     func lateJoiner(isKnown: Bool) throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -129,7 +129,7 @@ import Testing
         #expect(names.filter { $0.hasSuffix("-init.mp4") } == [entries[0].map])
     }
 
-    @Test("A camera without audio has no audio in its header, and no segment waits for audio")
+    @Test("A stream without audio has no audio in its header, and no segment waits for audio")
     func camera() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let camera = try writer(StreamDescription(video: Samples.description.video))
@@ -140,7 +140,7 @@ import Testing
         #expect(try holds(entries[0].map, Array("vide".utf8)) && !holds(entries[0].map, Array("soun".utf8)))
     }
 
-    @Test("A radio without video has no video in its header, and requests no keyframe")
+    @Test("A stream without video has no video in its header, and requests no keyframe")
     func radio() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let radio = try writer(StreamDescription(audio: Samples.audioTrack))
@@ -151,7 +151,7 @@ import Testing
         #expect(try !holds(entries[0].map, Array("vide".utf8)) && holds(entries[0].map, Array("soun".utf8)))
     }
 
-    @Test("At a variable rate a late keyframe is not a discontinuity, and segments have their real durations")
+    @Test("At a variable rate a late keyframe is not a discontinuity, and segments have their actual durations")
     func variableRate() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let track = TrackDescription(

@@ -4,12 +4,12 @@ import Testing
 
 @testable import Kernels
 
-@Suite("Eight rows scaled at once")
+@Suite("Scaling of eight rows at once")
 struct EightRowsTests {
     private var random = SystemRandomNumberGenerator()
 
     @Test(
-        "Rows scaled together equal rows scaled one by one, at any width",
+        "Eight rows scaled together equal the rows scaled one by one, at any width",
         arguments: [(2, 1), (3, 7), (8, 8), (13, 40), (16, 9), (100, 61), (101, 203)])
     mutating func sameAsOneByOne(width: Int, length: Int) {
         let table = AxisTable()
@@ -32,7 +32,7 @@ struct EightRowsTests {
         }
     }
 
-    @Test("A mix in eighths equals the mean, or is less than one level above it", arguments: 1...7)
+    @Test("A mix of two rows in eighths equals the mean, or is less than one level above it", arguments: 1...7)
     mutating func eighths(parts: Int) {
         let a = (0..<99).map { _ in UInt8.random(in: 0...255, using: &random) }
         let b = (0..<99).map { _ in UInt8.random(in: 0...255, using: &random) }

@@ -18,7 +18,7 @@ struct FramePoolTests {
 
     private func address(of frame: VideoFrame) -> UnsafeRawPointer { frame.storage.withPlanes { $0.y.bytes } }
 
-    @Test("A frame's memory returns to the pool with its last holder, and is reused")
+    @Test("A frame's memory returns to the pool when its last owner releases the frame, and is reused")
     func comesBack() {
         var frame: VideoFrame? = drawn(1)
         let first = frame.map(address(of:))
@@ -31,13 +31,13 @@ struct FramePoolTests {
         #expect(address(of: drawn(2)) == first)
     }
 
-    @Test("A released canvas returns to the pool, too")
+    @Test("A canvas that is released unfinished returns to the pool")
     func letGo() {
         do { _ = pool.canvas() }
         #expect(pool.spareCount == 1)
     }
 
-    @Test("Live frames share no memory, and are never written to")
+    @Test("Frames in use do not share memory, and are not overwritten")
     func shareNothing() {
         for _ in 0..<3 {
             let frames = (1...5).map { drawn(UInt8($0)) }
@@ -57,7 +57,7 @@ struct FramePoolTests {
         #expect(pool.spareCount == 2)
     }
 
-    @Test("A frame without another holder is drawn on in place")
+    @Test("A frame without another owner is drawn on in place")
     func inPlace() {
         var frame: VideoFrame? = drawn(7)
         let place = frame.map(address(of:))
@@ -68,7 +68,7 @@ struct FramePoolTests {
         #expect(PlainFrame(again).y[3, 3] == 7)
     }
 
-    @Test("A frame with another holder is copied, and stays unchanged")
+    @Test("A frame with another owner is copied before it is drawn on, and stays unchanged")
     func shared() {
         let kept = drawn(7)
         var frame: VideoFrame? = kept
@@ -78,7 +78,7 @@ struct FramePoolTests {
         #expect(PlainFrame(kept) == PlainFrame(width: 34, height: 18, PixelColor(y: 7, u: 7, v: 7)))
     }
 
-    @Test("A frame of other memory is copied")
+    @Test("A frame whose memory is not from the pool is copied before it is drawn on")
     func foreign() {
         let noise = PlainFrame(width: 34, height: 18, seed: 1)
         let foreign = noise.frame
@@ -111,7 +111,7 @@ struct FramePoolTests {
 
 @Suite("Colors of a program")
 struct PixelColorTests {
-    @Test("Black and white have the extreme values of the range")
+    @Test("Black and white have the extreme values of the color range")
     func ends() {
         #expect(PixelColor(.black, in: .bt709) == .black)
         #expect(PixelColor(.white, in: .bt709) == PixelColor(y: 235, u: 128, v: 128))
@@ -121,7 +121,7 @@ struct PixelColorTests {
         #expect(PixelColor(.white, in: full) == PixelColor(y: 255, u: 128, v: 128))
     }
 
-    @Test("Primary colors have the values of color bars")
+    @Test("The primary colors have the values of color bars")
     func primaries() {
         let red = RGBColor(red: 255, green: 0, blue: 0)
         let blue = RGBColor(red: 0, green: 0, blue: 255)
@@ -130,7 +130,7 @@ struct PixelColorTests {
         #expect(PixelColor(red, in: .bt601With525Lines) == PixelColor(y: 81, u: 90, v: 240))
     }
 
-    @Test("A color in text is parsed and written back unchanged")
+    @Test("A color is parsed from text and written back unchanged")
     func text() {
         #expect(RGBColor("#0a64ff") == RGBColor(red: 10, green: 100, blue: 255))
         #expect(RGBColor("black") == .black)

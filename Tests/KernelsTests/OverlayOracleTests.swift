@@ -31,7 +31,7 @@ struct OverlayOracleTests {
         }
     }
 
-    @Test("A frame with alpha differs from overlay by at most two levels")
+    @Test("A frame mixed with its alpha differs from libavfilter's overlay by at most two levels")
     func stinger() throws {
         let (front, mask) = (
             PlainFrame(width: Self.width, height: Self.height, seed: 2),
@@ -46,7 +46,9 @@ struct OverlayOracleTests {
         expectNear(drawn, try filtered(front, mask))
     }
 
-    @Test("An image of one color with any opacity differs from overlay by at most two levels", arguments: [1.0, 0.5])
+    @Test(
+        "An image of one color with any opacity differs from libavfilter's overlay by at most two levels",
+        arguments: [1.0, 0.5])
     func image(opacity: Double) throws {
         let color = RGBColor(red: 200, green: 60, blue: 20)
         var random = SeededRandom(seed: 7)

@@ -64,14 +64,14 @@ struct ScalerTests {
         #expect(difference <= tolerance, "\(place)")
     }
 
-    @Test("A source in its own size is copied sample for sample")
+    @Test("A source that is drawn in its own size is copied sample for sample")
     func copies() {
         check(.full, tolerance: 0)
         check(Placement(source: rectangle(24, 0, 48, 54), destination: rectangle(0, 0, 48, 54)), tolerance: 0)
         check(Placement(source: rectangle(0, 10, 30, 20), destination: rectangle(40, 30, 30, 20)), tolerance: 0)
     }
 
-    @Test("A reduction by integer factors is the mean of boxes, rounded to the nearest", arguments: 2...8)
+    @Test("A reduction by integer factors is the mean of boxes, rounded to the nearest level", arguments: 2...8)
     func boxes(by factor: Int) {
         let (width, height) = (12, 6)
         check(
@@ -81,14 +81,14 @@ struct ScalerTests {
             tolerance: 0)
     }
 
-    @Test("Boxes may be wider than high, and the reverse")
+    @Test("The factors of a reduction may differ between width and height")
     func flatBoxes() {
         check(Placement(source: rectangle(0, 0, 48, 20), destination: rectangle(2, 2, 16, 20)), tolerance: 0)
         check(Placement(source: rectangle(0, 0, 20, 48), destination: rectangle(2, 2, 20, 12)), tolerance: 0)
     }
 
     @Test(
-        "Any other reduction is the mean of the covered area, and an enlargement is interpolated",
+        "A reduction by other factors is the mean of the covered area, and an enlargement is interpolated",
         arguments: [
             (40, 22), (90, 50), (94, 52), (28, 16), (10, 50), (94, 10), (4, 2), (2, 2), (130, 74), (200, 100),
             (60, 100),
@@ -107,7 +107,7 @@ struct ScalerTests {
     }
 
     @Test(
-        "Parts outside the canvas are cut off",
+        "Parts of a source outside of the canvas are cut off",
         arguments: [(-20, -10), (80, 40), (-20, 40), (90, 52), (-46, 0), (0, -26), (-600, 4), (96, 0)])
     func clips(x: Int, y: Int) {
         check(Placement(destination: rectangle(x, y, 48, 28)), tolerance: 1)
@@ -132,7 +132,7 @@ struct ScalerTests {
         }
     }
 
-    @Test("A scaler that was used for one size draws another like a new scaler")
+    @Test("A scaler that was used for one size draws another size like a new scaler")
     func keepsNothing() {
         let scaler = Scaler()
         for (width, height) in [(40, 22), (60, 100), (48, 27), (40, 22), (10, 6)] {
@@ -143,7 +143,7 @@ struct ScalerTests {
         }
     }
 
-    @Test("A border surrounds the destination, and nothing else changes")
+    @Test("A border surrounds the source's placement, and no other pixel changes")
     func border() {
         let color = PixelColor(y: 200, u: 90, v: 40)
         let plain = Placement(destination: rectangle(20, 10, 48, 26))
@@ -186,7 +186,9 @@ struct ScalerTests {
         return Double(inside) / Double(points * points)
     }
 
-    @Test("Round corners and their border cover as much as the arc", arguments: [(20, 10), (-10, -6), (70, 40)])
+    @Test(
+        "Round corners and their border cover as much of each pixel as the arc does",
+        arguments: [(20, 10), (-10, -6), (70, 40)])
     func corners(x: Int, y: Int) {
         let color = PixelColor(y: 255, u: 255, v: 255)
         let (dark, light) = (PixelColor(y: 0, u: 0, v: 0), PixelColor(y: 128, u: 128, v: 128))

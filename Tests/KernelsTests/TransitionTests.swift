@@ -42,7 +42,7 @@ struct TransitionTests {
         }
     }
 
-    @Test("Each transition equals the one frame at 0 and the other at 1", arguments: Transition.Kind.allCases)
+    @Test("Each transition equals the first frame at 0 and the second frame at 1", arguments: Transition.Kind.allCases)
     func ends(kind: Transition.Kind) {
         #expect(render(kind, 0) == a)
         #expect(render(kind, 1) == b)
@@ -68,7 +68,7 @@ struct TransitionTests {
     }
 
     @Test(
-        "Transitions work at sizes that halve to odd ones, down to the smallest",
+        "Each transition works at sizes whose halves are odd, down to the smallest size",
         arguments: [(2, 2), (6, 2), (2, 10), (18, 14)])
     func smallSizes(width: Int, height: Int) {
         let (a, b) = (
@@ -96,7 +96,7 @@ struct TransitionTests {
         }
     }
 
-    @Test("Dip fades to the color and back")
+    @Test("Dip fades to the color, and from the color to the second frame")
     func dip() {
         check(.dip, tolerance: 1) { a, b, color, p in
             let (shown, weight) = p < 0.5 ? (a, 2 * p) : (b, 2 - 2 * p)
@@ -157,7 +157,7 @@ struct TransitionTests {
         }
     }
 
-    @Test("Zoom in enlarges one frame about its center and mixes in the other, and zoom out is its reverse")
+    @Test("Zoom in enlarges one frame about its center and mixes in the other, and zoom out is the reverse")
     func zoom() {
         check(.zoomIn, tolerance: 1) { a, b, _, p in zoomed(a, b, p) }
         check(.zoomOut, tolerance: 1) { a, b, _, p in zoomed(b, a, 1 - p) }
@@ -168,7 +168,7 @@ struct TransitionTests {
         max(0, whole - Int(((Double(whole) - abs(cos(p * .pi)) * Double(whole)) / 4).rounded()) * 4)
     }
 
-    @Test("A card that turns about its vertical axis narrows, and shows its back from the middle on")
+    @Test("Flip about the vertical axis narrows the frame, and shows the second frame from the middle on")
     func flipHorizontal() {
         check(.flipHorizontal, tolerance: 1) { a, b, color, p in
             let shown = p < 0.5 ? a : b
@@ -189,7 +189,7 @@ struct TransitionTests {
         }
     }
 
-    @Test("A card that turns about its horizontal axis becomes lower, and shows its back from the middle on")
+    @Test("Flip about the horizontal axis lowers the frame, and shows the second frame from the middle on")
     func flipVertical() {
         check(.flipVertical, tolerance: 1) { a, b, color, p in
             let shown = p < 0.5 ? a : b
@@ -203,7 +203,7 @@ struct TransitionTests {
         }
     }
 
-    @Test("A circle grows from the center, and only its edge is mixed")
+    @Test("Circle grows from the center, and only its edge is mixed")
     func circle() {
         let whole = (Double(Self.width * Self.width + Self.height * Self.height)).squareRoot() / 2 + 1
         check(.circle, tolerance: 1) { a, b, _, p in
@@ -235,7 +235,7 @@ struct TransitionTests {
         }
     }
 
-    @Test("Blur works by smaller planes, and mixes the smallest")
+    @Test("Blur works on smaller planes, and mixes the smallest")
     func blur() {
         check(.blur, tolerance: 1) { a, b, _, p in
             let depth = 4 * min(1, (0.5 - abs(p - 0.5)) / 0.35)
@@ -256,7 +256,7 @@ struct TransitionTests {
         }
     }
 
-    @Test("Easing keeps both ends and never decreases", arguments: Easing.allCases)
+    @Test("Each easing keeps both ends and never decreases", arguments: Easing.allCases)
     func easing(easing: Easing) {
         let values = (0...100).map { easing.progress(at: Double($0) / 100) }
         #expect(values.first == 0 && values.last == 1)
@@ -264,7 +264,7 @@ struct TransitionTests {
         #expect(easing.progress(at: -1) == 0 && easing.progress(at: 2) == 1)
     }
 
-    @Test("Kinds and easings are written as they are read")
+    @Test("Kinds of transitions and easings are parsed back as they were written")
     func words() throws {
         let kinds = Transition.Kind.allCases.map(\.rawValue)
         #expect(

@@ -155,7 +155,7 @@ private struct ReaderModel {
 }
 
 /// Access units of random NAL units: complete, truncated and damaged.
-@Suite("Annex B at random")
+@Suite("Random Annex B streams")
 struct AnnexBPropertyTests {
     /// A random access unit without repeated parameter sets.
     private static func units(_ kinds: UnitKinds, using random: inout SeededRandom) -> [KnownUnit] {

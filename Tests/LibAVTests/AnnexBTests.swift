@@ -61,7 +61,8 @@ import Testing
     }
 
     @Test(
-        "H.264 is converted to the bytes and configuration of ffmpeg's MP4", arguments: ["320x180", "1282x722"])
+        "H.264 in Annex B is converted to the bytes and configuration of ffmpeg's MP4",
+        arguments: ["320x180", "1282x722"])
     func avc(size: String) throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let clip = try makeClip(["libx264", "-bf", "2"], size: size)
@@ -81,7 +82,7 @@ import Testing
         #expect(reader.sets.size?.width == shown[0] && reader.sets.size?.height == shown[1])
     }
 
-    @Test("HEVC is converted to the bytes of ffmpeg's MP4, with the same parameter sets")
+    @Test("HEVC in Annex B is converted to the bytes of ffmpeg's MP4, with the same parameter sets")
     func hevc() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let clip = try makeClip(["libx265", "-preset", "ultrafast", "-x265-params", "log-level=none", "-tag:v", "hvc1"])
@@ -128,7 +129,7 @@ import Testing
     }
 
     @Test(
-        "A new size is detected at its keyframe, and repeated sets are not a change")
+        "A new frame size is detected at its keyframe, and repeated parameter sets are not a change")
     func change() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         func stream(_ size: String) throws -> [[UInt8]] {
@@ -146,7 +147,7 @@ import Testing
     }
 
     @Test(
-        "A new parameter set in the middle of a GOP stays before its frame, and is in the next keyframe's configuration"
+        "A new parameter set within a GOP stays in front of its frame, and in the next keyframe's configuration"
     )
     func middle() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -178,7 +179,7 @@ import Testing
         #expect(ConfigurationRecord.payload(frame, from: SharedBytes([]), to: record, .h264) == nil)
     }
 
-    @Test("Parameter sets go after a delimiter and before the SEI that refers to them")
+    @Test("Parameter sets are inserted after a delimiter and before the SEI that refers to them")
     func order() {
         let (delimiter, information, slice): ([UInt8], [UInt8], [UInt8]) = (
             [0, 0, 0, 2, 9, 16], [0, 0, 0, 3, 6, 5, 4], [0, 0, 0, 2, 0x65, 1]
@@ -196,7 +197,7 @@ import Testing
         }
     }
 
-    @Test("Damaged bytes yield no access unit, and never more bytes than there are")
+    @Test("Damaged bytes yield no access unit, or one with no more bytes than the input")
     func damage() {
         var reader = AnnexBReader(.h264)
         #expect(reader.read([]) == nil && reader.read([0, 0, 1]) == nil && reader.read([1, 2, 3]) == nil)

@@ -49,7 +49,7 @@ private enum BitCode {
 }
 
 /// Numbers in bits, parameter sets and configuration records: complete, truncated and damaged.
-@Suite("Parameter sets at random")
+@Suite("Random parameter sets")
 struct ParameterSetPropertyTests {
     private static func read(_ unit: [UInt8], _ codec: Codec) -> SequenceParameters? {
         codec == .hevc ? SequenceParameters(hevc: unit[...]) : SequenceParameters(avc: unit[...])

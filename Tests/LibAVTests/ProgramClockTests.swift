@@ -6,7 +6,7 @@ import Testing
 @testable import LibAV
 
 /// The values of a transport stream's clock, in 90 kHz ticks.
-@Suite("Program clock")
+@Suite("Program clock references (PCR) of a transport stream")
 struct ProgramClockTests {
     private static let frame: Int64 = 3600
     private static let audio: Int64 = 1920
@@ -32,7 +32,7 @@ struct ProgramClockTests {
         }
     }
 
-    @Test("A frame longer than 40 ms has references within it, and is decoded that much later")
+    @Test("A frame longer than 40 ms contains further references, and its own precedes its decoding time by more")
     func slow() {
         var clock = ProgramClock(StreamDescription(video: Self.video(FrameRate(10))))
         let step = clock.next(.video, at: 90_000, lasting: 9000, hasOwn: true)
@@ -41,7 +41,7 @@ struct ProgramClockTests {
         #expect(next == ProgramClock.Step(own: 85_500, within: [88_500, 91_500]))
     }
 
-    @Test("The audio drives the clock while a frame is overdue, and the frames drive it again when they are back")
+    @Test("Audio drives the clock while a frame is overdue, until frames arrive again")
     func overdue() {
         var clock = ProgramClock(StreamDescription(video: Self.video(FrameRate(25)), audio: Self.tone))
         _ = clock.next(.video, at: 90_000, lasting: Self.frame, hasOwn: true)
@@ -57,7 +57,7 @@ struct ProgramClockTests {
         #expect(zip(said, said.dropFirst()).allSatisfy { $1 > $0 && $1 - $0 <= 3600 }, "\(said)")
     }
 
-    @Test("References fill a silence of a second, and a longer silence starts a new time base")
+    @Test("Clock references fill a pause of up to a second, and a longer pause starts a new time base")
     func silence() {
         for (length, count, isNew) in [(Int64(90_000), 25, false), (90_001, 1, true)] {
             var clock = ProgramClock(StreamDescription(video: Self.video(FrameRate(25))))
@@ -82,7 +82,7 @@ struct ProgramClockTests {
         #expect(jumps == 1)
     }
 
-    @Test("The clock does not wait for a track that is seconds late")
+    @Test("The clock is not set back for a track that is seconds late")
     func lost() {
         var clock = ProgramClock(
             StreamDescription(video: Self.video(FrameRate(25), isSteady: false), audio: Self.tone))

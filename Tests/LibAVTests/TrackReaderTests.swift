@@ -38,7 +38,7 @@ import Testing
         try #require(process.terminationStatus == 0)
     }
 
-    @Test("H.264 and AAC of a transport stream equal those of the MP4 from which it was made")
+    @Test("H.264 and AAC from a transport stream equal those of the MP4 from which it was made")
     func transportStream() throws {
         let clip = try CodedClip(video: "libx264", audio: "aac", options: ["-bf", "2"], in: directory.path)
         try make("clip.ts", ["-i", directory.path("clip.mp4"), "-c", "copy"])
@@ -61,7 +61,7 @@ import Testing
         #expect(tracks.first?.frameFormat?.width == 320 && tracks.last?.audioFormat?.sampleRate == 48_000)
     }
 
-    @Test("A new size in mid-stream is a new track description from its keyframe on")
+    @Test("A new frame size in mid-stream yields a new track description from its keyframe on")
     func change() throws {
         for (name, size) in [("small.ts", "320x180"), ("large.ts", "640x360")] {
             try make(

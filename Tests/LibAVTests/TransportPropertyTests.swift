@@ -83,7 +83,7 @@ private enum PacketWriter {
 }
 
 /// Transport packets, sections and ADTS frames: complete, truncated and damaged.
-@Suite("Transport streams at random")
+@Suite("Random transport streams")
 struct TransportPropertyTests {
     /// Reads `bytes` to the end with buffers of random sizes.
     private static func drain(

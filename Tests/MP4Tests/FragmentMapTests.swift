@@ -5,7 +5,7 @@ import Testing
 
 @testable import MP4
 
-@Suite("Maps of fragments")
+@Suite("Maps of a file's fragments")
 struct FragmentMapTests {
     private struct Memory: ByteSource {
         var bytes: [UInt8]
@@ -35,7 +35,7 @@ struct FragmentMapTests {
         return header + [UInt8](repeating: UInt8(number), count: 30)
     }
 
-    @Test("Fragments are found with their times and keyframes, and the map of a growing file is extended")
+    @Test("A map contains all fragments with times and keyframes, and the map of a growing file is extended")
     func maps() throws {
         let (one, two) = (fragment(1, at: 0, key: 0), fragment(2, at: 3, key: 1))
         var map = try FragmentMap(Memory(bytes: head + one + two.dropLast(5)))
@@ -50,7 +50,7 @@ struct FragmentMapTests {
         #expect(map.fragments[0].beginsWithKeyframe)
     }
 
-    @Test("Impossible times and truncated data end the map")
+    @Test("A fragment with impossible times or truncated data ends the map")
     func hostile() throws {
         let absurd = fragment(1, at: 1 << 59, key: 0)
         #expect(try FragmentMap(Memory(bytes: head + absurd)).fragments.isEmpty)

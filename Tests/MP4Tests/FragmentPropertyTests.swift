@@ -93,7 +93,7 @@ private struct PlainRun {
 }
 
 /// Fragments: complete, truncated and damaged.
-@Suite("Fragments at random")
+@Suite("Random fragments of MP4 files")
 struct FragmentPropertyTests {
     private static func read(_ source: some ByteSource) throws -> FragmentedFile? {
         guard case .open(let file) = try FragmentedFileReader(source).read() else { return nil }

@@ -6,7 +6,7 @@ import Testing
 @testable import MP4
 
 /// Fragmented clips, read by the readers of recordings, and fragments that no recorder writes.
-@Suite("Clips in fragments at random")
+@Suite("Random clips in fragmented MP4 files")
 struct FragmentedClipPropertyTests {
     /// Samples whose bytes are appended to `media`, some after other bytes.
     private static func track(

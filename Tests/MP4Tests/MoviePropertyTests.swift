@@ -6,7 +6,7 @@ import Testing
 @testable import MP4
 
 /// The `moov` of closed files: complete, truncated and damaged.
-@Suite("Closed files at random")
+@Suite("Random MP4 files that are closed")
 struct MoviePropertyTests {
     /// A layout as relay writes it, with tables of `count` regular samples for both tracks.
     private static func movie(

@@ -166,7 +166,7 @@ enum TableWriter {
 }
 
 /// Sample tables of other writers: complete, truncated and damaged.
-@Suite("Sample tables at random")
+@Suite("Random sample tables of MP4 files")
 struct TablePropertyTests {
     @Test(arguments: UInt64(1)...6)
     func `Tables are expanded to their samples, however entries are grouped`(seed: UInt64) throws {

@@ -16,7 +16,7 @@ import Testing
     }
 
     @Test(
-        "An AAC header gives the rate, channels and frame length after decoding",
+        "An AAC header yields the sample rate, channels and frame length after decoding",
         arguments: [
             // AAC-LC from our encoder, and with an explicit rate.
             ([(2, 5), (3, 4), (2, 4)], 48_000, 2, 1024), ([(2, 5), (15, 4), (44_056, 24), (1, 4)], 44_056, 1, 1024),
@@ -36,7 +36,7 @@ import Testing
         #expect(AACHeader(configuration: []) == nil && AACHeader(configuration: [configuration[0]]) == nil)
     }
 
-    @Test("A header with an undefined rate or layout, or a rate of 0, is refused")
+    @Test("An AAC header with an undefined rate or layout, or a rate of 0, is refused")
     func reserved() {
         for rate in [13, 14] { #expect(AACHeader(configuration: bytes((2, 5), (rate, 4), (2, 4))) == nil) }
         for layout in [8, 9, 10, 13, 14, 15] {
@@ -46,7 +46,7 @@ import Testing
         #expect(AACHeader(configuration: bytes((5, 5), (6, 4), (2, 4), (13, 4))) == nil)
     }
 
-    @Test("A header that is truncated inside its rate is refused")
+    @Test("An AAC header that is truncated inside its rate is refused")
     func short() {
         let whole = bytes((2, 5), (15, 4), (48_000, 24), (2, 4))
         #expect(AACHeader(configuration: whole)?.sampleRate == 48_000)

@@ -27,14 +27,15 @@ struct CarriageTests {
     }
 
     @Test(
-        "Everything carries H.264 and AAC", arguments: [Carriage.rtmp, .enhancedRTMP, .transportStream, .movie, .hls])
+        "Every protocol and container carries H.264 and AAC",
+        arguments: [Carriage.rtmp, .enhancedRTMP, .transportStream, .movie, .hls])
     func common(carriage: Carriage) {
         #expect(carriage.refusal(of: stream(.h264, .aac)) == nil)
         #expect(carriage.refusal(of: stream(.h264)) == nil && carriage.refusal(of: stream(.aac)) == nil)
     }
 
     @Test(
-        "A refusal names the codecs that cannot be carried, and no others",
+        "The refusal of a stream names the codecs that cannot be carried, and no others",
         arguments: [
             (.rtmp, "HEVC and Opus cannot be carried by RTMP."), (.transportStream, nil), (.movie, nil), (.hls, nil),
             (.enhancedRTMP, nil),
@@ -43,7 +44,7 @@ struct CarriageTests {
         #expect(carriage.refusal(of: stream(.hevc, .opus)) == text)
     }
 
-    @Test("A transport stream refuses AV1, HLS refuses AC-3 and MP3, and timed data never causes a refusal")
+    @Test("A transport stream refuses AV1, HLS refuses AC-3 and MP3, and timed data is never refused")
     func others() {
         #expect(
             Carriage.transportStream.refusal(of: stream(.av1, .aac)) == "AV1 cannot be carried by a transport stream.")
@@ -52,7 +53,7 @@ struct CarriageTests {
         #expect(Carriage.hls.refusal(of: stream(.h264, .aac, .scte35)) == nil)
     }
 
-    @Test("A stream description holds its own packets only, by identity")
+    @Test("A stream description contains a packet only if the packet's track is one of its tracks, by identity")
     func streams() {
         let (first, second) = (track(.h264), track(.h264))
         let packet = EncodedPacket(
@@ -64,7 +65,7 @@ struct CarriageTests {
             StreamDescription().leadingKind == .video && StreamDescription(audio: track(.aac)).leadingKind == .audio)
     }
 
-    @Test("The header of an AC-3 frame yields what MP4 needs")
+    @Test("The header of an AC-3 frame yields all values that MP4 needs")
     func ac3() {
         // 48 kHz, 192 kbit/s, version 8, complete main, stereo (acmod 2, dsurmod 0), no LFE.
         #expect(AC3Header.specificBox([0x0B, 0x77, 0, 0, 0x14, 0x40, 0x40, 0]) == [0x10, 0x11, 0x40])

@@ -3,9 +3,9 @@
 import Media
 import Testing
 
-@Suite("Lines between clocks")
+@Suite("Linear maps between two clocks")
 struct ClockLineTests {
-    @Test("A moment mapped to the other clock and back is unchanged", arguments: [0, 500e-6, -500e-6, 0.5])
+    @Test("A timestamp mapped to the other clock and back is unchanged", arguments: [0, 500e-6, -500e-6, 0.5])
     func thereAndBack(rate: Double) {
         let line = ClockLine(
             origin: Timestamp(nanoseconds: 1_700_000_000_000_000_000), image: Timestamp(nanoseconds: -40), rate: rate)
@@ -18,7 +18,7 @@ struct ClockLineTests {
         #expect(hour == .seconds(3600) + .nanoseconds(Int64((3600e9 * rate).rounded())))
     }
 
-    @Test("A million movements of a fraction of a nanosecond add up")
+    @Test("A million shifts by a fraction of a nanosecond add up")
     func fineTime() {
         var time = FineTime(.max / 2)
         for _ in 0..<1_000_000 { time.add(0.004) }

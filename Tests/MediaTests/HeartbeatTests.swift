@@ -5,9 +5,9 @@ import Testing
 
 @testable import Media
 
-@Suite("Heartbeats")
+@Suite("Heartbeats of threads")
 struct HeartbeatTests {
-    @Test("Silence counts from the last beat, and does not count while the thread rests")
+    @Test("The silence of a thread counts from its last beat, and does not count while the thread rests")
     func silence() {
         let clock = ManualClock(now: 5)
         let heartbeat = Heartbeat("program", clock: clock)
@@ -22,7 +22,7 @@ struct HeartbeatTests {
         #expect(heartbeat.silence == nil)
     }
 
-    @Test("Resting work is not silence, and ends with a beat even when it throws")
+    @Test("A thread is not silent during work marked as resting, which ends with a beat even if it throws")
     func resting() {
         struct Failure: Error {}
         let clock = ManualClock()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Media
 
-@Suite("The measured frame rate")
+@Suite("Measurement of a frame rate")
 struct MeasuredRateTests {
     private func measured(_ rate: FrameRate, seconds: Int64, pauseAt second: Int64? = nil) -> FrameRate? {
         var meter = MeasuredRate()
@@ -18,7 +18,7 @@ struct MeasuredRateTests {
     }
 
     @Test(
-        "Timestamps in milliseconds are enough to tell the common rates apart",
+        "Timestamps in milliseconds are enough to distinguish the common frame rates",
         arguments: [
             FrameRate(15), FrameRate(24), FrameRate(24000, 1001), FrameRate(25), FrameRate(30000, 1001), FrameRate(30),
             FrameRate(50), FrameRate(60000, 1001), FrameRate(60),
@@ -35,6 +35,6 @@ struct MeasuredRateTests {
         #expect(measured(FrameRate(30), seconds: 10, pauseAt: 6) == FrameRate(30))
     }
 
-    @Test("A rate that is not in common use stays as it was measured")
+    @Test("A rate that is not a common one is returned as it was measured")
     func other() { #expect(measured(FrameRate(14), seconds: 6) == FrameRate(14)) }
 }

@@ -3,13 +3,13 @@
 import Media
 import Testing
 
-@Suite("A sentence about options")
+@Suite("Messages that mention options")
 struct OptionSentenceTests {
     private let keys = ["--crf": "encoder.crf", "--output": "outputs", "--rendition": "renditions"]
 
     private func inFile(_ sentence: OptionSentence) -> String { sentence.text { keys[$0] ?? $0 } }
 
-    @Test("It calls options by their flags, and in a file by their keys")
+    @Test("A message names options by their flags, and for a configuration file by their keys")
     func names() {
         let number = 2
         let sentence: OptionSentence =
@@ -24,7 +24,7 @@ struct OptionSentenceTests {
             ])
     }
 
-    @Test("What is put into it keeps its options, and a value that looks like a flag is text")
+    @Test("A message inserted into another keeps its options, and an inserted string that looks like a flag is text")
     func nested() {
         let inner = TextFailure("There is none: see \(option: "--rendition").")
         let sentence: OptionSentence = "\(option: "--crf"): \(inner) And \("--output")."
@@ -32,7 +32,7 @@ struct OptionSentenceTests {
         #expect(sentence.options.map(\.flag) == ["--crf", "--rendition"])
     }
 
-    @Test("A failure names the option that is to be changed first")
+    @Test("The options of a failure begin with the option that is to be changed")
     func subject() {
         let failure = TextFailure("Two have one name; see \(option: "--crf").", about: OptionReference("--output"))
         #expect(failure.options.map(\.flag) == ["--output", "--crf"])

@@ -19,7 +19,7 @@ import Testing
         #expect(await counter.numbers == Array(0..<1000))
     }
 
-    @Test("Many wakes make one pass, and a wake after the pass began makes another")
+    @Test("Many wakes cause one pass, and a wake after the pass began causes another pass")
     func wakes() {
         let flag = WakeFlag()
         let first = (0..<10).map { _ in flag.raise() }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Time base")
 struct TimeBaseTests {
-    @Test("A day at 29.97 fps converts to milliseconds without drift, frame by frame")
+    @Test("A day at 29.97 fps is converted to milliseconds without drift, frame by frame")
     func dayOfNTSC() {
         let frames = TimeBase(1001, 30000)
         let day: Int64 = 24 * 3600 * 30000 / 1001
@@ -22,7 +22,7 @@ struct TimeBaseTests {
     }
 
     @Test(
-        "Frames converted to samples and back are the same frames",
+        "Frame numbers converted to samples and back are the same frame numbers",
         arguments: [
             FrameRate(30000, 1001), FrameRate(25), FrameRate(30), FrameRate(24000, 1001), FrameRate(60),
         ])
@@ -34,7 +34,7 @@ struct TimeBaseTests {
         }
     }
 
-    @Test("Rounding follows its direction, also below zero")
+    @Test("A conversion is rounded in the requested direction, also below zero")
     func rounding() {
         let half = TimeBase(1, 2)
         let whole = TimeBase(1, 1)
@@ -46,14 +46,14 @@ struct TimeBaseTests {
         #expect(half.rescale(-3, to: whole, rounding: .nearest) == -1)
     }
 
-    @Test("Extreme tick counts are clamped, not trapped")
+    @Test("Extreme tick counts are clamped, and never trap")
     func extremes() {
         #expect(TimeBase(1, 1).rescale(.max, to: .nanoseconds) == .max)
         #expect(TimeBase(1, 1).rescale(.min, to: .nanoseconds) == .min)
         #expect(TimeBase.nanoseconds.rescale(.max, to: TimeBase(1, 1), rounding: .down) == 9_223_372_036)
     }
 
-    @Test("A frame rate is reduced, and counts the frames that a duration needs")
+    @Test("A frame rate is reduced to lowest terms, and yields the number of frames in a duration")
     func frameRate() {
         #expect(FrameRate(60000, 2002) == FrameRate(30000, 1001))
         #expect(FrameRate(30).frames(atLeast: .seconds(2)) == 60)
@@ -64,7 +64,7 @@ struct TimeBaseTests {
 
 @Suite("Audio buffer")
 struct AudioBufferTests {
-    @Test("A slice keeps the positions of its samples")
+    @Test("A slice of an audio buffer keeps the positions of its samples")
     func slice() {
         let ramp = (0..<10).map(Float.init)
         let buffer = AudioBuffer(position: 100, format: .init(sampleRate: 48_000, channels: 1), channels: [ramp])

@@ -4,9 +4,9 @@ import Testing
 
 @testable import Media
 
-@Suite("Moments and frames")
+@Suite("Timestamps and frame numbers")
 struct TimestampTests {
-    @Test("The difference of two moments, added to the first, gives the second")
+    @Test("The difference of two timestamps, added to the first, gives the second")
     func moments() {
         let moment = Timestamp(nanoseconds: 1_500_000_000)
         #expect(moment + .milliseconds(500) == Timestamp(nanoseconds: 2_000_000_000))
@@ -16,7 +16,7 @@ struct TimestampTests {
         #expect(Timestamp.zero < moment)
     }
 
-    @Test("Every frame of a day at 29.97 fps is found at the moment when it begins")
+    @Test("Every frame of a day at 29.97 fps is found by the time when it begins")
     func frames() {
         let rate = FrameRate(30000, 1001)
         for number in stride(from: Int64(-1000), to: 2_600_000, by: 997) {

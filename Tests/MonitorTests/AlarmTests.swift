@@ -24,7 +24,7 @@ struct AlarmTests {
         private func at(_ tenths: Int64) -> Timestamp { Timestamp(nanoseconds: tenths * 100_000_000) }
     }
 
-    @Test("A fault is reported with its beginning after it has lasted long enough, and again a second after it ends")
+    @Test("A fault that lasts long enough is reported with its beginning, and again a second after it ends")
     func beginAndEnd() {
         var trial = Trial()
         trial.note(.right, tenths: 5)
@@ -39,7 +39,7 @@ struct AlarmTests {
         #expect(trial.alarm.status == AlarmStatus(isActive: false, seconds: 0, count: 1))
     }
 
-    @Test("A shorter fault raises no alarm, and each fault is timed from its own beginning")
+    @Test("A fault that is too short raises no alarm, and each fault is timed from its own beginning")
     func short() {
         var trial = Trial()
         for _ in 0..<10 {
@@ -49,7 +49,7 @@ struct AlarmTests {
         #expect(trial.told.isEmpty && trial.alarm.status.count == 0)
     }
 
-    @Test("A click does not end a silence")
+    @Test("A click of 0.2 s does not end a silence")
     func click() {
         var trial = Trial()
         trial.note(.faulty, tenths: 30)
@@ -60,7 +60,7 @@ struct AlarmTests {
         #expect(trial.told.count == 2 && trial.told.last?.event == .ended(after: .milliseconds(6200)))
     }
 
-    @Test("A reading between the two thresholds neither begins a fault nor ends one")
+    @Test("A level between the two thresholds neither begins a fault nor ends one")
     func between() {
         var trial = Trial()
         trial.note(.between, tenths: 50)

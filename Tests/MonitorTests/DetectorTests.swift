@@ -39,7 +39,7 @@ struct DetectorTests {
         }
     }
 
-    @Test("Video that repeats a frame, as storage or as pixels, is frozen, and encoder noise does not hide that")
+    @Test("Video that repeats a frame, by reference or with equal pixels, is frozen, even with encoder noise")
     func frozen() {
         var detector = detector()
         let still = frame { x, y in UInt8((x + y) % 200 + 30) }
@@ -65,14 +65,14 @@ struct DetectorTests {
         #expect(longest <= 10)
     }
 
-    @Test("Black video is not reported as frozen, too")
+    @Test("Black video is not reported as frozen in addition")
     func blackOnly() {
         var detector = detector()
         let black = frame { _, _ in 16 }
         for _ in 0..<5 { #expect(detector.read(black) == FrameDetector.Reading(black: .faulty, frozen: .right)) }
     }
 
-    @Test("Silence begins below its level and ends 6 dB above it")
+    @Test("Silence begins below the silence level and ends 6 dB above it")
     func silence() {
         let detector = SilenceDetector(level: -60)
         for (level, expected) in [(-61.0, Alarm.Reading.faulty), (-58, .between), (-53, .right)] {

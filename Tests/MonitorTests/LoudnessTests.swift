@@ -22,7 +22,7 @@ struct LoudnessTests {
         }
     }
 
-    @Test("A tone of 1 kHz at -23 dBFS on both channels is -23 LUFS (EBU Tech 3341, case 1)")
+    @Test("A tone of 1 kHz at -23 dBFS on both channels is measured as -23 LUFS (EBU Tech 3341, case 1)")
     func reference() throws {
         let meter = try LoudnessMeter(format: .program, peaks: true)
         var readings: [LoudnessStatus] = []
@@ -57,13 +57,13 @@ struct LoudnessTests {
         #expect(abs(result.integrated + 23) <= 0.5, "\(result)")
     }
 
-    @Test("Audio that becomes louder or quieter is adjusted to -23 LUFS, too", arguments: [(-35.0, -16.0), (-16, -35)])
+    @Test("Audio whose level changes is adjusted to -23 LUFS again", arguments: [(-35.0, -16.0), (-16, -35)])
     func steps(before: Double, after: Double) throws {
         let result = try level(tone(before, seconds: 30) + tone(after, seconds: 40, from: 30 * 48_000))
         #expect(abs(result.integrated + 23) <= 0.5, "\(result)")
     }
 
-    @Test("Pauses do not raise the gain, and silence leaves it unchanged")
+    @Test("Pauses do not raise the gain, and silence leaves the gain unchanged")
     func pauses() {
         var ride = LoudnessRide(target: -23)
         let second = AudioBuffer.silence(at: 0, count: 48_000, format: .program)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Networking
 
-@Suite("Waiting for descriptors")
+@Suite("Watching file descriptors")
 struct DescriptorWatcherTests {
     /// The reports of a watch.
     private final class Told: Sendable {
@@ -24,7 +24,7 @@ struct DescriptorWatcherTests {
         return (ends[0], ends[1])
     }
 
-    @Test("Each request is reported once, and again when it is repeated")
+    @Test("A requested event of a descriptor is reported once, and again only after another request")
     func once() throws {
         let watcher = try #require(DescriptorWatcher(name: "test"))
         let (near, far) = try pair()

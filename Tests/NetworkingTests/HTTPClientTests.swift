@@ -18,7 +18,7 @@ import Testing
         return HTTPClient(try HTTPEndpoint(address), resolver: resolver)
     }
 
-    @Test("A request ends at its deadline although the name server does not answer", .timeLimit(.minutes(1)))
+    @Test("An HTTP request ends at its deadline although the name server does not answer", .timeLimit(.minutes(1)))
     func late() async throws {
         defer { gate.signal() }
         let client = try client("https://media.example/")
@@ -32,7 +32,7 @@ import Testing
         #expect(other?.step == "resolve")
     }
 
-    @Test("A cancelled request ends at once although the name server does not answer", .timeLimit(.minutes(1)))
+    @Test("A cancelled HTTP request ends at once although the name server does not answer", .timeLimit(.minutes(1)))
     func cancelled() async throws {
         defer { gate.signal() }
         let client = try client("http://media.example/")

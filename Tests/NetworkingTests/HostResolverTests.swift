@@ -39,7 +39,7 @@ import Testing
         return try #require(answer.withLock { $0 })
     }
 
-    @Test("A literal resolves to itself without a name server", arguments: ["127.0.0.1", "::1"])
+    @Test("A literal IP address resolves to itself without a name server", arguments: ["127.0.0.1", "::1"])
     func literal(host: String) async throws {
         let resolver = HostResolver { (_) throws(OutputFailure) in
             throw OutputFailure(.unreachable, step: "resolve", reason: "asked")
@@ -69,7 +69,7 @@ import Testing
         #expect(server.asked.withLock { $0.sorted() } == ["media.example", "other.example"])
     }
 
-    @Test("Without an answer the attempt fails in time, and a late answer is kept a minute for the next")
+    @Test("A lookup without an answer fails on time, and a late answer is kept a minute for the next lookup")
     func late() async throws {
         let (server, clock) = (SlowServer(), ManualClock())
         let resolver = HostResolver(timeout: .milliseconds(50), clock: clock, lookUp: server.lookUp)
@@ -96,7 +96,7 @@ import Testing
         #expect(server.asked.withLock { $0.count } == asked + 1)
     }
 
-    @Test("A name that does not exist fails with the resolver's message")
+    @Test("The lookup of a name that does not exist fails with the resolver's message")
     func unknown() async throws {
         let resolver = HostResolver { (host) throws(OutputFailure) in
             throw OutputFailure(.unreachable, step: "resolve", reason: "\(host): Name or service not known")

@@ -5,7 +5,7 @@ import Testing
 @testable import Networking
 
 @Suite struct NoticeLimitTests {
-    @Test("Twenty messages a minute of a talkative server are logged, then one notice that the rest is omitted")
+    @Test("Twenty messages of a server are logged per minute, then one line reports that the others are omitted")
     func notices() {
         var limit = NoticeLimit()
         let verdicts = (0..<40).map { limit.admit(at: 5 + $0) }

@@ -7,7 +7,7 @@ import Testing
 @Suite struct OptionListTests {
     private enum Choice: String, CaseIterable { case one, two, three }
 
-    @Test("Options are found by any of their names and decoded, and missing ones are nil")
+    @Test("Options are found by any of their names and decoded, and missing options are nil")
     func takes() throws {
         var list = OptionList(query: "A=x%20y&b=7&size=9&c=two&d=2500ms&e", of: "X", aliases: ["size": "bytes"])
         #expect(try list.take("a") == "x y")

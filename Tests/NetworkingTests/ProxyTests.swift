@@ -20,7 +20,7 @@ import Testing
         return (last, sent)
     }
 
-    @Test("A proxy's address is parsed and shown without its secrets")
+    @Test("A proxy's address is parsed, and printed without its secrets")
     func address() throws {
         let proxy = try ProxyURL("http://bob:hunt%40er22@[::1]:3128")
         #expect(proxy.host == "::1" && proxy.port == 3128 && proxy.user == "bob" && proxy.password == "hunt@er22")
@@ -33,7 +33,7 @@ import Testing
     }
 
     @Test(
-        "A proxy address that is not valid is refused",
+        "An invalid proxy address is refused",
         arguments: [
             ("https://h:1", "http:// or socks5://"), ("h:1", "no scheme"), ("http://h", "no port"),
             ("socks5://:1080", "no host"), ("http://h:1/path", "behind the port"),
@@ -44,7 +44,7 @@ import Testing
         #expect(error?.description.contains(part) == true)
     }
 
-    @Test("An HTTP proxy gets a CONNECT request, with the login if there is one")
+    @Test("An HTTP proxy gets a CONNECT request, with the login if the address has one")
     func httpRequest() throws {
         var plain = try ProxyURL("http://proxy:3128").dialogue(host: "::1", port: 443)
         #expect(text(plain.begin()) == "CONNECT [::1]:443 HTTP/1.1\r\nHost: [::1]:443\r\n\r\n")
@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(
-        "An HTTP proxy's answer is parsed",
+        "The response of an HTTP proxy is parsed to success or to the kind of failure",
         arguments: [
             ("HTTP/1.0 200 Connection established\r\nServer: x\r\n\r\n", nil),
             ("HTTP/1.1 200\r\n\r\n", nil),
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test("An HTTP proxy whose answer never ends or is too long fails the handshake")
+    @Test("An HTTP proxy whose response never ends, or is followed by data at once, fails the handshake")
     func httpBounds() throws {
         var endless = try ProxyURL("http://proxy:3128").dialogue(host: "h", port: 1)
         #expect(throws: OutputFailure.self) {
@@ -89,7 +89,7 @@ import Testing
         #expect(throws: OutputFailure.self) { try early.take(Array("HTTP/1.1 200 OK\r\n\r\nmore".utf8)) }
     }
 
-    @Test("A SOCKS proxy gets the host name, without and with a login")
+    @Test("A SOCKS proxy gets the target's host name, without and with a login")
     func socks() throws {
         let granted: [UInt8] = [5, 0, 0, 1, 0, 0, 0, 0, 0, 0]
         let connect: [UInt8] = [5, 1, 0, 3, 4] + Array("host".utf8) + [0x07, 0x8F]
@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test(
-        "A SOCKS proxy's refusal is told apart from a target that it cannot reach",
+        "A refusal by a SOCKS proxy is distinguished from a target that the proxy cannot reach",
         arguments: [
             ([[5, 255]], OutputFailure.Kind.refused), ([[5, 2], [1, 1]], .refused),
             ([[5, 0], [5, 2, 0, 1, 0, 0, 0, 0, 0, 0]], .refused),
@@ -121,7 +121,7 @@ import Testing
     }
 
     @Test(
-        "Base 64 follows RFC 4648",
+        "Base64 encoding follows RFC 4648",
         arguments: [
             ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy"), ("\u{3FF}", "z78="),
         ])

@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test("A complete handshake succeeds, and the reason of a later end is reported")
+    @Test("A completed TLS handshake succeeds, and the reason of a later disconnect is reported")
     func success() throws {
         let handshake = try guarded()
         complete()
@@ -52,7 +52,7 @@ import Testing
         #expect(words.told == [TCPSocket.message(ECONNRESET)])
     }
 
-    @Test("A connection that ends without close_notify is not an error")
+    @Test("A TLS connection that ends without close_notify is not an error")
     func unclean() throws {
         let handshake = try guarded()
         complete()
@@ -61,7 +61,7 @@ import Testing
         #expect(words.told.isEmpty)
     }
 
-    @Test("A certificate that does not contain the address is a lasting refusal")
+    @Test("A server certificate that does not contain the IP address is a permanent failure")
     func address() throws {
         let handshake = try guarded(address: [127, 0, 0, 1])
         complete()
@@ -70,7 +70,7 @@ import Testing
         #expect(result.reason.contains("not valid for the address h"))
     }
 
-    @Test("A certificate of another host is a lasting refusal")
+    @Test("A server certificate for another host is a permanent failure")
     func host() throws {
         let handshake = try guarded()
         channel.pipeline.fireErrorCaught(NIOSSLExtraError.failedToValidateHostname)
@@ -78,7 +78,7 @@ import Testing
         #expect(result.kind == .refused && result.reason.contains("not valid for the host h"))
     }
 
-    @Test("A server that closes during the handshake may be tried again, and nothing is reported afterwards")
+    @Test("If the server closes during the handshake, the output may retry, and no further event is reported")
     func closed() throws {
         let handshake = try guarded()
         channel.pipeline.fireChannelInactive()

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Networking
 
-@Suite("The certificate of a listener")
+@Suite("The certificate of a listening port")
 struct TLSServerIdentityTests {
     private final class Notices: Sendable {
         private let all = Mutex<[String]>([])
@@ -33,10 +33,10 @@ struct TLSServerIdentityTests {
         }
     }
 
-    @Test("A valid pair of certificate and key is used")
+    @Test("A valid pair of certificate and key is accepted")
     func good() { #expect(complaint() == nil) }
 
-    @Test("A missing file, or a path that is not a file, is named with the reason")
+    @Test("A missing certificate file, or a path that is not a file, is reported with the reason")
     func unreadable() {
         unlink(files.key)
         #expect(complaint() == "\(files.key) cannot be read: No such file or directory")
@@ -46,7 +46,7 @@ struct TLSServerIdentityTests {
         rmdir(files.certificate)
     }
 
-    @Test("A key that everybody may read is refused at the start, and one that a group may read is accepted")
+    @Test("A key file that every user may read is refused at the start; one that only its group may read is accepted")
     func open() {
         chmod(files.key, 0o604)
         #expect(complaint()?.contains("open to everybody") == true)
@@ -66,7 +66,7 @@ struct TLSServerIdentityTests {
         #expect(complaint()?.contains("no key in PEM") == true)
     }
 
-    @Test("Changed files are read, and the change is reported once")
+    @Test("Changed certificate files are read again, and the change is reported once")
     func change() throws {
         let identity = try identity()
         identity.look()
@@ -77,7 +77,7 @@ struct TLSServerIdentityTests {
         #expect(notices.told.count == 1 && notices.told[0].contains("used from now on"))
     }
 
-    @Test("An unusable new pair leaves the old one in use, and is reported if it stays unusable")
+    @Test("An invalid new pair leaves the old pair in use, and is reported if it stays invalid")
     func badChange() throws {
         let identity = try identity()
         // While only the first of two files is replaced there is no reason to complain yet.

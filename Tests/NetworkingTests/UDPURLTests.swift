@@ -5,7 +5,7 @@ import Testing
 @testable import Networking
 
 @Suite struct UDPURLTests {
-    @Test("The options of a group's address are parsed")
+    @Test("The options of a multicast address are parsed")
     func group() throws {
         let url = try UDPURL(
             "udp://239.1.1.1:5000?ttl=4&pkt_size=1128&localaddr=192.0.2.1&dscp=34&buffer_size=400000")
@@ -18,7 +18,7 @@ import Testing
         #expect("\(url)" == "udp://239.1.1.1:5000?localaddr=192.0.2.1")
     }
 
-    @Test("Without options a datagram has seven TS packets, and the system chooses the rest")
+    @Test("Without options a datagram has seven TS packets, and the system chooses all other settings")
     func plain() throws {
         let url = try UDPURL("UDP://[ff15::1]:5000")
         #expect(url.host == "ff15::1" && url.datagramBytes == 1316)
@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(
-        "An invalid address is refused in one sentence",
+        "An invalid UDP address is refused in one sentence",
         arguments: [
             ("udp://h", "no port"), ("udp://:5000", "no host"), ("udp://h:70000", "bad port"), ("h:5000", "no scheme"),
             ("udp://h:5000/x", "no user and no path"), ("udp://bob@h:5000", "no user and no path"),
@@ -54,13 +54,13 @@ import Testing
         #expect(error?.description.contains("xx") == false)
     }
 
-    @Test("A time to live of 0 keeps a group on this machine")
+    @Test("With a time to live of 0, multicast packets stay on this machine")
     func ownMachine() throws {
         #expect(try UDPURL("udp://239.1.1.1:5000?ttl=0").timeToLive == 0)
         #expect(try UDPURL("udp://[ff02::1]:5000?ttl=0").timeToLive == 0)
     }
 
-    @Test("An interface is found by any of its addresses")
+    @Test("A network interface is found by any of its addresses")
     func interface() {
         #expect(HostAddress(literal: "::1", port: 0)?.interfaceIndex == 1)
         #expect(HostAddress(literal: "2001:db8::1", port: 0)?.interfaceIndex == nil)

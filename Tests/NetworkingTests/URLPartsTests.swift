@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct URLPartsTests {
     @Test(
-        "A percent escape needs two hexadecimal digits, and a sign is not a digit",
+        "A percent escape needs two hexadecimal digits, and a sign does not count as a digit",
         arguments: [
             ("a%20b", "a b"), ("%41%62%7e", "Ab~"), ("%+1", "%+1"), ("%-0", "%-0"), ("%4", "%4"), ("%", "%"),
             ("%zz%41", "%zzA"), ("%C3%A9", "é"), ("100%", "100%"),

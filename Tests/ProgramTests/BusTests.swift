@@ -72,7 +72,7 @@ struct BusTests {
         return feed
     }
 
-    @Test("A slate is shown with silence, without any source")
+    @Test("A slate is shown with silence, even if the program has no source")
     func slate() throws {
         bus.show(Scene(video: .still(still(8)), audio: nil))
         let ending = try program(frames: 10).run()
@@ -101,7 +101,7 @@ struct BusTests {
         #expect(samples[10_560..<11_520].allSatisfy { $0 == 1 } && samples[11_520] == 2)
     }
 
-    @Test("A source that runs along unseen is at the position that it would have on air")
+    @Test("A source that keeps playing off air is shown at the position that it would have on air")
     func standby() throws {
         let feed = file(frames: 20)
         bus.add(feed)
@@ -112,7 +112,7 @@ struct BusTests {
         #expect(screen.samples.withLock { $0[10_560] } == 6)
     }
 
-    @Test("A file that pauses while unseen continues at the same position, with its audio")
+    @Test("A file that pauses off air continues at the same position, with its audio")
     func standsUnseen() throws {
         let feed = file(frames: 20, standsUnseen: true)
         bus.add(feed)
@@ -153,7 +153,7 @@ struct BusTests {
         #expect(samples[9599] == 0 && samples[10_560..<11_520].allSatisfy { $0 == 1 } && samples[11_520] == 2)
     }
 
-    @Test("A live source on standby is shown at its own time")
+    @Test("A live source on standby is shown at its own time when its scene is cut to")
     func liveStandby() throws {
         let feed = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program, clock: clock)
         feed.attach(PlainTimes())
@@ -172,7 +172,7 @@ struct BusTests {
         #expect(feed.status.framesRepeated == 0)
     }
 
-    @Test("Only frames shown on time prove that a source has video, not late or waiting ones")
+    @Test("A source counts as having video only through frames shown on time, not through late or queued frames")
     func signOfLife() throws {
         let feed = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program, clock: clock)
         feed.attach(PlainTimes())
@@ -199,7 +199,7 @@ struct BusTests {
         #expect(seen.withLock { $0[10] } == .some(rate.start(of: 9)))
     }
 
-    @Test("Sources of a program that lags do not count as lost, because they are judged by their own times")
+    @Test("Sources of a program that lags do not count as lost, because their own times decide")
     func lag() throws {
         let feed = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program, clock: clock)
         feed.attach(PlainTimes())
@@ -241,7 +241,7 @@ struct BusTests {
         #expect(try ending(showingLater: Scene(video: .still(still(8)), audio: nil)) == .finished)
     }
 
-    @Test("A program that waits for a source without frames shows the scene that replaces it")
+    @Test("A program that waits for a source without frames shows the scene that replaces that source")
     func replacedBeforeTheFirst() throws {
         let feed = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program, clock: clock)
         bus.add(feed)
@@ -257,7 +257,7 @@ struct BusTests {
         return try program.run()
     }
 
-    @Test("When a file stalls its frame is held, and it continues at the same position, with its audio")
+    @Test("While a file stalls its frame is held; then the file continues at the same position, with its audio")
     func stall() throws {
         let feed = file(frames: 3)
         bus.add(feed)
@@ -279,7 +279,7 @@ struct BusTests {
         #expect(samples[5 * 1920] == 0 && samples[6 * 1920] == 4)
     }
 
-    @Test("The last frame of a source that is gone is held, and the program continues")
+    @Test("The last frame of a source that ended is held, and the program continues")
     func gone() throws {
         let feed = file(frames: 3)
         feed.end(.video)
@@ -290,7 +290,7 @@ struct BusTests {
         #expect(screen.frames.withLock { $0.map(\.pts) } == [0, 1, 2, 2, 2, 2])
     }
 
-    @Test("A program without a scene waits for one, and ends when it is stopped")
+    @Test("A program without a scene waits for one until the program is stopped")
     func waits() throws {
         let program = program(frames: 5)
         let (bus, scene) = (bus, Scene(video: .still(still(8)), audio: nil))

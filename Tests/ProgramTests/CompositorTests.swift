@@ -7,7 +7,7 @@ import Testing
 @testable import Kernels
 @testable import Program
 
-@Suite("Frames of several sources")
+@Suite("Composition of frames from several sources")
 struct CompositorTests {
     private static let format = VideoFormat(width: 96, height: 54, frameRate: FrameRate(25))
     private let sources = (0..<9).map { PlainFrame(width: 96, height: 54, seed: UInt64($0 + 1)).frame }
@@ -34,7 +34,7 @@ struct CompositorTests {
         return scenes + [[.full, outside], [outside], [split[1], pip[1]]]
     }()
 
-    @Test("Parts that no source covers are black, or show the frame behind, whatever the memory held before")
+    @Test("Areas that no source covers are black, or show the frame behind, whatever the memory contained before")
     func background() {
         var compositor = Compositor(Self.format)
         for placements in Self.scenes {
@@ -66,7 +66,7 @@ struct CompositorTests {
         return frame
     }
 
-    @Test("Bars of a source are hidden beside other sources; their place is black, or shows what is behind")
+    @Test("A source's bars are hidden next to other sources; their area is black, or shows the frame behind")
     func withoutBars() {
         var compositor = Compositor(VideoFormat(width: 192, height: 108, frameRate: FrameRate(25)))
         let upright = barred(FrameRegion(x: 66, y: 0, width: 60, height: 108))
@@ -93,7 +93,7 @@ struct CompositorTests {
         #expect(alone.storage === upright.storage)
     }
 
-    @Test("A source that fills the frame is passed on without a copy")
+    @Test("The frame of a source that fills the program is passed on without a copy")
     func single() {
         var compositor = Compositor(Self.format)
         #expect(compositor.compose(layers([.full])).storage === sources[0].storage)

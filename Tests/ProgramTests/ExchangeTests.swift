@@ -7,7 +7,7 @@ import Testing
 @testable import Kernels
 @testable import Program
 
-@Suite("Two layers that exchange their depth, each drawn once")
+@Suite("Two layers that exchange their depth, composed in one pass")
 struct ExchangeTests {
     private static let steps = 24
     private let format = VideoFormat(width: 320, height: 180, frameRate: FrameRate(25))
@@ -45,7 +45,7 @@ struct ExchangeTests {
         return (PlainFrame(made), PlainFrame(compositor.blend(before, after, by: Transition(.fade), progress: share)))
     }
 
-    @Test("Composing both orders in one pass gives the same frame as a blend of both", arguments: 1..<steps)
+    @Test("Composing both depth orders in one pass gives the same frame as a blend of both", arguments: 1..<steps)
     func same(step: Int) {
         let (a, b) = (
             PlainFrame(width: 320, height: 180, seed: 1).frame, PlainFrame(width: 320, height: 180, seed: 2).frame
@@ -56,7 +56,9 @@ struct ExchangeTests {
         }
     }
 
-    @Test("In one pass borders and round corners are right, too, and both layers are opaque", arguments: 1..<steps)
+    @Test(
+        "Composing both orders in one pass draws borders and round corners right, and both layers opaque",
+        arguments: 1..<steps)
     func edged(step: Int) {
         let (a, b) = (flat(60), flat(200))
         let (made, wanted) = frames(a, b, step, edged: true)

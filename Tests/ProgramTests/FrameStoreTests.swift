@@ -5,7 +5,7 @@ import Testing
 
 @testable import Program
 
-@Suite("Choosing frames for a constant frame rate")
+@Suite("Selection of a file's frames for a constant frame rate")
 struct FrameStoreTests {
     private static let storage = FrameBuffer(width: 2, height: 2) {
         $0.initializeMemory(as: UInt8.self, repeating: 0)
@@ -26,7 +26,7 @@ struct FrameStoreTests {
     }
 
     @Test(
-        "A source with the program's rate is passed frame by frame, even with times rounded to milliseconds",
+        "A file with the program's rate is shown frame by frame, even with timestamps in milliseconds",
         arguments: [FrameRate(30), FrameRate(30000, 1001), FrameRate(25), FrameRate(60), FrameRate(24000, 1001)])
     func sameRate(rate: FrameRate) {
         let times = (0..<900).map { rate.timeBase.rescale(Int64($0), to: .milliseconds, rounding: .down) }
@@ -36,7 +36,7 @@ struct FrameStoreTests {
         #expect(store.repeated == 0)
     }
 
-    @Test("15 fps at 30 shows each frame twice")
+    @Test("A 15 fps file in a 30 fps program shows each frame twice")
     func repeats() {
         let times = (0..<30).map { Int64($0) * 1000 / 15 }
         let (shown, store) = show(times, at: FrameRate(30), frames: 60)
@@ -45,7 +45,7 @@ struct FrameStoreTests {
         #expect(store.repeated == 30)
     }
 
-    @Test("The last frame is shown for its whole duration")
+    @Test("The last frame is shown for its full duration")
     func lastFrame() {
         var store = FrameStore()
         store.add(frame(0), at: 0, until: 6)
@@ -54,7 +54,7 @@ struct FrameStoreTests {
         #expect(!store.hasVideo(from: 6))
     }
 
-    @Test("60 fps at 30 drops every other frame, and counts the drops")
+    @Test("A 60 fps file in a 30 fps program drops every other frame, and the drops are counted")
     func drops() {
         let times = (0..<120).map { Int64($0) * 1000 / 60 }
         let (shown, store) = show(times, at: FrameRate(30), frames: 59)
@@ -70,7 +70,7 @@ struct FrameStoreTests {
         #expect(store.dropped == 0)
     }
 
-    @Test("A frame that goes back in time is shown, and the order stays")
+    @Test("A frame with an earlier timestamp than the previous one is shown, in the order of arrival")
     func backwards() {
         let (shown, _) = show([0, 33, 10, 100], at: FrameRate(30), frames: 4)
         #expect(shown == [0, 33, 10, 100])
@@ -85,7 +85,7 @@ struct AudioStoreTests {
         AudioBuffer(position: Int64(range.lowerBound), format: format, channels: [range.map { Float($0 + 1) }])
     }
 
-    @Test("Delivered audio comes out the same in portions of any size")
+    @Test("Audio is delivered the same, whatever the size of the portions in which it is requested")
     func portions() {
         var store = AudioStore(format: format)
         for start in stride(from: 0, to: 4096, by: 1024) { _ = store.add(audio(start..<start + 1024)) }
@@ -94,7 +94,7 @@ struct AudioStoreTests {
         #expect(all == (1...all.count).map(Float.init))
     }
 
-    @Test("A hole becomes silence, exact to the sample")
+    @Test("A gap in the audio becomes silence, exact to the sample")
     func hole() {
         var store = AudioStore(format: format)
         _ = store.add(audio(0..<10))
@@ -107,7 +107,7 @@ struct AudioStoreTests {
         #expect(taken.channels[0] == expected)
     }
 
-    @Test("Overlapping audio is replaced by the later one, and late audio is cut")
+    @Test("Overlapping audio is replaced by the later buffer, and audio that is too late is cut")
     func overlap() {
         var store = AudioStore(format: format)
         _ = store.add(audio(0..<10))

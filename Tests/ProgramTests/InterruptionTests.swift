@@ -35,7 +35,9 @@ struct InterruptionTests {
         .init(frame: frame, scene: scene, transition: Transition(kind), frames: kind == .cut ? 0 : Self.length)
     }
 
-    @Test("A new transition starts with the very frame that is visible, at each frame of each kind", arguments: kinds)
+    @Test(
+        "A transition that interrupts another, of any kind and at any frame, starts from the frame then visible",
+        arguments: kinds)
     func byAnother(kind: Transition.Kind) throws {
         let place = try #require(Self.kinds.firstIndex(of: kind))
         for step in 1...Self.length {
@@ -50,7 +52,9 @@ struct InterruptionTests {
         }
     }
 
-    @Test("A cut shows the new scene exactly on its frame, at each frame of each kind", arguments: kinds)
+    @Test(
+        "A cut that interrupts a transition, of any kind and at any frame, shows the new scene on its frame",
+        arguments: kinds)
     func byACut(kind: Transition.Kind) {
         for step in 1...Self.length {
             let (frames, held) = screen.play(
@@ -60,7 +64,7 @@ struct InterruptionTests {
         }
     }
 
-    @Test("A transition that interrupts another one may be interrupted, too", arguments: kinds)
+    @Test("A transition that has interrupted another can be interrupted itself", arguments: kinds)
     func twice(kind: Transition.Kind) throws {
         let place = try #require(Self.kinds.firstIndex(of: kind))
         let (second, third) = (Self.kinds[(place + 7) % Self.kinds.count], Self.kinds[(place + 12) % Self.kinds.count])

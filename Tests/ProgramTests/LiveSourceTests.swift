@@ -128,7 +128,7 @@ struct LiveSourceTests {
     }
 
     @Test(
-        "No frame of a source with a deviating clock is repeated or dropped in ten minutes",
+        "No frame of a live source with a deviating clock is repeated or dropped in ten minutes",
         arguments: [-300e-6, 300e-6], [FrameRate(25), FrameRate(30000, 1001)])
     func drift(rate: Double, frameRate: FrameRate) throws {
         let source = ManualLiveSource(frameRate: frameRate, rate: rate, phase: .milliseconds(13))
@@ -156,14 +156,15 @@ struct LiveSourceTests {
         return Double(video.now) / 1e9
     }
 
-    @Test("A source that is not visible can lead the program's clock", arguments: [-300e-6, 300e-6])
+    @Test(
+        "A live source that is not visible can be the reference of the program's clock", arguments: [-300e-6, 300e-6])
     func leader(rate: Double) throws {
         let (free, led) = (try end(rate: rate, leads: false), try end(rate: rate, leads: true))
         // Ten minutes, minus the seconds until the rate is adopted.
         #expect(abs((free - led) - 600 * rate) < 0.002)
     }
 
-    @Test("A source with half the program's rate shows each frame twice")
+    @Test("A live source with half the program's rate shows each frame twice")
     func half() throws {
         let shown = try run(ManualLiveSource(frameRate: FrameRate(25)), programRate: FrameRate(50), frames: 100)
         #expect(shown == (0..<100).map { shown[0] + Int64($0 / 2) })
@@ -177,7 +178,7 @@ struct LiveSourceTests {
         #expect(shown == Array(12..<62))
     }
 
-    @Test("A program waits for the newest frame of a backlog before it begins, so that there is time for its audio")
+    @Test("A program with a backlog begins only when its newest frame is decoded, so that there is time for audio")
     func backlog() throws {
         let source = BacklogSource(frames: 75, newestDue: .milliseconds(200))
         let feed = SourceFeed(
@@ -190,7 +191,7 @@ struct LiveSourceTests {
         #expect(start == Timestamp.zero + .milliseconds(120))
     }
 
-    @Test("After a source is placed again, a frame that is decoded just after its tick is shown")
+    @Test("While a live source's decoder catches up, a frame that is decoded just after its tick is shown")
     func backlogOnAir() {
         let source = ManualLiveSource(frameRate: FrameRate(25))
         let feed = SourceFeed(
@@ -215,7 +216,7 @@ struct LiveSourceTests {
         source.feed.withLock { $0 = nil }
     }
 
-    @Test("Frames of a source that comes back with twice the frame rate are shown in turn")
+    @Test("Frames of a source that reconnects with twice the frame rate are shown in order")
     func twiceTheRate() throws {
         let (source, rate) = (ManualLiveSource(frameRate: FrameRate(60)), FrameRate(30))
         let feed = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program, clock: source)
@@ -232,7 +233,7 @@ struct LiveSourceTests {
         source.feed.withLock { $0 = nil }
     }
 
-    @Test("Waiting frames move with their source's time map, and late ones are dropped")
+    @Test("Queued frames are shifted with their source's time map, and late ones are dropped")
     func steps() throws {
         var frames = LiveFrames(frameRate: FrameRate(25))
         let storage = FrameBuffer(width: 2, height: 2) { $0.initializeMemory(as: UInt8.self, repeating: 0) }
@@ -260,7 +261,7 @@ struct LiveSourceTests {
         #expect(frames.dropped == 2)
     }
 
-    @Test("Waiting audio moves with its source's time map")
+    @Test("Queued audio is shifted with its source's time map")
     func audioSteps() {
         var store = AudioStore(format: .program)
         let ones = [Float](repeating: 1, count: 100)

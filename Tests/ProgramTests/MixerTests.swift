@@ -7,7 +7,7 @@ import Testing
 
 @testable import Program
 
-@Suite("The mixer")
+@Suite("Audio mixer")
 struct MixerTests {
     private let clock = ManualClock()
     private let rate = FrameRate(25)
@@ -52,14 +52,14 @@ struct MixerTests {
         return samples
     }
 
-    @Test("A single source passes unchanged to the last bit, even above the limiter's ceiling")
+    @Test("A single source passes the mixer bit-exact, even above the limiter's ceiling")
     func alone() {
         let feed = feed(440, level: 1)
         let samples = mix(10) { _ in [.init(feed: feed, isHeard: true)] }
         #expect(samples == (0..<19_200).map { Float(sin(2 * .pi * 440 * Double($0) / 48_000)) })
     }
 
-    @Test("A source is delayed exactly to the sample, and a change of the delay is cross-faded within 10 ms")
+    @Test("A source is delayed exact to the sample, and a change of the delay is cross-faded within 10 ms")
     func delayed() {
         let feed = feed(440)
         let samples = mix(12) { index in
@@ -75,7 +75,7 @@ struct MixerTests {
         #expect((steps.max() ?? 1) < natural * 1.2, "no click")
     }
 
-    @Test("A source is advanced exactly to the sample and goes back, without a click")
+    @Test("A source is advanced exact to the sample, and its advance is removed, without a click")
     func earlier() {
         let feed = feed(440)
         let samples = mix(16) { index in
@@ -92,7 +92,7 @@ struct MixerTests {
         #expect((steps.max() ?? 1) < natural * 1.2, "no click")
     }
 
-    @Test("Audio that was taken ahead is given back when a paused source continues, and none of it is lost")
+    @Test("Audio that a source took in advance is returned when the paused source continues, and none is lost")
     func earlierStanding() {
         let feed = feed(440)
         let samples = mix(16, standing: 8..<10) { index in
@@ -103,7 +103,7 @@ struct MixerTests {
         #expect(Array(samples[25_000..<30_720]) == Array(own[21_160..<26_880]))
     }
 
-    @Test("A live source can be advanced by half of its buffered audio, and not by more")
+    @Test("A live source can be advanced by up to half of its buffered audio")
     func earlierLive() {
         let live = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program, clock: clock)
         let own = (0..<48_000).map { Float(0.25 * sin(2 * .pi * 440 * Double($0) / 48_000)) }
@@ -123,7 +123,9 @@ struct MixerTests {
         #expect(live.mostAhead == 4800)
     }
 
-    @Test("Unshifted audio of a source is available, whatever its delay or lead", arguments: [-3000, 0, 3000])
+    @Test(
+        "The audio of a source without shift is available, whatever the source's delay or advance is",
+        arguments: [-3000, 0, 3000])
     func asItCame(offset: Int64) {
         let (feed, source) = (feed(440), Bus())
         var mixer = Mixer(format: .program)
@@ -136,7 +138,7 @@ struct MixerTests {
         }
     }
 
-    @Test("A source that is delayed from the beginning is silent until then")
+    @Test("A source with a delay from the beginning is silent until the delay has passed")
     func lateFromTheBeginning() {
         let feed = feed(440)
         let samples = mix(4) { _ in [.init(feed: feed, isHeard: true, offset: 3000)] }
@@ -144,7 +146,7 @@ struct MixerTests {
         #expect(samples[..<3000].allSatisfy { $0 == 0 } && Array(samples[3000...]) == own)
     }
 
-    @Test("A cut begins at the first sample of its frame, lasts half a frame, and makes no click")
+    @Test("The audio of a cut begins at the first sample of its frame, lasts half a frame, and makes no click")
     func cut() {
         let (a, b) = (feed(440), feed(523))
         let samples = mix(10) { index in
@@ -167,7 +169,7 @@ struct MixerTests {
         return 10 * log10(power(high) / power(samples.map(Double.init)))
     }
 
-    @Test("Two unrelated sources keep their loudness in the middle of a fade")
+    @Test("The loudness of two unrelated sources is kept in the middle of a fade")
     func equalPower() {
         let (a, b) = (feed(440), feed(1000))
         let samples = mix(20, fade: 19_200) { index in
@@ -180,7 +182,7 @@ struct MixerTests {
         samples.reduce(0) { $0 + Double($1 * $1) } / Double(samples.count)
     }
 
-    @Test("Two sources with the same signal keep their level throughout a fade", arguments: [960, 19_200])
+    @Test("The level of two sources with the same signal is kept throughout a fade", arguments: [960, 19_200])
     func sameSignal(fade: Int64) {
         let (a, b) = (feed(440), feed(440))
         let samples = mix(20, fade: fade) { index in
@@ -192,7 +194,7 @@ struct MixerTests {
     }
 
     @Test(
-        "Two sources with the same signal keep their level if the first one comes back at once"
+        "The level of two sources with the same signal is kept if a fade is reversed at once"
     )
     func thereAndBack() {
         let (a, b) = (feed(440), feed(440))
@@ -203,7 +205,7 @@ struct MixerTests {
         #expect(zip(samples, own).allSatisfy { abs($0 - $1) < 0.0005 })
     }
 
-    @Test("Two half-similar sources keep their loudness, too")
+    @Test("The loudness of two partly correlated sources is kept throughout a fade")
     func halfAlike() {
         var random = SeededRandom(seed: 7)
         var noise: [Float] { (0..<48_000).map { _ in Float.random(in: -0.15...0.15, using: &random) } }
@@ -243,7 +245,7 @@ struct MixerTests {
         #expect(Array(samples[16_320...]) == expected)
     }
 
-    @Test("The limiter's gain after a fade comes back slowly, and not at the next frame")
+    @Test("After a fade the limiter's gain recovers slowly, not at the next frame")
     func released() {
         let (a, b) = (feed(440, level: 0.95), feed(450, level: 0.95))
         let samples = mix(20) { index in
@@ -303,7 +305,7 @@ struct MixerTests {
         #expect(zip(samples, expected).allSatisfy { abs(Double($0) - $1) < 1e-6 })
     }
 
-    @Test("A mix that is too loud stays below -1 dB, also between the samples")
+    @Test("A mix that is too loud is limited to -1 dB, also between the samples")
     func limited() {
         let feeds = [feed(11_990, level: 0.7), feed(997, level: 0.6), feed(440, level: 0.5)]
         let samples = mix(20) { _ in feeds.map { .init(feed: $0, isHeard: true) } }
@@ -324,7 +326,7 @@ struct MixerTests {
         #expect(20 * log10(worst) < -1, "\(20 * log10(worst)) dBTP")
     }
 
-    @Test("A meter shows the peak, and falls by 20 dB per second")
+    @Test("A meter shows the peak, and decreases by 20 dB per second")
     func meter() {
         let source = Bus()
         let (meter, feed) = (source.meter, feed(440, level: 0.5))

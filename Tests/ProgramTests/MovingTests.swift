@@ -96,12 +96,12 @@ struct MovingTests {
     /// The largest allowed step: that of a fade from the darkest to the brightest, plus rounding.
     private var bound: Int { (200 - 16) / Int(Self.length + 1) + 3 }
 
-    @Test("Two layers that exchange their depth do so visibly: neither covers the other at once")
+    @Test("Two layers exchange their depth gradually: neither covers the other at once")
     func swapped() {
         #expect(largestStep(.stills(.pip, [a, b]), .stills(.pip, [b, a])) <= bound)
     }
 
-    @Test("The inset grows over the other layer, which stays in place, and shrinks back")
+    @Test("An inset grows over the other layer, which stays in place, and shrinks back")
     func grows() {
         let (pip, single) = (Scene.stills(.pip, [a, b]), Scene.stills(.single, [b]))
         #expect(largestStep(pip, single) <= bound && largestStep(single, pip) <= bound)
@@ -110,7 +110,7 @@ struct MovingTests {
         #expect((2...20).allSatisfy { frames[$0].y[2, 2] == 60 })
     }
 
-    @Test("An inset turns into halves and cells without a jump, in either order, and back again")
+    @Test("An inset becomes halves or grid cells and back without a jump, in either order")
     func parted() {
         let pip = Scene.stills(.pip, [a, b])
         for layout in [SceneLayout.Kind.splitHorizontal, .splitVertical, .grid] {
@@ -136,7 +136,7 @@ struct MovingTests {
         #expect(largestStep(single, grid) <= bound && largestStep(grid, single) <= bound)
     }
 
-    @Test("Between two layers that fill the frame the move is a fade, even behind an inset")
+    @Test("A move between two layers that fill the frame is a fade, even behind an inset")
     func full() {
         #expect(largestStep(.stills(.single, [a]), .stills(.single, [b])) <= bound)
         #expect(largestStep(.stills(.pip, [a, c]), .stills(.pip, [b, c])) <= bound)
@@ -144,7 +144,7 @@ struct MovingTests {
         #expect(abs(Int(frames[12].y[9, 9]) - (60 + 140 * 13 / 25)) <= 1)
     }
 
-    @Test("A move that is interrupted by another continues from where its layers are", arguments: 1...length)
+    @Test("A move that interrupts another one begins where the layers are", arguments: 1...length)
     func interrupted(step: Int64) {
         let corner = SceneLayout.Inset(x: 0.025, y: 0.025, width: 0.25)
         let from = Scene.stills(.pip, [a, b])
@@ -162,7 +162,7 @@ struct MovingTests {
         #expect(frames.last == screen.play(last, [], count: 1).frames[0])
     }
 
-    @Test("An exchange that is reversed half-way goes back from its current state", arguments: 1..<length)
+    @Test("An exchange of depth that is reversed half-way returns from its current state", arguments: 1..<length)
     func takenBack(step: Int64) {
         let (from, to) = (Scene.stills(.pip, [a, b]), Scene.stills(.pip, [b, a]))
         let (frames, held) = screen.play(from, [change(1, to), change(1 + step, from)], count: 28 + step)

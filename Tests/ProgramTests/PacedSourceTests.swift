@@ -50,7 +50,7 @@ import Testing
         #expect(heard.last == Float(last ?? first), "frame \(index)", sourceLocation: sourceLocation)
     }
 
-    @Test("The frame of a file with sparse frames is held while its audio plays")
+    @Test("If a file has few frames, its frame is held while its audio plays")
     func sparse() {
         deliver(frames: 0..<1)
         deliver(audio: 0..<25)
@@ -72,7 +72,7 @@ import Testing
         #expect(feed.status.framesLate == 0 && feed.status.silentSamples == 0)
     }
 
-    @Test("If the disk is too slow for a file with sparse frames, video and audio stop together")
+    @Test("If the disk is too slow for a file with few frames, its video and audio stop together")
     func slowDisk() {
         deliver(frames: 0..<1)
         deliver(audio: 0..<25)
@@ -92,7 +92,7 @@ import Testing
         for index in Int64(30)..<36 { play(index, shows: index < 35 ? 0 : 30, hears: index - 4) }
     }
 
-    @Test("When a loop is reopened its video and audio stop together, because neither track has anything")
+    @Test("When a loop is reopened its video and audio stop together, because both tracks are empty")
     func openedAgain() {
         deliver(frames: 0..<1)
         deliver(audio: 0..<25)
@@ -104,7 +104,7 @@ import Testing
         play(2, shows: 1, hears: 2)
     }
 
-    @Test("A file's last frame is held until its audio is over")
+    @Test("A file's last frame is held until the file's audio has ended")
     func tail() {
         deliver(frames: 0..<4)
         deliver(audio: 0..<20)
@@ -121,7 +121,7 @@ import Testing
     }
 
     @Test(
-        "A file ends with its audio if that is longer by more than a container's padding",
+        "A file ends with its audio if the audio is longer than the video by more than container padding",
         arguments: [(Int64(2), FrameIndex(9)), (Int64(3), FrameIndex(12))])
     func end(tail: Int64, end: FrameIndex) {
         feed.begin(at: 5)
@@ -137,7 +137,7 @@ import Testing
         }
     }
 
-    @Test("A file's audio stays in sync with its video when a program skips frames while the file stalls")
+    @Test("A file's audio stays in sync with its video if a program skips frames while the file stalls")
     func skippedWhileStalled() {
         deliver(frames: 0..<3)
         deliver(audio: 0..<3)

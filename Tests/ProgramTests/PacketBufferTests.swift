@@ -5,7 +5,7 @@ import Testing
 
 @testable import Program
 
-@Suite("Packets of a source that wait for the program")
+@Suite("Buffer of a source's packets for the program")
 struct PacketBufferTests {
     private static let video = TrackDescription(
         video: .h264, frames: FrameFormat(width: 320, height: 180), timeBase: .mpegTS,
@@ -51,7 +51,7 @@ struct PacketBufferTests {
         #expect(take().isEmpty)
     }
 
-    @Test("Packets are kept only while they are wanted, and begin with a keyframe")
+    @Test("Packets are kept only while a consumer wants them, and begin with a keyframe")
     func unwanted() {
         put(0..<5)
         wanted.isOn = false
@@ -64,7 +64,7 @@ struct PacketBufferTests {
         #expect(taken[.audio] == Array(14..<27))
     }
 
-    @Test("Packets are forgotten after some seconds, whether they were taken or not")
+    @Test("Packets are removed after some seconds, whether they were taken or not")
     func bounded() {
         put(0..<100)
         #expect(take(before: 50)[.video]?.count == 50)

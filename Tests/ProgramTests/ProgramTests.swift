@@ -71,7 +71,7 @@ struct ProgramTests {
         return (air, ending)
     }
 
-    @Test("A file goes on air frame for frame and sample for sample")
+    @Test("A file is on air frame for frame and sample for sample")
     func wholeFile() throws {
         let (air, ending) = try run(frames: 300)
         #expect(ending == .finished)
@@ -84,7 +84,7 @@ struct ProgramTests {
         }
     }
 
-    @Test("Audio that ends early is continued with silence up to the last frame")
+    @Test("Audio that ends before the video is continued with silence up to the last frame")
     func shortAudio() throws {
         let (air, _) = try run(frames: 60, samples: 48_000)
         air.state.withLock { state in
@@ -102,14 +102,14 @@ struct ProgramTests {
         #expect(air.state.withLock { $0.frames.count } == 100)
     }
 
-    @Test("A source without a frame makes an empty program")
+    @Test("A source without a frame makes a program without frames")
     func empty() throws {
         let (air, ending) = try run(frames: 0)
         #expect(ending == .empty)
         #expect(air.state.withLock { $0.frames.isEmpty })
     }
 
-    @Test("A paced program outputs each frame at its time, and is ahead of it by the lead")
+    @Test("A paced program outputs each frame ahead of its time by the lead")
     func pacing() throws {
         let (air, _) = try run(frames: 90, pacing: .realTime(lead: 10))
         air.state.withLock { state in
@@ -120,7 +120,7 @@ struct ProgramTests {
         }
     }
 
-    @Test("The frames of the lead are not late, however long the lead is")
+    @Test("Frames that are output within the lead are not late, however long the lead is")
     func leadIsNoLag() {
         var pace = Pace(frameRate: rate, pacing: .realTime(lead: 60), start: Timestamp(nanoseconds: 1000))
         for index in Int64(0)..<61 {
@@ -133,7 +133,7 @@ struct ProgramTests {
         #expect(paced == Timestamp(nanoseconds: 1_001_001_000))
     }
 
-    @Test("Audio that outlasts the video holds the last frame, unless it is only the container's padding")
+    @Test("The last frame is held while the audio is longer than the video, unless that is only container padding")
     func longAudio() throws {
         for (extra, frames) in [(Int64(4000), 30), (48_048, 60)] {
             let source = SourceFeed(pacing: .waits, frameRate: rate, audio: .program, clock: ManualClock())

@@ -72,7 +72,7 @@ struct SceneTests {
 
     private var middles: [UInt8] { screen.frames.withLock { $0.map(\.middle) } }
 
-    @Test("A cut is at its requested frame, whether it was requested late or long before")
+    @Test("A cut is at its requested frame, whether the request is late or long in advance")
     func cuts() throws {
         let (a, b) = (source(50), source(200))
         bus.show(scene(.single, [a]))
@@ -94,7 +94,7 @@ struct SceneTests {
     }
 
     @Test(
-        "A source that is away and has no slate delays the start by 10 s, if another source has frames",
+        "An absent source without a slate delays the program's start by 10 s, if another source has frames",
         arguments: [0, 1])
     func absent(place: Int) throws {
         var sources = [source(50)]
@@ -108,7 +108,7 @@ struct SceneTests {
         #expect(frames.allSatisfy { (place == 0 ? $0.last : $0.first) == 50 })
     }
 
-    @Test("A fade goes in even steps from the first frame to the last, and its audio with equal power")
+    @Test("A fade has equal steps from the first frame to the last, and its audio has equal power")
     func fade() throws {
         let (a, b) = (source(40, level: 0.5), source(240))
         bus.show(scene(.single, [a]))
@@ -125,7 +125,7 @@ struct SceneTests {
         #expect(zip(samples[9600...], samples[9601...]).allSatisfy { $0 >= $1 })
     }
 
-    @Test("A cut after skipped frames is audible within half a frame, and not over all skipped ones")
+    @Test("The audio of a cut after skipped frames fades within half a frame, and not over all skipped frames")
     func lateCut() throws {
         let (a, b) = (source(40, level: 0.5), source(240))
         bus.show(scene(.single, [a]))
@@ -143,7 +143,7 @@ struct SceneTests {
         #expect(samples.count == 76_800, "with what was skipped")
     }
 
-    @Test("The program has its own meter for its audio")
+    @Test("The program's audio has a meter of its own")
     func meter() throws {
         let (a, b) = (source(40, level: 0.5), source(240, level: 0.125))
         bus.show(scene(.single, [b]))
@@ -152,7 +152,8 @@ struct SceneTests {
         #expect(bus.meter.levels.count == 2 && bus.meter.levels.allSatisfy { abs($0 + 18.06) < 0.1 })
     }
 
-    @Test("A change that interrupts another starts from the visible state, and reaches its scene", arguments: 0..<12)
+    @Test(
+        "A transition that interrupts another starts from the visible state, and ends at its scene", arguments: 0..<12)
     func interrupted(at step: Int64) throws {
         let (a, b, c) = (source(40), source(240), source(120))
         bus.show(scene(.single, [a]))
@@ -180,7 +181,7 @@ struct SceneTests {
         #expect(middles[Int(2 + step)] != 120 && middles[Int(3 + step)...].allSatisfy { $0 == 120 })
     }
 
-    @Test("An inset moves to half of the frame, and continues from its position when it is interrupted")
+    @Test("An inset moves to a half of the frame, and continues from its position when the move is interrupted")
     func moves() throws {
         let (a, b) = (source(50), source(200))
         bus.show(scene(.pip, [a, b]))
@@ -196,7 +197,7 @@ struct SceneTests {
         #expect(frames.last?.middle == 50 && frames.last?.last == 50)
     }
 
-    @Test("A change at the frame after another one's last frame starts from the whole scene")
+    @Test("A transition that follows directly after another's last frame starts from the complete scene")
     func chained() throws {
         let (a, b, c) = (source(40), source(240), source(120))
         bus.show(scene(.single, [a]))
@@ -208,7 +209,7 @@ struct SceneTests {
         #expect(seen[8] == 220 || abs(seen[8] - 220) <= 1, "a sixth of the way from 240 to 120: \(seen)")
     }
 
-    @Test("A source whose next input has no frame yet shows its last frame")
+    @Test("If a source's next input has no frame yet, the source's last frame is shown")
     func between() throws {
         let (a, b) = (source(50), source(200))
         bus.show(scene(.splitHorizontal, [a, b]))
@@ -222,7 +223,7 @@ struct SceneTests {
         #expect(screen.frames.withLock { $0.allSatisfy { $0.first == 50 && $0.last == 200 } })
     }
 
-    @Test("A stalled source's last frame is held, and neither other sources nor the transition wait for it")
+    @Test("A stalled source's last frame is held, without delay for other sources or the transition")
     func stalled() throws {
         let (a, b) = (source(50), source(200, frames: 6))
         bus.show(scene(.splitHorizontal, [a, b]))
@@ -234,7 +235,7 @@ struct SceneTests {
         #expect(frames[24].first == 200 && frames[24].last == 200)
     }
 
-    @Test("An inset is placed in a named corner, or at x and y")
+    @Test("An inset is placed in the named corner of the frame, or at the position x and y")
     func corners() throws {
         func read(_ text: String) throws -> SceneLayout.Inset {
             try JSONDecoder().decode(SceneLayout.Inset.self, from: Data(text.utf8))
@@ -250,7 +251,7 @@ struct SceneTests {
         #expect(throws: (any Error).self) { try read(#"{"x":0.1,"width":0.5}"#) }
     }
 
-    @Test("A grid has as many rows as it needs, centered in the frame", arguments: 1...9)
+    @Test("A grid has as many rows as its sources need, centered in the frame", arguments: 1...9)
     func grid(count: Int) throws {
         let (columns, rows) = [1: (1, 1), 2: (2, 1), 3: (2, 2), 4: (2, 2), 5: (3, 2), 6: (3, 2)][count] ?? (3, 3)
         let places = SceneLayout(.grid, (0..<count).map { "\($0)" }).placements(in: .bt709).map(\.destination)
@@ -274,7 +275,7 @@ struct SceneTests {
         #expect(throws: Never.self) { try SceneLayout(.splitVertical, ["a", "b"], fit: .crop).check() }
     }
 
-    @Test("A layout takes as many sources as it has places, and an inset must be within the frame")
+    @Test("More sources than a layout has places, and an inset outside of the frame, are refused")
     func layouts() throws {
         for (layout, count) in [(SceneLayout.Kind.single, 1), (.pip, 2), (.splitVertical, 2), (.grid, 9), (.slate, 0)] {
             let names = (0..<count).map { "cam\($0)" }

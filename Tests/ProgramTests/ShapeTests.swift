@@ -6,7 +6,7 @@ import Testing
 @testable import Kernels
 @testable import Program
 
-@Suite("Placements of sources with another aspect ratio")
+@Suite("Placement of sources with another aspect ratio than the program")
 struct ShapeTests {
     /// Content of 9:16 and 2.4:1 between bars, in 1920x1080.
     private let upright = FrameRegion(x: 656, y: 0, width: 608, height: 1080)
@@ -35,7 +35,7 @@ struct ShapeTests {
         [upright: rectangle(656, 0, 608, 1080), wide: rectangle(0, 140, 1920, 800)]
     }
 
-    @Test("The middle of a source's content fills its part of a split")
+    @Test("In a split the middle of a source's content fills its half")
     func cropped() {
         let half = rectangle(0, 0, 960, 1080)
         check(places(.splitHorizontal)[0], upright, shows: rectangle(656, 198, 608, 684), at: half)
@@ -43,7 +43,7 @@ struct ShapeTests {
         check(places(.splitVertical)[0], upright, shows: rectangle(656, 454, 608, 172), at: rectangle(0, 0, 1920, 540))
     }
 
-    @Test("With contain, the whole source is as large as possible in the middle of its part of a split")
+    @Test("In a split with contain, the complete source is as large as possible in the middle of its half")
     func fitted() {
         let place = places(.splitHorizontal, fit: .contain)[1]
         check(place, upright, shows: rectangle(656, 0, 608, 1080), at: rectangle(1136, 0, 608, 1080))
@@ -62,7 +62,7 @@ struct ShapeTests {
         check(large, upright, shows: rectangle(656, 0, 608, 1080), at: rectangle(656, 0, 608, 1080))
     }
 
-    @Test("A cell of a grid shows the whole content as large as possible, without its bars")
+    @Test("A cell of a grid shows the complete content as large as possible, without its bars")
     func cells() {
         let four = places(.grid, 4)[3]
         check(four, upright, shows: rectangle(656, 0, 608, 1080), at: rectangle(1288, 540, 304, 540))
@@ -71,7 +71,7 @@ struct ShapeTests {
         check(places(.grid, 5)[0], upright, shows: rectangle(656, 0, 608, 1080), at: rectangle(218, 180, 204, 360))
     }
 
-    @Test("A single source is shown unchanged, with its bars")
+    @Test("A source that is shown alone is unchanged, with its bars")
     func alone() {
         for place in places(.single, 1) + places(.grid, 1) + [places(.pip)[0]] {
             #expect(place == .full)
@@ -79,7 +79,7 @@ struct ShapeTests {
         }
     }
 
-    @Test("During a move bars disappear and appear gradually, and no aspect ratio changes")
+    @Test("During a move bars appear and disappear gradually, and no aspect ratio changes")
     func moves() {
         let ends = [places(.pip)[1], places(.splitHorizontal)[0], places(.splitHorizontal, fit: .contain)[1]]
         let all = [Placement.full] + ends + [places(.grid, 4)[2]]

@@ -9,7 +9,7 @@ import Testing
 
 @testable import RTMP
 
-@Suite("Chunks that connections share")
+@Suite("Chunks that several RTMP connections share")
 struct RTMPBurstTests {
     /// A connection's state between frames.
     private struct Connection {
@@ -40,7 +40,9 @@ struct RTMPBurstTests {
         ]
     }
 
-    @Test("Shared chunks equal the bytes that each connection would make itself", arguments: [900, 65_531, 200_000])
+    @Test(
+        "The shared chunks equal the bytes that each connection would write by itself",
+        arguments: [900, 65_531, 200_000])
     func sameBytes(size: Int) throws {
         var shared = RTMPBursts()
         var (sharing, alone) = (Connection(stream: 1), Connection(stream: 1))
@@ -53,7 +55,7 @@ struct RTMPBurstTests {
         }
     }
 
-    @Test("Connections at the same position share one piece of memory, whatever their stream ID")
+    @Test("Connections at the same position share one buffer of chunks, whatever their stream IDs")
     func onePiece() throws {
         var shared = RTMPBursts()
         var (first, second) = (Connection(stream: 1), Connection(stream: 7))
@@ -67,7 +69,7 @@ struct RTMPBurstTests {
         }
     }
 
-    @Test("A connection that missed a frame does not send the others' time difference")
+    @Test("A connection that missed a frame sends its own time difference instead of the shared one")
     func ownStep() throws {
         var shared = RTMPBursts()
         var (steady, late, alone) = (Connection(stream: 1), Connection(stream: 1), Connection(stream: 1))
@@ -83,7 +85,7 @@ struct RTMPBurstTests {
         #expect(lateBytes != steadyBytes)
     }
 
-    @Test("A connection makes its own first messages, and everything except a frame with the audio before it")
+    @Test("A connection writes its own first messages, and all messages except a frame with the audio before it")
     func own() {
         var shared = RTMPBursts()
         var connection = Connection(stream: 1)
@@ -94,7 +96,7 @@ struct RTMPBurstTests {
         #expect(connection.shares([], &shared) == nil)
     }
 
-    @Test("Programs that take turns keep their shared chunks, and old frames are discarded")
+    @Test("Programs that publish alternately keep their shared chunks, and the chunks of old frames are released")
     func bounds() throws {
         var shared = RTMPBursts()
         var (first, second) = (Connection(stream: 1), Connection(stream: 1))
@@ -114,23 +116,23 @@ struct RTMPBurstTests {
     }
 }
 
-@Suite("The limit of descriptors")
+@Suite("The limit of file descriptors")
 struct DescriptorLimitTests {
-    @Test("Outputs that exceed the limit are reported with advice, and outputs that fit are not")
+    @Test("Outputs that need more file descriptors than the limit are reported with advice; outputs that fit are not")
     func shortage() throws {
         #expect(DescriptorLimit.shortage(descriptors: 800, limit: 1024) == nil)
         let sentence = try #require(DescriptorLimit.shortage(descriptors: 1000, limit: 1024))
         #expect(sentence.contains("1128 open files") && sentence.contains("1024") && sentence.contains("LimitNOFILE"))
     }
 
-    @Test("The limit can be raised repeatedly")
+    @Test("Raising the limit of file descriptors a second time keeps the raised limit")
     func raise() {
         let limit = DescriptorLimit.raise()
         #expect(limit >= 256)
         #expect(DescriptorLimit.raise() == limit)
     }
 
-    @Test("A burst is in a file if there are enough connections, and in memory alone otherwise")
+    @Test("Shared chunks are also written to a file if there are many connections, and kept only in memory otherwise")
     func worth() {
         for (connections, isFiled) in [(1, false), (400, true)] {
             var bursts = RTMPBursts()

@@ -38,7 +38,7 @@ import Testing
         RTMPHeaders.messages(for: stream).dropFirst().map(body)
     }
 
-    @Test("HEVC and AV1 have their FourCC, and a composition time if their form has one")
+    @Test("HEVC and AV1 are sent with their FourCC, and HEVC with a composition time")
     func enhancedVideo() {
         #expect(frame(video(.hevc), offset: 80) == [0x91] + Array("hvc1".utf8) + [0, 0, 80, 0xAB, 0xCD])
         #expect(frame(video(.hevc), isKeyframe: false) == [0xA3] + Array("hvc1".utf8) + [0xAB, 0xCD])
@@ -47,7 +47,7 @@ import Testing
         #expect(headers(StreamDescription(video: video(.av1))) == [[0x90] + Array("av01".utf8) + [1, 2, 3]])
     }
 
-    @Test("Opus and AC-3 have their FourCC, MP3 the old tag; AC-3 and MP3 have no configuration")
+    @Test("Opus and AC-3 are sent with their FourCC, MP3 with the old tag; AC-3 and MP3 have no configuration")
     func audioCodecs() {
         #expect(frame(audio(.opus)) == [0x91] + Array("Opus".utf8) + [0xAB, 0xCD])
         #expect(headers(StreamDescription(audio: audio(.opus))) == [[0x90] + Array("Opus".utf8) + [4, 5]])
@@ -57,7 +57,7 @@ import Testing
         #expect(headers(StreamDescription(audio: audio(.ac3))).isEmpty)
     }
 
-    @Test("A missing track is not announced, and a variable rate is left out")
+    @Test("The metadata omits a track that is missing, and a frame rate that is variable")
     func metadata() {
         func text(_ stream: StreamDescription) -> String {
             String(decoding: RTMPHeaders.metadata(stream), as: UTF8.self)
@@ -77,7 +77,7 @@ import Testing
         #expect(messages.map(\.kind) == [.data, .video] && messages.allSatisfy { $0.timestamp == 4711 })
     }
 
-    @Test("AMF0 data messages are forwarded with their own time")
+    @Test("AMF0 data messages are forwarded with their own timestamps")
     func data() {
         let track = TrackDescription(data: .amf0, timeBase: .milliseconds)
         var timeline = RTMPTimeline()
@@ -87,7 +87,7 @@ import Testing
         #expect(message.kind == .data && message.timestamp == 40 && body(message) == [0xAB, 0xCD])
     }
 
-    @Test("A text is encoded in the same bytes as by FFmpeg's FLV muxer")
+    @Test("A text message is encoded to the same bytes as by FFmpeg's FLV muxer")
     func text() {
         var timeline = RTMPTimeline()
         #expect(!timeline.hasBegun)

@@ -34,7 +34,7 @@ import Testing
         return bytes
     }()
 
-    @Test("A conversation is parsed the same, wherever it is split")
+    @Test("A server's messages are parsed the same, wherever their bytes are split")
     func splits() throws {
         var whole = RTMPInboundParser()
         let expected = try whole.parse(Self.conversation)
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test("Pings are answered and errors are reported")
+    @Test("A server's pings are answered, and its errors are reported")
     func answers() {
         var channel = RTMPBackChannel(parser: RTMPInboundParser())
         let answer = channel.take(Self.conversation)
@@ -60,7 +60,7 @@ import Testing
         #expect(answer.messages.first?.failureKind == .rejected)
     }
 
-    @Test("Received bytes are acknowledged once per window")
+    @Test("Bytes received from the server are acknowledged once per window")
     func acknowledges() {
         var channel = RTMPBackChannel(parser: RTMPInboundParser(), receivedBytes: 100)
         let window: [UInt8] = [0x02, 0, 0, 0, 0, 0, 4, 5, 0, 0, 0, 0, 0, 0, 0, 40]
@@ -76,7 +76,7 @@ import Testing
         #expect(!channel.owesReplies)
     }
 
-    @Test("Pongs and acknowledgements that find no room are sent later, the newest of each kind")
+    @Test("Ping responses and acknowledgements that do not fit the send buffer are sent later, the newest of each kind")
     func owes() {
         var channel = RTMPBackChannel(parser: RTMPInboundParser())
         let window: [UInt8] = [0x02, 0, 0, 0, 0, 0, 4, 5, 0, 0, 0, 0, 0, 0, 0, 20]
@@ -93,7 +93,7 @@ import Testing
         #expect(channel.takeReplies().isEmpty)
     }
 
-    @Test("A parser continues with librtmp's state of a chunk stream")
+    @Test("A parser continues with the state of a chunk stream that librtmp has begun")
     func handover() throws {
         var parser = RTMPInboundParser(chunkBytes: 4, streams: [3: .init(type: 20, length: 6, body: [1, 2, 3, 4])])
         #expect(try parser.parse([0xC3, 5, 6]) == [.init(type: 20, body: [1, 2, 3, 4, 5, 6])])
@@ -112,7 +112,7 @@ import Testing
         return messages
     }
 
-    @Test("Random bytes are parsed or refused the same wherever they are split, with bounded memory")
+    @Test("Random bytes from a peer are parsed or refused the same wherever they are split, within bounded memory")
     func random() {
         var generator = SeededRandom()
         var (read, refused) = (0, 0)
@@ -134,7 +134,7 @@ import Testing
         #expect(read > 0 && refused > 0, "read \(read), refused \(refused): both must be tried")
     }
 
-    @Test("A client that begins many long messages and ends none is refused before it fills the memory")
+    @Test("A peer that begins many long messages and ends none is refused before they fill the memory")
     func flood() {
         var parser = RTMPInboundParser(chunkBytes: 1 << 16)
         let piece = [UInt8](repeating: 0xAB, count: 1 << 16)
@@ -154,7 +154,7 @@ import Testing
         #expect(taken <= RTMPInboundParser.maximumHeldBytes)
     }
 
-    @Test("Invalid bytes end the parsing, but bytes are still acknowledged")
+    @Test("Invalid bytes end the parsing, but received bytes are still acknowledged")
     func malformedConversation() {
         var channel = RTMPBackChannel(parser: RTMPInboundParser())
         let window: [UInt8] = [0x02, 0, 0, 0, 0, 0, 4, 5, 0, 0, 0, 0, 0, 0, 0, 40]
@@ -168,7 +168,7 @@ import Testing
         #expect(replies.map(\.kind) == [.acknowledgement])
     }
 
-    @Test("Too large a message and too many chunk streams end the parsing")
+    @Test("A message that is too large, or too many chunk streams, end the parsing")
     func bounds() {
         var parser = RTMPInboundParser()
         #expect(throws: RTMPInboundParser.Malformed.self) {
@@ -182,7 +182,7 @@ import Testing
         }
     }
 
-    @Test("AMF0 that is truncated or nests too deep is refused")
+    @Test("AMF0 that is truncated or nested too deep is refused")
     func malformed() {
         for count in 0..<Self.onStatus.count {
             #expect(AMF0Reader.values(Array(Self.onStatus[..<count])).count < 4)
@@ -192,7 +192,7 @@ import Testing
         #expect(AMF0Reader.values([0x0A, 0xFF, 0xFF, 0xFF, 0xFF]) == [])
     }
 
-    @Test("A server's message is truncated after the key is masked, not before")
+    @Test("A server's message is truncated only after the key in it was masked")
     func cutsBehindTheMask() throws {
         var writer = AMF0Writer()
         writer.write("onStatus")

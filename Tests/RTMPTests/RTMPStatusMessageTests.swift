@@ -21,7 +21,7 @@ import Testing
     /// Messages of nginx-rtmp, Node-Media-Server, SRS, Wowza and Kaltura, of Adobe's AccessManager, and a text proposed
     /// for MediaMTX (its issue 5657).
     @Test(
-        "A lasting refusal is told apart from a name that is in use",
+        "A permanent refusal is distinguished from a stream name that is in use",
         arguments: [
             ("NetStream.Publish.BadName", "Already publishing", OutputFailure.Kind.rejected),
             ("NetStream.Publish.BadName", "Stream already publishing", .rejected),
@@ -46,7 +46,7 @@ import Testing
         #expect(message.failureKind == kind)
     }
 
-    @Test("An error for an optional command is ignored, and one for the connection is not")
+    @Test("An error response to an optional command is ignored, and one to connect is a failure")
     func errors() throws {
         #expect(try note("_error", 2, [("code", "NetConnection.Call.Failed")]).isError == false)
         #expect(try note("_error", 5, [("code", "NetStream.Publish.BadName")]).isError)
@@ -63,7 +63,7 @@ import Testing
         #expect(message.address == address)
     }
 
-    @Test("connect announces support for reconnect requests within the command object")
+    @Test("The command object of connect announces support for reconnect requests")
     func connectCommand() throws {
         let command = RTMPConnectCommand(app: "live?x=1", target: "rtmps://h/live?x=1")
         let values = AMF0Reader.values(command.bytes)
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test(
-        "An error that is not about publishing does not end a live stream",
+        "An error status that does not concern publishing does not end a live stream",
         arguments: [
             ("NetStream.Record.Failed", false), ("NetStream.Play.Failed", false), ("NetStream.Failed", false),
             ("NetStream.Publish.Denied", true), ("NetStream.Publish.BadName", true),

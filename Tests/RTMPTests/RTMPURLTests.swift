@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct RTMPURLTests {
     @Test(
-        "An address is parsed into its parts",
+        "An RTMP address is parsed into its parts",
         arguments: [
             ("rtmp://h/live/key", "h", 1935, "live", "key"),
             ("rtmp://h:1936/live2/abcd-efgh", "h", 1936, "live2", "abcd-efgh"),
@@ -24,7 +24,7 @@ import Testing
         #expect(url.playPath == playPath)
     }
 
-    @Test("An address without an application's key is accepted, as MediaMTX documents it")
+    @Test("An address with one path component, without a stream key, is accepted, as MediaMTX documents it")
     func keyless() throws {
         let url = try RTMPURL("rtmp://h/mystream?user=bob&pass=hunter22")
         #expect(url.app == "mystream" && url.playPath.isEmpty)
@@ -37,7 +37,7 @@ import Testing
             url.redirected(to: "rtmp://other/mystream")?.connectURL.hasPrefix("rtmp://other/mystream?user=") == true)
     }
 
-    @Test("User and password are decoded")
+    @Test("User and password in an address are percent-decoded")
     func userInfo() throws {
         let url = try RTMPURL("rtmp://us%3Aer:p%40ss@h/app/key")
         #expect(url.user == "us:er")
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test(
-        "An invalid address is refused in one sentence",
+        "An invalid RTMP address is refused in one sentence",
         arguments: [
             ("rtmpt://h/live/key", "must begin with rtmp:// or rtmps://"),
             ("http://h/live/key", "must begin with rtmp:// or rtmps://"),
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test(
-        "No way of printing an address shows its secrets",
+        "No printed form of an address contains its secrets",
         arguments: [
             ("rtmp://bob:hunter22@h/live/abcdef123?token=tttt", "rtmp://h/live/ab***"),
             ("rtmp://h:1936/live/short", "rtmp://h:1936/live/***"),
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test("The server receives the scheme and port of the address")
+    @Test("The connect command contains the scheme and port of the address")
     func connectURL() throws {
         #expect(try RTMPURL("rtmps://h/live/k").connectURL == "rtmps://h/live")
         #expect(try RTMPURL("rtmps://h:1935/live/k").connectURL == "rtmps://h:1935/live")
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test(
-        "A redirection to another server keeps the key, and is refused if it drops TLS",
+        "A redirection to another server keeps the stream key, and is refused if it drops TLS",
         arguments: [
             ("rtmp://a/live/k?t=1", "rtmp://b:1936/other", "rtmp://b:1936/other"),
             ("rtmp://a/live/k?t=1", "rtmps://b/other", "rtmps://b/other"),
@@ -117,7 +117,7 @@ import Testing
         if let moved { #expect(!"\(moved)".contains("node")) }
     }
 
-    @Test("A server's messages are masked")
+    @Test("Secrets of the address are masked in a server's messages")
     func masksWords() throws {
         let url = try RTMPURL("rtmp://h/live/abcdef123?token=tttt")
         #expect(url.masking("abcdef123 is now published with token=tttt") == "*** is now published with ***")

@@ -13,7 +13,7 @@ struct ArgumentMaskTests {
     }
 
     @Test(
-        "Everything after the host is hidden, and so is the user before it",
+        "In an address given as an argument, everything after the host is hidden, and so is the user before the host",
         arguments: [
             ("rtmp://host/live/key", "rtmp://host/xxxxxxxx"),
             ("rtmp://host:1935/live/key?token=1", "rtmp://host:1935/xxxxxxxxxxxxxxxx"),
@@ -30,7 +30,7 @@ struct ArgumentMaskTests {
     }
 
     @Test(
-        "The key in an address inside a filter is hidden, however it is escaped",
+        "The key of an address inside a filter is hidden from the process list, however the address is escaped",
         arguments: [
             ("lavfi:movie=rtmp://host/live/key", "lavfi:movie=rtmp://host/xxxxxxxx"),
             (#"lavfi:movie=rtmp\://host/live/key"#, #"lavfi:movie=rtmp\://host/xxxxxxxx"#),
@@ -44,7 +44,7 @@ struct ArgumentMaskTests {
     }
 
     @Test(
-        "Credentials of a filter without :// are hidden",
+        "Credentials in a filter's address without :// are hidden from the process list",
         arguments: [
             ("lavfi:movie=a.mp4:format_opts=decryption_key=0af", "lavfi:movie=a.mp4:format_opts=decryption_key=xxx"),
             (
@@ -62,7 +62,7 @@ struct ArgumentMaskTests {
         #expect(masked(address) == shown)
     }
 
-    @Test("A message that repeats arguments does not repeat a key")
+    @Test("An error message that quotes the command's arguments does not show the key in them")
     func messages() {
         let arguments = ["relay", "--rtmp", "rtmp://a/live/key", "rtmp://b/live/topsecret", "://"]
         let message = ArgumentMask.hidingSecrets(of: arguments, in: "Unexpected argument 'rtmp://b/live/topsecret'")

@@ -12,7 +12,7 @@ struct ArgumentParsingTests {
     private let range = 50_000...200_000_000
 
     @Test(
-        "A bitrate is in bits per second, with k and M for thousands and millions",
+        "A bitrate is parsed in bits per second, with k and M for thousands and millions",
         arguments: [("4M", 4_000_000), ("2500k", 2_500_000), ("800000", 800_000), ("1.5m", 1_500_000), ("50K", 50_000)])
     func bitrate(text: String, bits: Int) throws {
         #expect(try EncodingText.bitrate(text, in: range) == bits)
@@ -26,7 +26,7 @@ struct ArgumentParsingTests {
     }
 
     @Test(
-        "A size is width and height",
+        "A size is parsed as width and height",
         arguments: [("1280x720", 1280, 720), ("32x32", 32, 32), ("8192X8192", 8192, 8192)])
     func size(text: String, width: Int, height: Int) throws {
         #expect(try EncodingText.size(text) == FrameSize(width: width, height: height))
@@ -42,7 +42,7 @@ struct ArgumentParsingTests {
     }
 
     @Test(
-        "A frame rate is a number, a fraction, or one of the decimals that stand for a fraction",
+        "A frame rate is parsed as a number, a fraction, or a decimal such as 29.97 that stands for a fraction",
         arguments: [
             ("30", 30, 1), ("25", 25, 1), ("30000/1001", 30000, 1001), ("29.97", 30000, 1001), ("23.976", 24000, 1001),
             ("59.94", 60000, 1001), ("1", 1, 1), ("120", 120, 1),
@@ -58,7 +58,7 @@ struct ArgumentParsingTests {
         #expect(throws: TextFailure.self) { try EncodingText.frameRate(text) }
     }
 
-    @Test("A duration must be positive")
+    @Test("A duration is parsed from text, and a text that is not a duration above zero is refused")
     func duration() throws {
         #expect(try ArgumentParsing.duration("1h30m") == .seconds(5400))
         for text in ["0", "0s", "-1s", "soon", ""] {
@@ -66,7 +66,7 @@ struct ArgumentParsingTests {
         }
     }
 
-    @Test("A segment length is a duration or a size")
+    @Test("A segment length is parsed as a duration or as a size in bytes")
     func segmentLength() throws {
         #expect(try SegmentLength(parsing: "30m") == .duration(.seconds(1800)))
         #expect(try SegmentLength(parsing: "2GB") == .bytes(2_000_000_000))
@@ -75,7 +75,7 @@ struct ArgumentParsingTests {
         }
     }
 
-    @Test("A reserve is a size, and may be zero")
+    @Test("A disk reserve is parsed as a size in bytes, and may be zero")
     func byteSize() throws {
         #expect(try ByteSize(parsing: "1GiB").bytes == 1 << 30)
         #expect(try ByteSize(parsing: "0").bytes == 0)

@@ -26,7 +26,7 @@ struct ChannelConfigurationTests {
         }
     }
 
-    @Test("Several inputs cannot be passed through, and that is what the message says")
+    @Test("Passing through several inputs is refused, and the message gives this reason")
     func copiesSeveral() {
         for flag in ["--copy", "--copy-video", "--copy-audio"] {
             let message = refusal(
@@ -35,7 +35,7 @@ struct ChannelConfigurationTests {
         }
     }
 
-    @Test("With an output as the only flag, everything has its default")
+    @Test("With an output as the only flag, all other settings have their defaults")
     func defaults() throws {
         let configuration = try configuration("--rtmp", "rtmp://host/live/key")
         #expect(configuration.sources.map(\.input.isTest) == [true] && configuration.isPaced && !configuration.loops)
@@ -46,7 +46,7 @@ struct ChannelConfigurationTests {
         #expect(configuration.duration == nil && configuration.size == nil && configuration.frameRate == nil)
     }
 
-    @Test("A program of untagged SD is tagged with the color of its size, and existing tags stay")
+    @Test("A program in SD without color tags is tagged with the color of its size, and existing tags are kept")
     func color() throws {
         let untagged = VideoFormat(width: 720, height: 576, frameRate: FrameRate(25), color: .unspecified)
         let own = try configuration("--rtmp", "rtmp://host/live/key")
@@ -75,7 +75,7 @@ struct ChannelConfigurationTests {
         }
     }
 
-    @Test("With several sources, standby= is for live sources, and not for files")
+    @Test("With several sources, standby= is accepted for live sources and refused for files")
     func standby() throws {
         let camera = "srt://h:1#name=cam,standby=keyframes"
         let file = try configuration("--input", "test:", "--input", camera, "--rtmp", "rtmp://host/live/key")
@@ -88,7 +88,7 @@ struct ChannelConfigurationTests {
         #expect(backed.sources[1].selection.unseen == .hot && backed.sources[1].selection.standby == .keyframes)
     }
 
-    @Test("Output flags may be repeated")
+    @Test("Output flags may be repeated, for one output each")
     func outputs() throws {
         let configuration = try configuration(
             "--rtmp", "rtmp://a/live/key", "--rtmp", "rtmp://b/live/key", "--srt", "srt://c:9000", "--record", "d")
@@ -96,7 +96,7 @@ struct ChannelConfigurationTests {
         #expect(configuration.recording?.directory == "d")
     }
 
-    @Test("The reserved space is for --expect, or otherwise --duration, or otherwise an hour")
+    @Test("The space reserved for a recording follows from --expect, otherwise from --duration, otherwise from an hour")
     func expectedLength() throws {
         #expect(try configuration("--record", "d").recording?.expected == .seconds(3600))
         #expect(try configuration("--record", "d", "--expect", "2h").recording?.expected == .seconds(7200))
@@ -105,7 +105,7 @@ struct ChannelConfigurationTests {
         #expect(both.recording?.expected == .seconds(7200))
     }
 
-    @Test("The recording flags reach the recording")
+    @Test("The recording flags reach the recorder's configuration")
     func recording() throws {
         let recording = try configuration(
             "--record", "d", "--segment", "2GB", "--disk-reserve", "5MB", "--disk-warn", "1h"
@@ -130,7 +130,7 @@ struct ChannelConfigurationTests {
         #expect(refusal("--record", "d", "--crf", "20", "--unpaced").isEmpty)
     }
 
-    @Test("A refused address is named by its position, without its key")
+    @Test("A refused output address is identified in the message by its position, without its key")
     func addresses() {
         let text = refusal("--rtmp", "rtmp://host/live/good", "--rtmp", "http://host/live/topsecretkey")
         #expect(text.contains("--rtmp number 2"))

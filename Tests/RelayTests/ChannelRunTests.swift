@@ -9,7 +9,7 @@ import Testing
 @testable import Channel
 @testable import Relay
 
-@Suite("A channel that its configuration file restarts")
+@Suite("A channel that relay restarts after a change of its configuration file")
 struct ChannelRunTests {
     /// Returns a channel with these cameras that records each of them.
     private func channel(_ cameras: [String], recording: String = "directory: /tmp/rec") throws -> ConfiguredChannel {
@@ -31,14 +31,14 @@ struct ChannelRunTests {
         return run.control(for: next)
     }
 
-    @Test("The API shows recordings of an added source without a restart of relay")
+    @Test("After a reload that adds a source, the API lists its recordings without a restart of relay")
     func added() throws {
         let control = control(try channel(["cam1", "cam2"]), try channel(["cam1", "cam2", "cam3"]))
         for source in ["cam1", "cam2", "cam3"] { #expect(control.archive(ofSource: source) != nil, "\(source)") }
         #expect(control.archive(ofSource: "cam4") == nil && control.configuredRecording?.sources.count == 3)
     }
 
-    @Test("The API shows recordings of a removed source, unless the directory changed")
+    @Test("After a reload that removes a source, the API still lists its recordings, unless the directory changed")
     func removed() throws {
         let first = try channel(["cam1", "cam2", "cam3"])
         let control = control(first, try channel(["cam1", "cam2"]))
@@ -48,7 +48,7 @@ struct ChannelRunTests {
         #expect(moved.archive(ofSource: "cam1")?.path == "/tmp/other" && moved.archive?.path == "/tmp/other")
     }
 
-    @Test("The API's state of recordings stays while they are in the same place")
+    @Test("The API keeps its state of recordings across a reload that leaves the recording directory unchanged")
     func kept() throws {
         let (first, next) = (try channel(["cam1", "cam2"]), try channel(["cam1", "cam3"]))
         let control = ChannelControl(name: "main", recording: first.configuration.recording)
@@ -60,7 +60,7 @@ struct ChannelRunTests {
     }
 
     // Regression: a run that a disk kept from ending took the restarted channel from the API when the disk answered.
-    @Test("Reports of an earlier run of the channel are ignored")
+    @Test("After a channel was restarted, state reports of its previous run are ignored")
     func former() throws {
         let control = ChannelControl(name: "main", recording: nil)
         let first = control.begin()

@@ -26,7 +26,9 @@ struct ConfigurationExamplesTests {
         return try HostConfiguration(parsing: usable, path: name)
     }
 
-    @Test("Each example is valid, contains no secret, and begins with its purpose", arguments: names)
+    @Test(
+        "Each example file is valid, contains no secret, and begins with a comment that states its purpose",
+        arguments: names)
     func isRight(name: String) throws {
         let file = try Self.read(name)
         #expect(file.http.address != nil)
@@ -36,7 +38,7 @@ struct ConfigurationExamplesTests {
         #expect(!text.contains(/(?i)(passphrase|token|secret): *"?[^$ "\/]/))
     }
 
-    @Test("The examples cover the common cases")
+    @Test("The example files cover the common use cases")
     func cases() throws {
         #expect(
             Self.names == [

@@ -11,7 +11,7 @@ import Testing
 
 @Suite("relay ctl")
 struct CtlTests {
-    @Test("Server-sent events are read in pieces of any size, without comments")
+    @Test("relay ctl parses server-sent events that arrive in pieces of any size, and skips comments")
     func events() {
         let text =
             "event: hello\ndata: {\"a\":1}\n\n: ping\n\nid: 7\nevent: event\r\ndata: one\r\ndata: two\r\n\r\ndata:x\n\nda"
@@ -29,7 +29,7 @@ struct CtlTests {
         }
     }
 
-    @Test("A channel is shown in columns, with its problems")
+    @Test("relay ctl prints a channel's status in columns, with its problems")
     func status() throws {
         let json = """
             {"name":"one","state":"on_air","problems":2,"programSeconds":3723.4,"isRecordingWanted":false,"extra":1,
@@ -63,7 +63,7 @@ struct CtlTests {
                 """)
     }
 
-    @Test("Recordings are listed with all known facts")
+    @Test("relay ctl lists recordings with all properties that the server knows")
     func recordings() throws {
         let json = """
             {"recordings":[{"id":"12","name":"a.mp4","start":"2026-11-21T14:03:10.000Z","durationSeconds":60,"bytes":10,
@@ -73,7 +73,7 @@ struct CtlTests {
         #expect(text.split(separator: "\n").map { $0.prefix(3) } == ["12 ", "b1 "] && text.contains("held  a.mp4"))
     }
 
-    @Test("A server is named only by its host, and names are escaped as path components")
+    @Test("A server's address is shown by its host alone, and names are escaped as path components of the URL")
     func endpoints() throws {
         let endpoint = try HTTPEndpoint("https://user:topsecret@[::1]:8443/base/topsecret?key=topsecret")
         #expect(endpoint.name == "[::1]:8443" && endpoint.path == "/base/topsecret?key=topsecret")
@@ -85,7 +85,7 @@ struct CtlTests {
         }
     }
 
-    @Test("Commands are read, and incompatible flags are refused")
+    @Test("The commands of relay ctl are parsed, and incompatible flags are refused")
     func flags() throws {
         let set = try RelayCommand.parseAsRoot(["ctl", "output", "set", "a", "udp://host:1", "--channel", "c"])
         #expect((set as? CtlOutputSetCommand)?.output.name == "a")
@@ -97,7 +97,7 @@ struct CtlTests {
         ] { #expect(throws: (any Error).self) { try RelayCommand.parseAsRoot(wrong) } }
     }
 
-    @Test("Decisions about clients are made by an executable program, or by a server at an address")
+    @Test("--on-publish and --on-play accept an executable program or a server's address")
     func decisions() throws {
         #expect(try ClientDecision("/bin/true", of: "--on-publish") == .program("/bin/true"))
         let secrets = SecretReferences { _ in "topsecret" }

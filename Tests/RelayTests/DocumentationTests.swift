@@ -72,7 +72,7 @@ struct DocumentationTests {
         return has ? nil : "\(page): \(link) names no heading"
     }
 
-    @Test("Every relative link leads to an existing file, and every anchor to a heading")
+    @Test("Every relative link in the documents leads to an existing file, and every anchor to a heading")
     func links() throws {
         let pages = Self.pages
         #expect(pages.contains("README.md") && pages.contains("docs/architecture.md"))
@@ -85,7 +85,7 @@ struct DocumentationTests {
         #expect(count > 20)
     }
 
-    @Test("A broken link is detected")
+    @Test("A broken link in a document is detected")
     func findsBrokenLinks() throws {
         #expect(try Self.fault(of: "docs/nothing.md", in: "README.md") != nil)
         #expect(try Self.fault(of: "docs/operation.md#nothing", in: "README.md") != nil)
@@ -101,7 +101,7 @@ struct DocumentationTests {
             .map { try String(contentsOf: $0, encoding: .utf8) }
     }
 
-    @Test("Every key of the log is documented")
+    @Test("Every key of the log is described in the documents")
     func logKeys() throws {
         let page = try Self.text("docs/operation.md")
         var keys: Set<String> = []
@@ -113,7 +113,7 @@ struct DocumentationTests {
         for key in keys.sorted() { #expect(page.contains("`\(key)`"), "\(key)") }
     }
 
-    @Test("Every number in an output's details is documented")
+    @Test("Every number in an output's details is described in the documents")
     func details() throws {
         let page = try Self.text("docs/operation.md")
         var keys: Set<String> = []
@@ -133,7 +133,7 @@ struct DocumentationTests {
         for key in keys.sorted() { #expect(page.contains("`\(key)`"), "\(key)") }
     }
 
-    @Test("Every kind of output, and each of its options, is described")
+    @Test("Every kind of output, and each of its options, is described in the documents")
     func outputs() throws {
         let page = try Self.text("docs/outputs.md")
         for kind in OutputKind.all {
@@ -155,7 +155,7 @@ struct DocumentationTests {
         return all.mapValues { $0.intersection(all.keys) }
     }
 
-    @Test("The table of rooms has every target, and every dependency of the package")
+    @Test("The architecture's table lists every target and every dependency of the package")
     func rooms() throws {
         var rows: [String: Set<String>] = [:]
         for line in try Self.text("docs/architecture.md").split(separator: "\n") {
@@ -173,7 +173,7 @@ struct DocumentationTests {
         }
     }
 
-    @Test("The README is short")
+    @Test("The README does not exceed its maximum length")
     func firstPage() throws {
         #expect(try Self.text("README.md").split(separator: "\n", omittingEmptySubsequences: false).count <= 150)
     }

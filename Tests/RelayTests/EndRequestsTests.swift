@@ -4,11 +4,11 @@ import Testing
 
 @testable import Relay
 
-@Suite("Signals that ask for the end")
+@Suite("Signals that end relay")
 struct EndRequestsTests {
     private static let millisecond: Int64 = 1_000_000
 
-    @Test("A second signal within 500 ms is ignored")
+    @Test("A second signal within 500 ms of the first is ignored")
     func together() {
         var requests = EndRequests()
         #expect(requests.received(at: 7) == .end)
@@ -16,7 +16,7 @@ struct EndRequestsTests {
         #expect(requests.received(at: 7 + 499 * Self.millisecond) == .ignore)
     }
 
-    @Test("A second signal after 500 ms ends relay at once, whether or not others came in between")
+    @Test("A second signal 500 ms after the first ends relay at once, even if an ignored one arrived in between")
     func impatience() {
         for between in [[], [Int64(1000)]] {
             var requests = EndRequests()

@@ -40,7 +40,7 @@ struct HostConfigurationTests {
     }
 
     @Test(
-        "Two conflicting listeners are reported with the position of the second",
+        "Two listeners that cannot share a port are reported at the position of the second; others are accepted",
         arguments: [
             ("rtmp-listen://0.0.0.0/live/a", "rtmp-listen://0.0.0.0/live/b", nil),
             ("rtmp-listen://0.0.0.0/live/a", "rtmp-listen://0.0.0.0/live/a", "has the same application and stream key"),
@@ -63,7 +63,7 @@ struct HostConfigurationTests {
         #expect(found.count == (fault == nil ? 0 : 1) && found.allSatisfy { $0.contains(fault ?? "") }, "\(found)")
     }
 
-    @Test("Every flag has a key, and every key a flag")
+    @Test("Every flag has a key in the configuration file, and every key has a flag")
     func isComplete() {
         let help = RunCommand.helpMessage(columns: 10_000)
         let flags = Set(help.matches(of: /--[a-z][a-z-]*/).map { String($0.output) })
@@ -79,7 +79,7 @@ struct HostConfigurationTests {
         #expect(Set(ConfigurationKey.all.map(\.path)).count == ConfigurationKey.all.count)
     }
 
-    @Test("The example has every key, and is valid")
+    @Test("The example configuration file has every key, and is valid")
     func example() throws {
         let text = try String(contentsOf: root("Config/relay.example.yaml"), encoding: .utf8)
         let read = ConfigurationReader(
@@ -126,7 +126,7 @@ struct HostConfigurationTests {
             file.http.webhooks.first?.level == .warning && file.http.webhooks.first?.kinds.contains("alarm") == true)
     }
 
-    @Test("All errors are reported at once, each with its position, its key and the nearest known key")
+    @Test("All errors of a file are reported at once, each with its position, its key and the nearest known key")
     func mistakes() {
         let found = faults(
             """
@@ -155,7 +155,7 @@ struct HostConfigurationTests {
     }
 
     @Test(
-        "Errors of the command line are reported at the key of the flag",
+        "An option that the command line would refuse is reported at its key in the configuration file",
         arguments: [
             ("encoder: {gop: 100s}", "relay.yaml:4:20: channels[0].encoder.gop: encoder.gop must be at most 60s"),
             ("encoder: {crf: 23}", "relay.yaml:4:20: channels[0].encoder.crf: encoder.crf is for recordings alone"),
@@ -171,7 +171,7 @@ struct HostConfigurationTests {
         #expect(!found.joined().contains("secret") && !found.joined().contains("--"))
     }
 
-    @Test("Every flag that a sentence names is one that there is")
+    @Test("Every flag that an error message in the sources names exists")
     func flagsInSentences() throws {
         let help = RunCommand.helpMessage(columns: 10_000)
         var named: Set<String> = []
@@ -186,7 +186,7 @@ struct HostConfigurationTests {
     }
 
     @Test(
-        "A fault is at the node that it is about, however the sentence puts it",
+        "A configuration error is reported at the line and column of the YAML node it concerns, whatever its wording",
         arguments: [
             (
                 "outputs: [udp://127.0.0.1:1, \"udp://127.0.0.1:2#name=x\", \"udp://127.0.0.1:3#name=x\"]",
@@ -237,7 +237,7 @@ struct HostConfigurationTests {
         #expect(!found.joined().contains("--"))
     }
 
-    @Test("What cannot be read of one channel hides no fault of another")
+    @Test("A value of one channel that cannot be parsed does not hide the errors of another channel")
     func apart() {
         let right = (0..<11).map { "  - {name: c\($0), outputs: [\"udp://127.0.0.1:\($0 + 1)\"]}" }
         var lines = ["channels:"] + right
@@ -248,7 +248,7 @@ struct HostConfigurationTests {
         #expect(found.last?.contains("channels[10].loop: It is true or false.") == true)
     }
 
-    @Test("A wrong output is told by its number and place, without its key")
+    @Test("An invalid output is identified by its index and position in the file, without its key")
     func wrongOutput() {
         let found = faults(
             """
@@ -264,7 +264,7 @@ struct HostConfigurationTests {
     }
 
     @Test(
-        "A file that is no configuration is reported in one line, without its content",
+        "A file that is not a configuration is reported in one line, without its content",
         arguments: [
             ("", "relay.yaml: The file is empty."),
             ("channels: []", "There is no channel"),
@@ -286,14 +286,14 @@ struct HostConfigurationTests {
         #expect(!found.joined().contains("secret"))
     }
 
-    @Test("An address in place of a key is not repeated")
+    @Test("An output's address that is written in the place of a key is not repeated in the error")
     func addressAsKey() {
         let found = faults("channels:\n  - outputs: [{rtmps://host/app/secret, name: x}]")
         #expect(found.count == 2 && found.joined().contains("Does it lack address: in front"), "\(found)")
         #expect(!found.joined().contains("secret"))
     }
 
-    @Test("A file with recursive references, or with endless nesting, is refused")
+    @Test("A configuration file with recursive references, or with endless nesting, is refused")
     func bombs() {
         var lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
         for level in 1...9 {
@@ -305,7 +305,7 @@ struct HostConfigurationTests {
         #expect(faults("channels: " + deep).first?.contains("nested too deep") == true)
     }
 
-    @Test("A file is equivalent to its flags")
+    @Test("A configuration file and the equivalent flags give the same configuration")
     func flags() throws {
         let file = try read(
             """
@@ -327,7 +327,7 @@ struct HostConfigurationTests {
             ])
     }
 
-    @Test("Only real differences count as changes, not the order of keys or comments")
+    @Test("A reload ignores a different order of keys and different comments, and detects changed values")
     func differences() throws {
         let one = try read("channels: [{name: a, input: \"test:\", outputs: [udp://127.0.0.1:1], encoder: {gop: 1}}]")
         let same = try read(
@@ -351,7 +351,7 @@ struct HostConfigurationTests {
         #expect(!one.channels[0].hasSameProgram(as: other.channels[0]))
     }
 
-    @Test("A changed secret counts as a change, also in an option")
+    @Test("A reload detects a changed secret, in an address as well as in an option")
     func secrets() throws {
         let identity = { (value: String) in
             try OutputSpecification("rtmps://host/app/key#backup=rtmps://b/app/${KEY}", secrets: .init { _ in value })
@@ -361,13 +361,13 @@ struct HostConfigurationTests {
         #expect(try identity("a") == identity("a"))
     }
 
-    @Test("Flags that a file covers are refused beside it")
+    @Test("Flags that the configuration file covers are refused next to --config")
     func besides() {
         #expect(RunCommand.flagBesidesFile(in: ["relay", "--config", "a.yaml", "--verbose", "-v"]) == nil)
         #expect(RunCommand.flagBesidesFile(in: ["relay", "--config=a.yaml", "--rtmp=x"]) == "--rtmp")
     }
 
-    @Test("Words with a single typo are near each other")
+    @Test("Two keys that differ by a single typo count as similar")
     func distance() {
         #expect(EditDistance.between("gop", "gpo") == 1 && EditDistance.between("", "abc") == 3)
         #expect(EditDistance.between("kitten", "sitting") == 3)

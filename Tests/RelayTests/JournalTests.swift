@@ -7,9 +7,9 @@ import Testing
 
 @testable import Relay
 
-@Suite("Lines for the journal")
+@Suite("Log lines for the systemd journal")
 struct JournalTests {
-    @Test("Each line has the priority of its level")
+    @Test("Each line for the journal has the priority of its log level")
     func priorities() {
         #expect(Journal.marked("lost", .critical) == "<2>lost" && Journal.marked("lost", .error) == "<3>lost")
         #expect(Journal.marked("a\n\nb", .warning) == "<4>a\n<4>\n<4>b")
@@ -17,7 +17,7 @@ struct JournalTests {
         #expect(Journal.marked("a", .debug) == "<7>a" && Journal.marked("a", .trace) == "<7>a")
     }
 
-    @Test("The journal is detected only if device and inode are those in the environment")
+    @Test("stderr counts as the journal only if its device and inode are those in the environment")
     func connection() throws {
         let directory = try TemporaryDirectory()
         try directory.write([], to: "journal")

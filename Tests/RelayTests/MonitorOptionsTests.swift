@@ -16,7 +16,7 @@ struct MonitorOptionsTests {
         return try command.channelConfiguration().monitor
     }
 
-    @Test("Alarms are on by default, can be changed and turned off; loudness is optional")
+    @Test("Alarms are on by default, can be changed and turned off; loudness correction is off by default")
     func alarms() throws {
         #expect(try settings([]) == MonitorSettings())
         let given = try settings([
@@ -29,7 +29,7 @@ struct MonitorOptionsTests {
     }
 
     @Test(
-        "Meaningless values are refused",
+        "Invalid values of monitoring flags are refused",
         arguments: [
             ["--loudness", "3"], ["--silence-level", "0"], ["--black-level", "0"], ["--silence-alarm", "0"],
             ["--frozen-level", "50"],
@@ -49,7 +49,7 @@ struct MonitorOptionsTests {
         }
     }
 
-    @Test("Devices are listed with what they can capture, or the list says that there is no device")
+    @Test("The device list shows what each device captures, or that there is no device")
     func devices() {
         #expect(
             DeviceList(video: [], audio: []).text == """

@@ -24,7 +24,7 @@ struct RecordOptionsTests {
         }
     }
 
-    @Test("By default files are plain MP4, named in UTC, and synchronised every 10 s")
+    @Test("By default a recording has plain MP4 files, named in UTC, that are synchronised every 10 s")
     func defaults() throws {
         let recording = try #require(try recording())
         #expect(recording.format == .hybrid && recording.template == .standard && !recording.isClockAligned)
@@ -32,7 +32,7 @@ struct RecordOptionsTests {
         #expect(recording.localOffset(UTCTime(milliseconds: 0)) == 0)
     }
 
-    @Test("Format, name, synchronisation and time zone reach the recorder")
+    @Test("The flags for format, name, synchronisation and time zone reach the recorder")
     func flags() throws {
         let recording = try #require(
             try recording(
@@ -46,7 +46,7 @@ struct RecordOptionsTests {
     }
 
     @Test(
-        "Without --record a flag about recording is refused",
+        "A recording flag without --record is refused",
         arguments: [
             ["--segment", "1h"], ["--segment-align", "clock"], ["--record-format", "ts"], ["--record-name", "{start}"],
             ["--timezone", "UTC"], ["--sync", "never"], ["--expect", "1h"], ["--disk-warn", "1h"],
@@ -61,7 +61,7 @@ struct RecordOptionsTests {
         }
     }
 
-    @Test("For clips alone 10 s are kept in memory by default, and at most 5 min")
+    @Test("With --clips-only the replay buffer is 10 s by default, and --replay accepts 1 s to 5 min")
     func replay() throws {
         let usual = try #require(try recording("--clips-only"))
         #expect(usual.isForClips && usual.replay == .seconds(10))
@@ -73,7 +73,7 @@ struct RecordOptionsTests {
         }
     }
 
-    @Test("Sources are recorded under the channel's name and their own")
+    @Test("Recordings of sources are named after the channel and the source")
     func sources() throws {
         let flags = ["--record", "d", "--record-sources", "--channel", "show", "--input", "test:#name=cam1"]
         let configuration = try RunCommand.parse(flags + ["--input", "test:"]).channelConfiguration()
@@ -82,7 +82,7 @@ struct RecordOptionsTests {
     }
 
     @Test(
-        "Sources that cannot be recorded are refused",
+        "--record-source is refused for sources that cannot be recorded",
         arguments: [
             (["--input", "test:"], "for several --input"),
             (["--input", "a", "--input", "b", "--segment", "2GB"], "give --segment a time"),
@@ -97,7 +97,7 @@ struct RecordOptionsTests {
         }
     }
 
-    @Test("Invalid values are refused in a sentence that says what would be valid")
+    @Test("Invalid recording flags are refused in a sentence that gives valid values")
     func refusals() {
         #expect(refusal("--record-name", "{number}").contains("no field {number}"))
         #expect(refusal("--record-name", "../{sequence}").contains("below the record directory"))

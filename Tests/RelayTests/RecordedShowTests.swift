@@ -43,7 +43,7 @@ struct RecordedShowTests {
         return try RenderCommand.parse(words).channelConfiguration()
     }
 
-    @Test("The run-down contains files, audio, overlays, stingers and easing; an interrupted transition is complete")
+    @Test("The run-down has all files, audio, overlays, stingers and easing, and interrupted transitions completely")
     func details() throws {
         try directory.write([], to: "a b.mp4")
         let path = directory.path("a b.mp4")
@@ -90,7 +90,7 @@ struct RecordedShowTests {
         #expect(read.map(\.change.word) == ["cut", "stinger wipe", "fade", "cut"])
     }
 
-    @Test("If a separate audio input is heard throughout, the run-down can be rendered")
+    @Test("A program whose audio is that of a separate audio input throughout becomes a run-down that can be rendered")
     func separateAudio() throws {
         let scenes: [(String, Int64)] = [("cam1", 0), ("cam2", 40), ("cam1", 70)]
         let events = scenes.map { name, frame in

@@ -39,7 +39,7 @@ struct ReferenceTests {
         return [chapter] + command.configuration.subcommands.flatMap { chapters(of: $0, path: path) }
     }
 
-    @Test("docs/reference.md is the command's own help")
+    @Test("docs/reference.md equals the output of the command's help")
     func isCurrent() throws {
         if ProcessInfo.processInfo.environment["RELAY_WRITE_REFERENCE"] == "1" {
             try text.write(to: path, atomically: true, encoding: .utf8)
@@ -50,7 +50,7 @@ struct ReferenceTests {
             "docs/reference.md is stale: RELAY_WRITE_REFERENCE=1 swift test --filter ReferenceTests writes it anew")
     }
 
-    @Test("The reference contains every flag and every command")
+    @Test("docs/reference.md contains every flag and every command")
     func isComplete() {
         for piece in [
             "## relay recordings export\n", "--rtmp <url>", "--disk-reserve", "--keep-free", "--crf", "--deep",

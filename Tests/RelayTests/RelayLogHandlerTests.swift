@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Log lines")
 struct RelayLogHandlerTests {
-    @Test("A JSON line is one object, whatever the message contains")
+    @Test("A JSON log line is one object, whatever the message contains")
     func json() throws {
         let message = "a \"quoted\" name\nwith a second line, a \\ and a \u{7}"
         let line = RelayLogHandler.json(.warning, "\(message)", ["output": "rtmp-1", "attempt": "2"])
@@ -19,14 +19,14 @@ struct RelayLogHandlerTests {
         #expect(object["time"]?.hasSuffix("Z") == true)
     }
 
-    @Test("Metadata cannot replace time, level and message")
+    @Test("Metadata of a log line does not replace its time, level and message")
     func reservedKeys() throws {
         let line = RelayLogHandler.json(.info, "on air", ["level": "none", "message": "none", "time": "none"])
         let object = try JSONDecoder().decode([String: String].self, from: Data(line.utf8))
         #expect(object["level"] == "info" && object["message"] == "on air" && object["time"] != "none")
     }
 
-    @Test("A text line has time, level, output, message, and then the rest sorted")
+    @Test("A text log line has time, level, output and message, followed by all other metadata, sorted")
     func text() {
         let line = RelayLogHandler.text(.info, "on air", ["output": "srt-1", "b": "2", "a": "1"])
         #expect(line.hasSuffix(" info    srt-1: on air a=1 b=2"))

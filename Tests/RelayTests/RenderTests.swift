@@ -17,9 +17,9 @@ import Testing
 @testable import Relay
 @testable import Studio
 
-@Suite("Sources and targets of a render")
+@Suite("Inputs and output files of a render")
 struct RenderTests {
-    @Test("The directory of a killed render is removed by the next one, and one in use is not")
+    @Test("A render removes the temporary directory of a killed render, and leaves that of a running one")
     func leftovers() throws {
         let directory = try TemporaryDirectory()
         let output = directory.path("show.mp4")
@@ -40,7 +40,7 @@ struct RenderTests {
         #expect(!files.fileExists(atPath: path))
     }
 
-    @Test("The test pattern as the only input of a run-down is refused, because a run-down needs no input")
+    @Test("A run-down with the test pattern as its only input is refused, because a run-down needs no input")
     func pattern() throws {
         let directory = try TemporaryDirectory()
         try directory.write(Array("{name: show, segments: [{scene: slate, duration: 1s}]}".utf8), to: "show.yaml")
@@ -51,7 +51,7 @@ struct RenderTests {
         #expect(error?.message.contains("--input test:") == true)
     }
 
-    @Test("Frames are counted at the given rate, or otherwise at that of the first input")
+    @Test("Frame numbers are counted at the requested rate, by default at that of the first input")
     func counted() throws {
         var configuration = ChannelConfiguration()
         configuration.sources = [.init(name: "a", input: InputLocation("test:"))]
@@ -67,7 +67,7 @@ struct RenderTests {
         #expect(try RenderLength(configuration).duration == .seconds(4))
     }
 
-    @Test("An input may begin later than the show by a given time")
+    @Test("An input's start may be offset from the start of the show")
     func leads() throws {
         let input = try RenderedInput("cam1.mp4#name=cam1,at=2.5s,audio=no")
         #expect(input.text == "cam1.mp4#name=cam1,audio=no" && input.lead == .milliseconds(2500))
@@ -88,7 +88,7 @@ struct RenderTests {
         return try RenderCommand.parse(arguments).channelConfiguration()
     }
 
-    @Test("A show never replaces its own sources, a directory, or a recording")
+    @Test("A render does not overwrite its own sources, a directory, or a recording")
     func outputs() throws {
         let directory = try TemporaryDirectory()
         let own = ["cam1.mp4", "opener.mp4", "music.wav", "wipe.mov", "logo.png"]
@@ -127,7 +127,7 @@ struct RenderTests {
         #expect(objection("other.mp4", false).contains("exists") && objection("other.mp4", true).isEmpty)
     }
 
-    @Test("An input has its initial gain and mute, as on air")
+    @Test("An input in a rendered show has its initial gain and mute, as on air")
     func faders() throws {
         let directory = try TemporaryDirectory()
         let configuration = try configuration(
@@ -145,7 +145,7 @@ struct RenderTests {
     }
 
     @Test(
-        "Options about an input's time off air are refused, because they have no meaning in a show",
+        "Options for inputs that are off air are refused in a render, because they have no effect there",
         arguments: ["when-off=pause", "timeout=5s", "return=never"])
     func offAir(option: String) throws {
         let directory = try TemporaryDirectory()
@@ -158,7 +158,7 @@ struct RenderTests {
         #expect(usual.sources.count == 1)
     }
 
-    @Test("A show is complete if all of its frames are recorded without an interruption")
+    @Test("A rendered show is complete if all of its frames were recorded without an interruption")
     func whole() throws {
         var status = RecorderStatus()
         (status.state, status.framesWritten) = (.recording, 90)

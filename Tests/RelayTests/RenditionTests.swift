@@ -39,7 +39,7 @@ struct RenditionTests {
         }
     }
 
-    @Test("A rendition has its own settings, and otherwise the program's")
+    @Test("A rendition has its own settings, and the program's settings by default")
     func inherits() throws {
         let configuration = try configuration(
             "--gop", "1s", "--preset", "fast", "--tune", "zerolatency", "--size", "640x360",
@@ -60,7 +60,7 @@ struct RenditionTests {
         #expect(configuration.renditions[1].format(of: program) == program)
     }
 
-    @Test("Outputs and the recording name their renditions, and an unused rendition is accepted")
+    @Test("Outputs and the recording may name a rendition, and a rendition that none of them uses is accepted")
     func names() throws {
         let configuration = try configuration(
             "--rendition", "a#gop=1s", "--rendition", "b#video-bitrate=9M", "--rendition", "c#gop=3s",
@@ -71,7 +71,7 @@ struct RenditionTests {
     }
 
     @Test(
-        "An invalid rendition is reported in a sentence",
+        "An invalid rendition is refused in one sentence",
         arguments: [
             (["--rendition", "archive"], "--rendition is NAME#OPTION=VALUE"),
             (["--rendition", "a b#gop=1s"], "--rendition is NAME#OPTION=VALUE"),
@@ -100,13 +100,13 @@ struct RenditionTests {
         #expect(said.contains(expected), "\(said)")
     }
 
-    @Test("An unpaced program has no renditions")
+    @Test("Renditions are refused for an unpaced program")
     func unpaced() {
         let said = refusal(["--record", "/tmp/x", "--unpaced", "--rendition", "a#gop=1s"])
         #expect(said.contains("--rendition is for a program in real time"), "\(said)")
     }
 
-    @Test("A file has renditions by name, with keys or with the flag's options")
+    @Test("In a configuration file, renditions are listed by name, with keys or with the options of the flag")
     func keys() throws {
         let file = try file(
             """
@@ -126,7 +126,7 @@ struct RenditionTests {
         #expect(channel.configuration.outputs[0].rendition == "b" && channel.configuration.untakenRenditions.isEmpty)
     }
 
-    @Test("A change of an output's rendition keeps the program; a changed rendition restarts it")
+    @Test("Moving an output to another rendition keeps the program on air; changing a rendition restarts the program")
     func changes() throws {
         let text = { (outputs: String, renditions: String, recorded: String) in
             """
@@ -145,7 +145,7 @@ struct RenditionTests {
     }
 
     @Test(
-        "An error in a file is reported with its position",
+        "An error of a rendition in a configuration file is reported with its position",
         arguments: [
             ("    renditions: [a]", "relay.yaml:4:17: channels[0].renditions: It is a mapping"),
             ("    renditions:\n      a: {}", "relay.yaml:5:10: channels[0].renditions.a: It says nothing"),
@@ -171,7 +171,7 @@ struct RenditionTests {
         #expect(found.count == 1 && found.first?.contains(expected) == true, "\(found)")
     }
 
-    @Test("An output with an unknown rendition is reported by its number and position")
+    @Test("An output that names an unknown rendition is reported by its index and position")
     func unknown() {
         let found = faults("    renditions: {a: {gop: 1}}\n    outputs:\n      - udp://127.0.0.1:1#rendition=x")
         #expect(

@@ -15,10 +15,10 @@ struct RetentionOptionsTests {
         return try RunCommand.parse(arguments).channelConfiguration().recording?.retention
     }
 
-    @Test("Without a flag nothing is deleted")
+    @Test("Without a retention flag no recording is deleted")
     func none() throws { #expect(try rules("") == nil) }
 
-    @Test("Each limit can be used alone, and the minimum age is an hour by default")
+    @Test("Each retention limit can be used alone, and the minimum age is an hour by default")
     func limits() throws {
         #expect(try rules("--keep 72h") == RetentionRules(maximumAge: .seconds(72 * 3600)))
         #expect(try rules("--keep-size 500GB") == RetentionRules(maximumBytes: 500_000_000_000))
@@ -29,7 +29,7 @@ struct RetentionOptionsTests {
     }
 
     @Test(
-        "Flags without an effect are refused",
+        "Retention flags that have no effect are refused",
         arguments: [
             (["--record", "d", "--keep-min", "2h"], "--keep-min limits"), (["--keep", "72h"], "give --record too"),
             (["--record", "d", "--keep", "72h", "--record-name", "{start}"], "put {channel} into --record-name"),
@@ -43,7 +43,7 @@ struct RetentionOptionsTests {
         }
     }
 
-    @Test("Each contradiction is reported in one sentence")
+    @Test("Each contradiction between retention flags is reported in one sentence")
     func contradictions() {
         func text(
             _ rules: RetentionRules, _ length: SegmentLength = .duration(.seconds(1800)), capacity: Int64? = 1 << 40,

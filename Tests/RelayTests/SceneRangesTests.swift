@@ -46,7 +46,7 @@ struct SceneRangesTests {
         return found.ranges.map { $0.lowerBound - Self.begin..<$0.upperBound - Self.begin }
     }
 
-    @Test("An event's text is read as it was written; any other text is not an event")
+    @Test("The text of a scene event is parsed back as it was written; any other text is not parsed as an event")
     func text() throws {
         let events = [
             SceneEvent(name: "duo", layout: "pip", sources: ["cam1", "cam.2"], frame: 120, transition: "slide-left"),
@@ -81,7 +81,7 @@ struct SceneRangesTests {
         for text in others { #expect(SceneEvent(words: text) == nil, "\(text)") }
     }
 
-    @Test("A recorded program becomes a run-down of the same length, with each scene at its frame")
+    @Test("A recorded program becomes a run-down of the same length, in which each scene begins at its frame")
     func show() throws {
         let segments = [
             try segment(0, 10), try segment(10, 10), try segment(0, 20, run: "a.1", channel: "relay-cam1"),
@@ -131,7 +131,7 @@ struct SceneRangesTests {
         #expect(try RunDownReader.read(all, name: "show", known: known, files: files).segments.count == 3)
     }
 
-    @Test("The times in a run-down are within the first and the last frame")
+    @Test("The times in a run-down are between the first and the last frame of the recording")
     func moments() throws {
         let show = try RecordedShow(
             of: [try segment(0, 10)], [event("single cam1", 50), event("slate", 200)], channel: nil, limits: nil)
@@ -139,7 +139,7 @@ struct SceneRangesTests {
         #expect(show.parts.map(\.frames) == [150, 50])
     }
 
-    @Test("The color of a transition is in the run-down as it was on air")
+    @Test("The color of a dip transition is in the run-down as it was on air")
     func color() throws {
         let blue = try #require(RGBColor("#0a64ff"))
         let dip = SceneEvent(
@@ -162,7 +162,7 @@ struct SceneRangesTests {
         #expect(try !text(Self.begin + 3000..<Self.begin + 4000).contains("color"))
     }
 
-    @Test("An event with its run is found by its frame, whatever the clock showed, and however long files are")
+    @Test("A scene event with a run is placed by its frame, whatever its date and however long the files are")
     func runAndFrame() throws {
         // The second file is dated an hour too early, and the event half a day too late.
         let segments = [
@@ -182,7 +182,7 @@ struct SceneRangesTests {
     }
 
     @Test(
-        "A rate is derived from the duration of a frame",
+        "A frame rate is derived from the duration of a frame",
         arguments: [
             (40_000_000, "25"), (33_333_333, "30"), (33_366_667, "30000/1001"), (41_708_333, "24000/1001"),
             (16_683_333, "60000/1001"), (80_000_000, "25/2"), (66_666_667, "15"), (16_666_667, "60"),
@@ -191,7 +191,7 @@ struct SceneRangesTests {
         #expect("\(FrameRate(frameDuration: duration))" == rate)
     }
 
-    @Test("A source is on air from its frame to the next scene's, across files, and in every scene that shows it")
+    @Test("A source is on air from its scene's frame to the next scene's, across files, in each scene that contains it")
     func source() throws {
         let segments = [try segment(0, 10), try segment(10, 10), try segment(20, 5)]
         let events = [
@@ -209,7 +209,7 @@ struct SceneRangesTests {
         }
     }
 
-    @Test("A scene ends with the recorder's run; one that came on air in a gap begins with the next file")
+    @Test("A scene ends with the recorder's run; a scene that began in a gap begins with the next file")
     func runs() throws {
         let later = Self.begin + 60_000
         let segments = [
@@ -222,7 +222,7 @@ struct SceneRangesTests {
         #expect(try ranges(of: "cam1", segments, events) == [0..<15_000, 60_400..<70_000])
     }
 
-    @Test("The channel is that of the program: by its own name, by a source's name, or the only one")
+    @Test("Scene events are those of the program's channel, found by its name, by a source's, or as the only channel")
     func channels() throws {
         let segments = try ["relay", "relay-cam1", "b"].map { try segment(0, 10, channel: $0) }
         let events = [event("single cam1", 0)]
@@ -233,7 +233,7 @@ struct SceneRangesTests {
         #expect(try ranges(of: "cam1", segments, both, channel: "b") == [0..<10_000])
     }
 
-    @Test("Several clips are numbered before their extension")
+    @Test("The files of several clips are numbered in front of the extension")
     func names() {
         #expect(RecordingsExportCommand.numbered("a.b/clip.mp4", 2) == "a.b/clip-2.mp4")
         #expect(RecordingsExportCommand.numbered("a.b/clip", 1) == "a.b/clip-1")

@@ -14,7 +14,7 @@ struct ServiceUnitTests {
             .deletingLastPathComponent().appendingPathComponent(name).path
     }
 
-    @Test("The service's configuration is valid, and listens only on the loopback interface")
+    @Test("The packaged configuration file is valid, and listens only on the loopback interface")
     func configuration() throws {
         let file = try HostConfiguration(reading: Self.path("Config/relay.yaml"))
         #expect(file.channels.map(\.name) == ["test"])
@@ -23,7 +23,7 @@ struct ServiceUnitTests {
         #expect("\(channel.outputs[0].address)".contains("127.0.0.1"))
     }
 
-    @Test("The service's command is valid, and so is its exit status for errors that a restart cannot fix")
+    @Test("The unit's command is valid, and so is its exit status for errors that a restart cannot fix")
     func unit() throws {
         let text = try String(contentsOfFile: Self.path("Config/systemd/relay.service"), encoding: .utf8)
         let lines = text.split(separator: "\n").map(String.init)

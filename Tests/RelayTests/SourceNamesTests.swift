@@ -25,13 +25,13 @@ struct SourceNamesTests {
 
     private func fault(ofScene text: String) -> String { fault("--input", "test:#name=two", "--scene", text) }
 
-    @Test("A word with another meaning is no valid source name", arguments: ["slate", "mix", "follow"])
+    @Test("A reserved word is refused as a source's name", arguments: ["slate", "mix", "follow"])
     func reserved(name: String) {
         #expect(fault("--input", "test:#name=\(name)").contains("No source is called \(name)"))
         #expect(fault("--input", "test:#name=\(name)s") == "")
     }
 
-    @Test("A scene must not have a source's name, or be called slate")
+    @Test("A scene with a source's name, or with the name slate, is refused")
     func scenes() {
         #expect(fault(ofScene: "two=pip:one,two").contains("a source with the name two already"))
         #expect(fault(ofScene: "slate=single:one").contains("slate exists already"))
@@ -40,7 +40,7 @@ struct SourceNamesTests {
         #expect(fault(ofScene: "duo=pip:one,two").isEmpty)
     }
 
-    @Test("An inset's corner is an option of a scene")
+    @Test("The corner of an inset is an option of its scene")
     func corner() throws {
         let found = try scenes([
             "--input", "test:#name=two", "--scene", "duo=pip:one,two#corner=top-left,width=0.5",

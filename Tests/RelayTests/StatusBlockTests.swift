@@ -37,7 +37,7 @@ struct StatusBlockTests {
         StatusBlock(now: now, before: before, interval: interval).lines
     }
 
-    @Test("The recorder for clips alone has a line, with the reason if it does not record")
+    @Test("A recorder that records only clips has a status line, with the reason if it does not record")
     func clips() {
         var now = status(frames: 1)
         now.clipsRecorder = RecorderStatus()
@@ -48,7 +48,7 @@ struct StatusBlockTests {
         #expect(lines(now).count == 1)
     }
 
-    @Test("A run-down has a line with its position, its remaining time, and the next segment")
+    @Test("A run-down has a status line with its position, its remaining time, and the next segment")
     func runDown() {
         var now = status(frames: 1)
         var runDown = RunDownStatus(name: "show", state: .running, loops: false, rounds: 0, lateFrames: 0)
@@ -66,7 +66,7 @@ struct StatusBlockTests {
         #expect(lines(now).last == "run-down  over         gone.mp4")
     }
 
-    @Test("The program's line has its time, and the rates since the previous snapshot")
+    @Test("The program's status line contains its time, and the rates since the previous snapshot")
     func program() {
         // An hour and a second at 29.97 fps, and 500 kB in two seconds.
         var now = status(frames: 107_923, bytes: 1_500_000)
@@ -79,12 +79,12 @@ struct StatusBlockTests {
         #expect(line == "01:00:01  30.0 fps  encoder 10.0x  2000 kbit/s  repeated 2  dropped 3")
     }
 
-    @Test("Without a previous snapshot rates are 0")
+    @Test("Without a previous snapshot the rates in the status lines are 0")
     func first() {
         #expect(lines(status(frames: 0)) == ["00:00:00  0.0 fps  encoder 0.0x  0 kbit/s  repeated 0  dropped 0"])
     }
 
-    @Test("A channel's status goes through JSON unchanged")
+    @Test("A channel's status is encoded to JSON and decoded unchanged")
     func json() throws {
         var before = status(frames: 30, bytes: 7)
         before.outputs = [output(.live)]
@@ -94,7 +94,7 @@ struct StatusBlockTests {
         #expect(lines(after) == lines(before))
     }
 
-    @Test("The program's line counts decode errors of all sources, if there are any")
+    @Test("The program's status line contains the sum of decode errors of all sources if it is above 0")
     func decodeErrors() {
         var now = status(frames: 30)
         now.sources = [SourceStatus(), SourceStatus()]
@@ -105,7 +105,7 @@ struct StatusBlockTests {
         #expect(lines(now)[0].hasSuffix("dropped 0  decode errors 12  2.3 s BEHIND"))
     }
 
-    @Test("An SRT input shows its round trip time and its late packets")
+    @Test("The status line of an SRT input contains its round trip time and its late packets")
     func inputBySRT() {
         var source = SourceStatus()
         source.srt = SRTInputStatistics()
@@ -120,7 +120,7 @@ struct StatusBlockTests {
         #expect(lines(now)[0].contains("input rtt 12.3 ms  input missing 7 packets"))
     }
 
-    @Test("A lagging program shows its lag")
+    @Test("The status line of a program that lags contains the lag")
     func lag() {
         var now = status(frames: 30)
         now.program.lagSeconds = 2.26
@@ -131,7 +131,7 @@ struct StatusBlockTests {
         #expect(lines(now)[0].contains("BEHIND"))
     }
 
-    @Test("An output on air shows its queue; one that is not shows the reason")
+    @Test("The status line of an output on air contains its queue; that of another output contains the reason")
     func outputs() {
         var now = status(frames: 0)
         var live = output(.live)
@@ -149,7 +149,7 @@ struct StatusBlockTests {
         #expect(all[2] == "rtmp-1    backing_off  connection refused")
     }
 
-    @Test("The last line of a run says what an output's receivers missed, and how often it requested a keyframe")
+    @Test("An output's final status line contains what its receivers missed, and its number of keyframe requests")
     func summary() {
         var now = status(frames: 30)
         var live = output(.live)
@@ -163,7 +163,7 @@ struct StatusBlockTests {
                 .hasSuffix("rtmp-1: 30 frames, 0 B, 7 dropped, 2 keyframes requested"))
     }
 
-    @Test("A recording shows its file and the time until the disk is full")
+    @Test("The status line of a recording contains its file and the time until the disk is full")
     func recording() {
         var now = status(frames: 0)
         var recorder = RecorderStatus()
@@ -190,7 +190,7 @@ struct StatusBlockTests {
         #expect(lines(now)[1].hasSuffix("no space"))
     }
 
-    @Test("A log's status line contains all lines in one")
+    @Test("In the log the status is one line that contains all status lines")
     func line() {
         var now = status(frames: 0)
         now.outputs = [output(.live)]

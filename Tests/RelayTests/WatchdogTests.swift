@@ -13,7 +13,7 @@ struct WatchdogTests {
         Watchdog.Silence(channel: "one", thread: "program", length: length)
     }
 
-    @Test("The watchdog is fed at once, and then twice per limit of the service manager")
+    @Test("The watchdog is fed at the start, and then twice per timeout of the service manager")
     func interval() {
         var watchdog = Watchdog(interval: .seconds(10))
         let fed = (0..<40).filter { second in
@@ -23,7 +23,7 @@ struct WatchdogTests {
         #expect(watchdog.period == .seconds(1) && Watchdog(interval: .seconds(2)).period == .milliseconds(500))
     }
 
-    @Test("A check that is early by the timer's leeway still feeds the watchdog")
+    @Test("A heartbeat check that runs early by the timer's leeway still feeds the watchdog")
     func leeway() {
         var watchdog = Watchdog(interval: .seconds(1))
         let fed = (0..<20).filter { look in
@@ -32,7 +32,7 @@ struct WatchdogTests {
         #expect(fed == [0, 4, 8, 12, 16])
     }
 
-    @Test("The watchdog is not fed while a working thread is silent, and is fed at once when the thread continues")
+    @Test("The watchdog is not fed while a working thread has no heartbeat, and is fed at once when it continues")
     func wedge() {
         var watchdog = Watchdog(interval: .seconds(10))
         #expect(watchdog.look(at: 0, silences: []) == Watchdog.Answer(feeds: true))
@@ -45,7 +45,7 @@ struct WatchdogTests {
         #expect(watchdog.look(at: 14_000_000_000, silences: []) == Watchdog.Answer())
     }
 
-    @Test("A queue that does not answer is silent from the question on")
+    @Test("The silence of a dispatch queue counts from the first probe that the queue did not answer")
     func probe() throws {
         let clock = ManualClock()
         let queue = DispatchQueue(label: "relay.test")

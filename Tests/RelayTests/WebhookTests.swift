@@ -20,7 +20,7 @@ struct WebhookTests {
         return event
     }
 
-    @Test("Events wait in order until they are delivered, with growing intervals between attempts")
+    @Test("Queued events are delivered in order, with growing intervals between failed attempts")
     func order() {
         var queue = WebhookQueue()
         queue.append([event(1), event(2)])
@@ -31,7 +31,7 @@ struct WebhookTests {
         #expect(queue.next?.id == 2 && queue.failures == 0 && queue.delivered == 1 && queue.failed == 8)
     }
 
-    @Test("If too many events wait, the oldest are dropped, counted, and reported once")
+    @Test("If the event queue is full, the oldest events are dropped, counted, and reported once")
     func bound() {
         var queue = WebhookQueue()
         queue.append((1...UInt64(WebhookQueue.limit + 3)).map { event($0) }, missed: 2)
@@ -42,7 +42,7 @@ struct WebhookTests {
     }
 
     @Test(
-        "An event that the receiver keeps refusing does not delay others; a silent receiver loses none")
+        "A receiver that refuses an event does not block later events; a silent receiver loses no event")
     func refusal() {
         var queue = WebhookQueue()
         queue.append([event(1), event(2)])
@@ -53,7 +53,7 @@ struct WebhookTests {
         #expect(queue.next?.id == 2 && queue.leftOut == 1)
     }
 
-    @Test("Kinds and levels select events; events about webhooks are never sent")
+    @Test("A webhook selects events by kind and level, and never gets events about webhooks")
     func choice() throws {
         var settings = WebhookSettings(try HTTPEndpoint("https://host/a"))
         #expect(settings.takes(event(1, level: .info)) && !settings.takes(event(1, kind: "webhook")))
@@ -72,14 +72,14 @@ struct WebhookTests {
         #expect(ControlEvent(.info, "segment finished", ["segment": "a.mp4"])?.kind == "recorder")
     }
 
-    @Test("The signature is the HMAC-SHA256 of timestamp, full stop and body, as another implementation computes it")
+    @Test("The signature is the HMAC-SHA256 of time stamp, full stop and body, as another implementation computes it")
     func signature() {
         #expect(
             WebhookSignature.text(of: Array("{\"a\":1}".utf8), at: "1700000000", secret: "hook-secret-123")
                 == "sha256=f35dbef603e3182342638227452502a78cd3f705c938f634c155610dd9586d59")
     }
 
-    @Test("A delivery contains the event and its sender, and the number of dropped events only if there are any")
+    @Test("A delivery contains the event and its sender, and the number of dropped events if it is above 0")
     func message() throws {
         let message = { (leftOut: UInt64) in
             String(
@@ -93,7 +93,7 @@ struct WebhookTests {
         #expect(message(3).contains("\"leftOut\":3"))
     }
 
-    @Test("The flag has its options after the #, and its secret is inserted only at the end")
+    @Test("The options of --webhook follow the #, and its references to secrets are resolved after parsing")
     func flag() throws {
         var keys = ControlKeys()
         keys.webhooks = [
@@ -108,7 +108,7 @@ struct WebhookTests {
     }
 
     @Test(
-        "An invalid webhook is reported with its key and without its value",
+        "An invalid webhook in a configuration file is reported with its key and without its value",
         arguments: [
             ("ftp://host/topsecret", nil, nil, nil, "webhooks[0].url"),
             ("https://topsecret host", nil, nil, nil, "webhooks[0].url"),
@@ -124,7 +124,7 @@ struct WebhookTests {
         #expect(fault?.key == key && fault?.text.contains("topsecret") == false)
     }
 
-    @Test("A secret after the # of a webhook without a path is hidden, too")
+    @Test("A secret after the # of a webhook's address is hidden, even if the address has no path")
     func mask() {
         let bytes = Array("https://host#secret=abc".utf8)
         #expect(ArgumentMask.secretRange(in: bytes) == 13..<bytes.count)

@@ -92,7 +92,7 @@ struct SRTInputTests {
         "srt://127.0.0.1:\(port)?mode=listener&latency=20" + (query.isEmpty ? "" : "&" + query)
     }
 
-    @Test("Two streams share a port, and each caller's media goes to the stream of its ID, with its own passphrase")
+    @Test("Two streams share a port, and each caller's media is delivered to the stream of its ID and passphrase")
     func sharedPort() throws {
         let port = try LoopbackSocket.freePort()
         let one = try Collector(url(port, "streamid=one&passphrase=correct-horse"), server: server)
@@ -107,7 +107,7 @@ struct SRTInputTests {
         #expect(two.events.contains(.connected(address: "127.0.0.1", isEncrypted: false)))
     }
 
-    @Test("Wrong stream IDs, passphrases and modes are rejected without disturbing the connected sender")
+    @Test("Callers with a wrong stream ID, passphrase or mode are rejected without disturbing the connected sender")
     func refusals() throws {
         let port = try LoopbackSocket.freePort()
         let input = try Collector(url(port, "streamid=right-name&passphrase=correct-horse"), server: server)
@@ -142,7 +142,7 @@ struct SRTInputTests {
         #expect(input.connections.isEmpty)
     }
 
-    @Test("A second sender takes the stream over if the address allows it, and the first one is closed")
+    @Test("A second sender replaces the first one, which is closed, if the address has takeover=")
     func takeover() throws {
         let port = try LoopbackSocket.freePort()
         let input = try Collector(url(port, "takeover=yes"), server: server)
@@ -155,7 +155,7 @@ struct SRTInputTests {
         #expect(input.tells("another sender took it over"))
     }
 
-    @Test("The port stays open when a sender leaves, and its counters are kept")
+    @Test("The port stays open when a sender disconnects, and the input's counters are kept")
     func comesBack() throws {
         let port = try LoopbackSocket.freePort()
         let input = try Collector(url(port, ""), server: server)
@@ -170,7 +170,7 @@ struct SRTInputTests {
         #expect(statistics.totals.bytesReceived > 20_000 && statistics.totals.packetsUnique >= 16)
     }
 
-    @Test("Data that is not a transport stream is refused with a reason, and the next caller is served")
+    @Test("Data that is not a transport stream is refused with a reason, and the next caller is accepted")
     func otherMedia() throws {
         let port = try LoopbackSocket.freePort()
         let input = try Collector(url(port, ""), server: server)
@@ -184,7 +184,7 @@ struct SRTInputTests {
         try send(sender, 3) { input.connections.first?.isEmpty == false }
     }
 
-    @Test("Each stream has its own latency, although the port is shared")
+    @Test("Each stream of a shared port has its own latency")
     func latencies() throws {
         let port = try LoopbackSocket.freePort()
         let inputs = try [300, 700].map {
@@ -209,7 +209,7 @@ struct SRTInputTests {
         withExtendedLifetime(first) {}
     }
 
-    @Test("A waiting listener ends at once when it is stopped, and its port is free again")
+    @Test("A listening input without a caller ends at once when it is stopped, and its port is free again")
     func stops() throws {
         let port = try LoopbackSocket.freePort()
         let input = try Collector(url(port, ""), server: server)
@@ -223,7 +223,7 @@ struct SRTInputTests {
         _ = try connected { SRTSender(port: port) }
     }
 
-    @Test("A port whose socket is still closing can be opened again")
+    @Test("A port whose previous socket is still closing can be opened again")
     func reopened() throws {
         let port = try LoopbackSocket.freePort()
         let url = try SRTURL(url(port, ""), for: .input)
@@ -234,7 +234,7 @@ struct SRTInputTests {
         }
     }
 
-    @Test("A listening sender is called, and a wrong passphrase and a silent port give errors without secrets")
+    @Test("An input in caller mode connects to a sender; a wrong passphrase or silent port is an error without secrets")
     func calls() throws {
         let port = try LoopbackSocket.freePort()
         let address = "srt://127.0.0.1:\(port)?latency=20"
@@ -252,7 +252,7 @@ struct SRTInputTests {
         try eventually { silent.failure?.kind == .unreachable }
     }
 
-    @Test("A stream is recognized by its sync bytes, wherever it begins")
+    @Test("A transport stream is recognized by its sync bytes, wherever it begins")
     func check() {
         let packets = SRTSender.message(1)
         #expect(TransportStreamCheck.judge(packets) == .transportStream)
@@ -274,7 +274,7 @@ struct SRTInputTests {
         #expect(watch.note(9, at: 5 * SRTDropWatch.interval) == nil)
     }
 
-    @Test("An input's address allows takeover= but not callers=, and all other options of an output")
+    @Test("An input's address accepts takeover= and all options of an output except callers=")
     func addresses() throws {
         #expect(try SRTURL("srt://:9000?takeover=yes", for: .input).takesOver)
         #expect(try !SRTURL("srt://:9000", for: .input).takesOver)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import SRT
 
-@Suite("SRT")
+@Suite("SRT outputs and listeners")
 struct SRTTests {
     private static func url(_ query: String, mode: String = "caller") throws -> SRTURL {
         try SRTURL("srt://127.0.0.1:9000?mode=\(mode)&\(query)")
@@ -15,7 +15,7 @@ struct SRTTests {
 
     // MARK: Addresses
 
-    @Test("The modes and our own end of a call are parsed")
+    @Test("The SRT modes and the local port of a caller are parsed")
     func modes() throws {
         #expect(try SRTURL("srt://:9000").mode == .listener)
         #expect(try SRTURL("srt://host:9000").mode == .caller)
@@ -28,7 +28,7 @@ struct SRTTests {
     }
 
     @Test(
-        "Contradictory options are refused in one sentence",
+        "Contradictory SRT options are refused in one sentence",
         arguments: [
             "mode=both", "callers=2", "mode=listener&callers=0", "mode=listener&localport=1", "localaddr=host",
             "localport=0", "passphrase=short", "pbkeylen=20", "latncy=200", "mode=listener&callers=1000",
@@ -37,7 +37,7 @@ struct SRTTests {
         #expect(throws: AddressError.self) { try SRTURL("srt://host:9000?\(query)") }
     }
 
-    @Test("libsrt drops only if the address asks for it, at an age of at least a second")
+    @Test("libsrt drops late packets only if the address requests it, at an age of at least a second")
     func dropAge() throws {
         #expect(try Self.url("latency=120").dropAge(latency: 120) == nil)
         #expect(try Self.url("latency=120&snddropdelay=0").dropAge(latency: 120) == 1000)
@@ -75,7 +75,7 @@ struct SRTTests {
         }
     }
 
-    @Test("libsrt accepts every option that an address may have", arguments: SRTOption.allCases)
+    @Test("libsrt accepts every option that an address may contain", arguments: SRTOption.allCases)
     func options(option: SRTOption) throws {
         let socket = try SRTSocket(
             options: try Self.url("latency=200"), bandwidth: SRTBandwidth(Samples.description, url: Self.url("fc=1")))
@@ -83,7 +83,7 @@ struct SRTTests {
         for text in texts { #expect(socket.apply(try SRTOptionValue(text, of: option), to: option.symbol), "\(text)") }
     }
 
-    @Test("An option that libsrt rejects is a lasting failure")
+    @Test("An option that libsrt rejects is a permanent failure")
     func refusedOption() throws {
         let url = try Self.url("packetfilter=nonsense,cols:0")
         do {
@@ -97,7 +97,7 @@ struct SRTTests {
 
     // MARK: Stream names
 
-    @Test("A stream ID is plain text, or keys after #!::")
+    @Test("A stream ID is parsed as plain text, or as keys after #!::")
     func streamIDs() {
         #expect(SRTStreamID("studio").resource == "studio")
         let id = SRTStreamID("#!::r=live/one,m=publish,u=anna,h=example.org,s=7,t=file,x=1,bad")
@@ -127,7 +127,7 @@ struct SRTTests {
         #expect(plain.judge("one") == nil && plain.judge("#!::r=one") == nil)
     }
 
-    @Test("A receiver that was accepted with others and closed for lack of room is counted as rejected")
+    @Test("A caller that was accepted at the same time as others, and closed for lack of room, counts as rejected")
     func lateOverload() {
         let admission = SRTAdmission(wanted: nil, maximum: 1)
         #expect(admission.judge("one") == nil && admission.judge("two") == nil)
@@ -144,7 +144,7 @@ struct SRTTests {
         #expect(rate > media * 104 / 100 && rate < media * 112 / 100)
     }
 
-    @Test("The library gets a new rate if it differs by more than a tenth, and never one below the nominal rate")
+    @Test("libsrt gets a new input rate if the rate changes by more than a tenth, and never one below nominal")
     func measuredRate() throws {
         var bandwidth = SRTBandwidth(Samples.description, url: try Self.url("latency=800"))
         let nominal = SRTBandwidth.nominal(Samples.description)
@@ -165,7 +165,9 @@ struct SRTTests {
         #expect(seconds(62..<64, bytesInWindow: 0) == [nominal])
     }
 
-    @Test("Rates in the address are kept", arguments: ["maxbw=5000000", "maxbw=0&oheadbw=9", "inputbw=1"])
+    @Test(
+        "A bandwidth in the address is not replaced by a measured rate",
+        arguments: ["maxbw=5000000", "maxbw=0&oheadbw=9", "inputbw=1"])
     func givenRate(query: String) throws {
         var bandwidth = SRTBandwidth(Samples.description, url: try Self.url(query))
         #expect(!bandwidth.adaptsInput)
@@ -175,13 +177,13 @@ struct SRTTests {
         #expect(update4 == nil)
     }
 
-    @Test("An overhead in the address is kept, next to a measured rate")
+    @Test("An overhead in the address is kept while the input rate is measured")
     func givenOverhead() throws {
         let bandwidth = SRTBandwidth(Samples.description, url: try Self.url("oheadbw=30"))
         #expect(bandwidth.isLimited && bandwidth.adaptsInput && !bandwidth.adaptsOverhead)
     }
 
-    @Test("The overhead has room for a packet filter and for retransmissions")
+    @Test("The redundancy of a packet filter is computed from its columns and rows")
     func redundancy() {
         #expect(SRTBandwidth.redundancy(nil) == 0)
         #expect(SRTBandwidth.redundancy("fec,cols:10") == 10)
@@ -190,7 +192,7 @@ struct SRTTests {
         #expect(SRTBandwidth.redundancy("fec,cols:0,rows:0") == 0)
     }
 
-    @Test("Window and buffer grow with the latency, and only above the defaults")
+    @Test("Flow window and send buffer are enlarged with the latency if the defaults are too small for it")
     func buffers() throws {
         let small = SRTBandwidth(Samples.description, url: try Self.url("latency=200"))
         #expect(small.flowWindow == nil && small.sendBuffer == nil)
@@ -202,7 +204,7 @@ struct SRTTests {
 
     // MARK: Pacing
 
-    @Test("The messages of a frame are spread evenly, and never beyond the given part of the frame")
+    @Test("The packets of a frame are spread evenly over the requested part of the frame's duration")
     func spread() {
         var pace = SRTPace()
         pace.begin(at: 1000, spread: 26_000)
@@ -210,7 +212,7 @@ struct SRTTests {
         #expect(times == (0..<13).map { 1000 + Int64($0) * 2000 })
     }
 
-    @Test("A backlog is not spread, and no time goes back")
+    @Test("Packets of a backlog are sent at once, and send times never decrease")
     func backlog() {
         var pace = SRTPace()
         pace.begin(at: 1000, spread: 20_000)
@@ -238,7 +240,7 @@ struct SRTTests {
         return statistics
     }
 
-    @Test("Callers' numbers add up, or show the worst")
+    @Test("The receivers' counters and rates are added, and of round trip time and bandwidth the worst counts")
     func mergedNumbers() throws {
         let merged = SRTStatistics.merged([
             statistics(roundTrip: 10, sent: 5, rate: 2, bandwidth: 50),
@@ -251,7 +253,7 @@ struct SRTTests {
         #expect(moment.inputBandwidth == nil)
     }
 
-    @Test("Counters do not decrease when a caller leaves, and its other numbers disappear")
+    @Test("Counters do not decrease when a receiver disconnects, and its momentary values disappear")
     func departedNumbers() {
         var past = SRTStatistics.Totals()
         past.add(statistics(roundTrip: 10, sent: 5, rate: 2).totals)
@@ -265,7 +267,7 @@ struct SRTTests {
 
     // MARK: Closing
 
-    @Test("Closes that hang forever do not end SRT in the process, because one socket a minute is still created")
+    @Test("Sockets whose close never returns do not block SRT in the process: one new socket a minute is allowed")
     func hungCloses() {
         var closings = SRTClosings()
         let minute = SRTClosings.interval.inNanoseconds
@@ -282,7 +284,7 @@ struct SRTTests {
     }
 
     @Test(
-        "Two outputs cannot reserve the same socket, and a reservation without a socket is returned")
+        "Two outputs cannot reserve the same socket, and an unused reservation can be returned")
     func roomIsTaken() throws {
         var closings = SRTClosings()
         for _ in 0..<SRTClosings.maximum { closings.began() }

@@ -6,7 +6,7 @@ import Testing
 @testable import SRT
 
 @Suite struct SRTURLTests {
-    @Test("A caller's options are parsed")
+    @Test("The options of a caller's address are parsed")
     func caller() throws {
         let url = try SRTURL(
             "srt://h:9000?mode=caller&latency=300&passphrase=0123456789&pbkeylen=32&streamid=publish%2Fone"
@@ -26,7 +26,7 @@ import Testing
         #expect(url.options[.ipttl] == .integer(8))
     }
 
-    @Test("A listener without a host stays on the loopback interface")
+    @Test("A listener's address without a host means the loopback interface")
     func listener() throws {
         #expect(try SRTURL("srt://:9000?mode=listener").host == "127.0.0.1")
         #expect(try SRTURL("srt://:9000").mode == .listener)
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(
-        "An invalid address is refused in one sentence",
+        "An invalid SRT address is refused in one sentence",
         arguments: [
             ("srt://h", "no port"),
             ("srt://h:70000", "bad port"),
@@ -69,7 +69,7 @@ import Testing
         #expect(error?.description.contains("given twice") == true)
     }
 
-    @Test("No way of printing an address shows its secrets")
+    @Test("No printed form of an SRT address contains its secrets")
     func masks() throws {
         let url = try SRTURL("srt://h:9000?passphrase=0123456789&streamid=publish")
         var dumped = ""

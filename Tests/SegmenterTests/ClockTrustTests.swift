@@ -8,7 +8,7 @@ import Testing
 @testable import Archive
 @testable import Segmenter
 
-@Suite("Retention and a wall clock that is wrong")
+@Suite("Retention while the wall clock is wrong")
 struct ClockTrustTests {
     private static let now: Int64 = 1_800_000_000_000
     private static let hour: Int64 = 3_600_000
@@ -42,7 +42,7 @@ struct ClockTrustTests {
     }
 
     @Test(
-        "With a clock that is ahead at the start, only files that are certainly old are deleted by age",
+        "If the clock is ahead at the start, only files that are certainly old are deleted by age",
         arguments: [true, false])
     func ahead(isRemembered: Bool) {
         for ahead in [19 * Self.hour, 10 * Self.day, 365 * Self.day] {
@@ -59,7 +59,7 @@ struct ClockTrustTests {
         }
     }
 
-    @Test("Uncertainty about a clock survives restarts")
+    @Test("The uncertainty about a clock is remembered across restarts")
     func restart() {
         var memory: RememberedClock?
         for run in 0..<6 {
@@ -77,7 +77,7 @@ struct ClockTrustTests {
         }
     }
 
-    @Test("After a month off, files that are too old are deleted in the end, with and without a time server")
+    @Test("After a month of downtime, files that are too old are deleted in the end, with or without a time server")
     func off() {
         var alone = RetentionPolicy(rules: Self.rules, leastFree: 0, memory: seen())
         #expect(look(&alone, archive(), ahead: 30 * Self.day).deletions.isEmpty)
@@ -91,7 +91,7 @@ struct ClockTrustTests {
         #expect(counts.last?.problem == nil)
     }
 
-    @Test("A time server that answers late ends the uncertainty only if the clock was confirmed in the run before")
+    @Test("A time server that answers late ends the uncertainty only if the previous run confirmed the clock")
     func confirmation() {
         for wasConfirmed in [true, false] {
             var policy = RetentionPolicy(rules: Self.rules, leastFree: 0, memory: seen(confirmed: wasConfirmed))
@@ -102,7 +102,7 @@ struct ClockTrustTests {
         }
     }
 
-    @Test("A downtime of one night is believed without a time server")
+    @Test("Without a time server, a downtime of one night is believed from the wall clock")
     func night() {
         var policy = RetentionPolicy(rules: Self.rules, leastFree: 0, memory: seen(confirmed: false))
         let plan = look(&policy, archive(), ahead: 12 * Self.hour)
@@ -132,7 +132,7 @@ struct ClockTrustTests {
         #expect(later.deletions.map(\.segment.sequence) == Array(1...73))
     }
 
-    @Test("When a clock that was behind at the start is set right, deleting for space continues")
+    @Test("When a clock that was behind at the start is corrected, deletion for free space continues")
     func behind() {
         let rules = RetentionRules(maximumAge: .seconds(72 * 3600), minimumFree: .percent(10))
         let space = DiskSpace(free: 50_000_000_000, capacity: 1_000_000_000_000)
@@ -141,7 +141,7 @@ struct ClockTrustTests {
         #expect(look(&policy, archive(), hours: 0.1, ahead: 0, confirmed: true, space: space).deletions.count == 1)
     }
 
-    @Test("Files recorded with a clock that was behind do not look too old after the clock is set right")
+    @Test("Files that were recorded with a clock that was behind do not count as old after the clock is corrected")
     func own() {
         var policy = RetentionPolicy(rules: Self.rules, leastFree: 0, memory: seen())
         _ = look(&policy, archive(), ahead: -700 * Self.day)
@@ -160,7 +160,7 @@ struct ClockTrustTests {
         #expect(plan(74).deletions.count == 1)
     }
 
-    @Test("The clock memory is read back, and a torn or foreign file is ignored")
+    @Test("The clock memory is read back as it was written, and a torn or foreign file is ignored")
     func remembered() throws {
         let temporary = try TemporaryDirectory()
         let directory = try RecordDirectory.prepare(temporary.path)
@@ -254,7 +254,7 @@ struct ClockTrustTests {
         }
     }
 
-    @Test("Whatever happens to the clock, no young file is deleted, and every old one is deleted in the end")
+    @Test("For any sequence of clock changes no young file is deleted, and every old file is deleted in the end")
     func simulation() {
         var seeds = SeededRandom()
         for _ in 0..<40 {

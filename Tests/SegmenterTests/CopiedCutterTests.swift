@@ -5,7 +5,7 @@ import Testing
 
 @testable import Segmenter
 
-@Suite("Cuts of a copied program")
+@Suite("Cuts of a recording of copied packets")
 struct CopiedCutterTests {
     private struct File {
         var start: SegmentStart
@@ -43,7 +43,7 @@ struct CopiedCutterTests {
         return packets.filter { $0.track == .audio && !kept.contains($0.pts) }.map(\.pts)
     }
 
-    @Test("Audio after a cut stays in the previous file while no frame comes", arguments: [false, true])
+    @Test("Audio after a cut stays in the previous file until the next frame", arguments: [false, true])
     func audioAlone(comesBack: Bool) throws {
         let all = program(250)
         let packets = all.filter { $0.track == .audio || $0.pts < 45 || comesBack && $0.pts >= 200 }
@@ -53,7 +53,7 @@ struct CopiedCutterTests {
         if comesBack { #expect(files[1].start.time == 8 * Self.second) }
     }
 
-    @Test("If no keyframe comes before memory is full, a file continues beyond its cut to the next keyframe")
+    @Test("If no keyframe arrives before memory is full, a file continues beyond its cut to the next keyframe")
     func endless() throws {
         // At 300 kB per frame, 192 MiB are reached after 672 frames.
         let packets = syntheticProgram(rate: rate, frames: 900, isKeyframe: { $0 == 0 || $0 == 850 }, size: 300_000)
@@ -78,7 +78,7 @@ struct CopiedCutterTests {
         syntheticProgram(rate: rate, frames: frames) { $0 % keyframes == 0 }
     }
 
-    @Test("A file begins with the keyframe before its first frame; the previous one has all frames decoded so far")
+    @Test("A file begins with the keyframe before its first frame; the previous file has all frames decoded so far")
     func overlap() throws {
         let files = cut(program(100), at: [Self.second, 2 * Self.second + 10_000_000])
         #expect(files.map { $0.start.time } == [0, Self.second, 2 * Self.second])
@@ -108,7 +108,7 @@ struct CopiedCutterTests {
         #expect(files.first?.frames == Array(20..<60))
     }
 
-    @Test("A file begins at the first keyframe of a source that comes late")
+    @Test("The file of a source that connects late begins at the source's first keyframe")
     func late() {
         let packets = program(80).filter { $0.ptsNanoseconds >= Self.second + 160_000_000 }
         let files = cut(packets, at: [Self.second / 2, 2 * Self.second])
@@ -116,7 +116,7 @@ struct CopiedCutterTests {
         #expect(files.map { $0.start.time } == [Self.second + 200_000_000, 2 * Self.second])
     }
 
-    @Test("Frames before the keyframe of their file in presentation order are left out, because they cannot be decoded")
+    @Test("Open-GOP frames presented before a file's first keyframe are in the previous file, and not in that file")
     func openGroups() {
         // The frames are I2 B0 B1 P5 B3 B4 …, with an I frame at 12.
         let order: [Int64] = [0, 3, 1, 2, 6, 4, 5, 9, 7, 8, 12, 10, 11, 15, 13, 14, 18, 16, 17, 21, 19, 20]
@@ -129,7 +129,7 @@ struct CopiedCutterTests {
         #expect(Set(files.flatMap(\.frames)) == Set(0...21))
     }
 
-    @Test("A change of coding begins a new file at once, with its keyframe")
+    @Test("A change of coding begins a new file at once, with the first keyframe of the new coding")
     func recoded() {
         let other = videoTrack(rate: rate, avcC: [1, 100, 0, 40, 255, 224, 0])
         let packets = program(60).map { $0.track == .video && $0.pts >= 30 ? $0.recoded(as: other) : $0 }

@@ -56,7 +56,7 @@ private let rates = [FrameRate(30), FrameRate(25), FrameRate(30000, 1001)]
     }
 
     @Test(
-        "Audio that begins a rounding error before the first frame is audible: no recording begins with silence",
+        "If audio begins a rounding error before the first frame, the recording begins with that audio",
         arguments: [20, 48, 49])
     func hair(samples: Int64) {
         let packets = syntheticProgram(rate: FrameRate(25), frames: 100) { $0 % 50 == 0 }.map { packet in

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Held recordings")
 struct HoldVetoTests {
-    @Test("A held recording may not be deleted, under any of its names, until it is released")
+    @Test("A held recording is not deleted under any of its names until the hold is released")
     func holds() throws {
         let place = try TemporaryDirectory()
         let directory = try RecordDirectory.prepare(place.path)

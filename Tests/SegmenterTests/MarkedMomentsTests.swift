@@ -5,9 +5,9 @@ import Testing
 
 @testable import Segmenter
 
-@Suite("Marked moments")
+@Suite("Markers of a recording")
 struct MarkedMomentsTests {
-    @Test("A moment is a chapter of the file that contains it, and of no other")
+    @Test("A marker becomes a chapter of the file that contains its time, and of no other file")
     func chapters() {
         var moments = MarkedMoments()
         moments.add("third", at: 25)
@@ -18,7 +18,7 @@ struct MarkedMomentsTests {
         #expect(moments.chapters(in: 0..<100).isEmpty)
     }
 
-    @Test("A moment that is marked late, or falls between two files, is a chapter of the next file")
+    @Test("A marker that arrives late, or falls between two files, becomes a chapter of the next file")
     func late() {
         var moments = MarkedMoments()
         #expect(moments.chapters(in: 10..<20).isEmpty)
@@ -33,7 +33,7 @@ struct MarkedMomentsTests {
         #expect(moments.chapters(in: 0..<100).isEmpty)
     }
 
-    @Test("A moment after the end of the last file is a chapter at its last frame")
+    @Test("A marker after the end of the last file becomes a chapter at that file's last frame")
     func end() {
         var moments = MarkedMoments()
         moments.add("inside", at: 27)
@@ -45,7 +45,7 @@ struct MarkedMomentsTests {
         #expect(moments.chapters(in: 0..<100).isEmpty)
     }
 
-    @Test("Of too many moments the newest stay, and a long title is cut between characters")
+    @Test("If there are too many markers, the newest are kept, and long titles are cut between characters")
     func bounds() {
         var moments = MarkedMoments()
         for index in 0..<300 { moments.add("\(index)", at: Int64(index)) }

@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test("After a gap in one track or in both, each packet of a recording has its own time", arguments: gaps)
+    @Test("After a gap in one track or in both, each packet of a recording has its own timestamp", arguments: gaps)
     func times(program: Case) throws {
         for format in [RecordFormat.hybrid, .fragmented] {
             let directory = try TemporaryDirectory()
@@ -116,7 +116,7 @@ import Testing
     ]
 
     @Test(
-        "Whichever track stops, a crash costs at most 0.6 s of the other",
+        "Whichever track stops, a crash loses at most 0.6 s of the other track",
         arguments: stopped, RecordFormat.allCases)
     func crash(program: Case, format: RecordFormat) throws {
         let directory = try TemporaryDirectory()
@@ -141,7 +141,7 @@ import Testing
         #expect(recording.recorder.status.gapCount == 0)
     }
 
-    @Test("Packets without successors are soon on the disk, even one frame every 5 s")
+    @Test("Packets without a successor are written soon, even at one frame every 5 s")
     func lonely() throws {
         let directory = try TemporaryDirectory()
         let recording = try Recording(
@@ -174,7 +174,7 @@ import Testing
         return files
     }
 
-    @Test("A file whose video has stopped ends in time, or 10 s after the last frame, with all of its audio")
+    @Test("A file whose video has stopped ends on time, or 10 s after the last frame, with all of its audio")
     func endsInTime() {
         let packets = Case(gaps: [.init(tracks: [.video], start: 6.5, length: 29)]).packets
         let files = cut(packets, SegmentCutter(length: .duration(.seconds(10)), stream: description(rate: Self.rate)))
@@ -190,7 +190,7 @@ import Testing
         #expect(files.flatMap(\.frames).count == packets.count { $0.track == .video } - late.count)
     }
 
-    @Test("A copied file whose video has stopped ends in time, or 10 s after the last frame, with all of its audio")
+    @Test("A copied file whose video has stopped ends on time, or 10 s after the last frame, with all of its audio")
     func copiedEndsInTime() {
         let packets = Case(gaps: [.init(tracks: [.video], start: 6.5, length: 29)]).packets
         var cutter = CopiedCutter()
@@ -203,7 +203,7 @@ import Testing
     }
 
     @Test(
-        "Audio whose coding changes while no frame comes is recorded completely",
+        "Audio whose coding changes while no frames arrive is recorded completely",
         arguments: [[8], [7], [14], [8, 12], [7, 11, 19, 30]], [9.0, 29])
     func copiedRecoding(changes: [Int64], away: Double) {
         let tracks = [aacTrack(asc: [0x12, 0x10]), aacTrack(asc: [0x12, 0x90])]
@@ -258,7 +258,7 @@ import Testing
         #expect((6...7).contains(fragments) && tracks >= 2 * fragments - 1, "\(fragments), \(tracks)")
     }
 
-    @Test("A gap in both tracks at the end of a file does not make a file of audio alone")
+    @Test("A gap in both tracks at the end of a file does not begin a file that contains only audio")
     func bothAtBoundary() {
         for first in [TrackKind.video, .audio] {
             var packets = Case(gaps: [.init(tracks: [.video, .audio], start: 8, length: 16)]).packets

@@ -9,7 +9,7 @@ import Testing
 @testable import Segmenter
 
 /// A symbolic link stands in for a mount point: it is redirected to another directory while files are recorded.
-@Suite("Recording while another disk replaces the first")
+@Suite("Recording while another disk is mounted over the first")
 struct SwappedDirectoryTests {
     private static let rate = FrameRate(25)
     private let temporary: TemporaryDirectory
@@ -30,7 +30,7 @@ struct SwappedDirectoryTests {
     }
 
     @Test(
-        "The open file is closed in place, the next one is on the new disk with the next number, and the gap counts"
+        "The open file is completed on the old disk, the next file is numbered on the new disk, and the gap counts"
     )
     func goesOn() throws {
         try mount("first")

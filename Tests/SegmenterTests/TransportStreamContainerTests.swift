@@ -10,7 +10,7 @@ import Testing
 @testable import Segmenter
 
 /// The clock, the tables and the counters of `.ts` recordings from all kinds of senders.
-@Suite("Clock of a recorded transport stream")
+@Suite("The clock of a recorded transport stream")
 struct TransportStreamContainerTests {
     typealias Shape = GeneratedStream.Shape
 
@@ -39,7 +39,9 @@ struct TransportStreamContainerTests {
         return BroadcastCheck(bytes, ignoring: shape.hasStills ? [.presentationInterval] : [])
     }
 
-    @Test("For any sender a recording's clock only goes forward, with tables and counters", arguments: UInt64(1)...40)
+    @Test(
+        "For any input the clock of a recorded transport stream never decreases, and tables and counters are valid",
+        arguments: UInt64(1)...40)
     func anyOrder(seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
         let shape = Shape(using: &random)
@@ -70,7 +72,7 @@ struct TransportStreamContainerTests {
     }
 
     @Test(
-        "Frames after a gap are written before later audio, so that the clock continues",
+        "Frames after a gap are written in front of later audio, so that the transport stream's clock continues",
         arguments: UInt64(1)...40)
     func gapWithoutHold(seed: UInt64) throws {
         var random = SeededRandom(seed: seed)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SourceClock
 
-@Suite("The floor of arrivals")
+@Suite("Minimum delay of arriving packets")
 struct ArrivalFloorTests {
     /// A floor after `seconds` of 50 packets per second, with delays computed by `delay` from the time in seconds.
     private func floor(seconds: Int64, delay: (Int64) -> Int64) -> (floor: ArrivalFloor, changes: Int) {
@@ -18,7 +18,7 @@ struct ArrivalFloorTests {
         return (floor, changes)
     }
 
-    @Test("The sender's rate is found within 0.1 ppm under exponential jitter", arguments: [-500, 0, 37, 500])
+    @Test("The sender's clock rate is found within 0.1 ppm under exponential jitter", arguments: [-500, 0, 37, 500])
     func rate(ppm: Int64) {
         var random = SeededRandom()
         let (found, changes) = floor(seconds: 700) { arrival in
@@ -28,14 +28,16 @@ struct ArrivalFloorTests {
         #expect(changes == 0)
     }
 
-    @Test("Before the rate is known, the floor lags a rate of 500 ppm by less than 3.5 ms")
+    @Test("Before the rate is known, the minimum delay lags a deviation of 500 ppm by less than 3.5 ms")
     func short() {
         let (found, _) = floor(seconds: 29) { $0 / 2000 }
         let lag = found.delay(at: 29_000_000_000).map { 29_000_000_000 / 2000 - $0 }
         #expect(lag.map { abs($0) < 3_500_000 } == true)
     }
 
-    @Test("The rate estimated from few packets is the closer, the better they fit a line", arguments: [-200, 0, 200])
+    @Test(
+        "A rate estimated from few packets is the more accurate, the better the packets fit a line",
+        arguments: [-200, 0, 200])
     func guess(ppm: Int64) {
         var random = SeededRandom()
         let (clear, _) = floor(seconds: 15) { $0 / 1_000_000 * ppm }
@@ -50,7 +52,7 @@ struct ArrivalFloorTests {
     }
 
     // As ffmpeg sends with -re: the earliest packet of a second is between 0 and 5 ms late, while the mean is steady.
-    @Test("The rate of a sender that is always uneven is found by its means", arguments: [-200, 0, 200], 1...5)
+    @Test("The rate of a sender with constant jitter is found from mean delays", arguments: [-200, 0, 200], 1...5)
     func uneven(ppm: Int64, seed: UInt64) {
         var random = SeededRandom(seed: seed)
         var floor = ArrivalFloor(bucketLength: 1_000_000_000, bucketsForRate: 30, pathStep: 15_000_000)
@@ -71,7 +73,7 @@ struct ArrivalFloorTests {
         }
     }
 
-    @Test("A longer or shorter path does not change the rate", arguments: [80, -80])
+    @Test("A change of the network path's delay does not change the rate", arguments: [80, -80])
     func path(milliseconds: Int64) {
         var random = SeededRandom()
         var worst = 0.0
@@ -89,7 +91,7 @@ struct ArrivalFloorTests {
         #expect(floor.delay(at: 900_000_000_000).map { abs($0 - (200 + milliseconds) * 1_000_000) < 2_000_000 } == true)
     }
 
-    @Test("A restart keeps the rate, and discards the delays")
+    @Test("A restart of the measurement keeps the rate, and discards the delays")
     func restart() {
         var (found, _) = floor(seconds: 100) { $0 / 10_000 }
         let rate = found.rate

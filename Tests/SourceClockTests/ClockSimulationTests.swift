@@ -8,7 +8,7 @@ import Testing
 
 /// Minutes and days of senders that drift, jitter, stall and jump, in simulated time. `RELAY_CLOCK_HOURS` sets the
 /// length of the long runs in hours, by default 2.
-@Suite("Simulated sources")
+@Suite("Simulated sources of the source clock")
 struct ClockSimulationTests {
     private static let minutes = Duration.seconds(600)
 
@@ -39,7 +39,7 @@ struct ClockSimulationTests {
     }
 
     @Test(
-        "A clock ±500 ppm off and samples ∓300 ppm off stay within ±3 ms over Wi-Fi for hours, without a step",
+        "Timestamps ±500 ppm and samples ∓300 ppm off stay within ±3 ms over Wi-Fi for hours, without a step",
         arguments: [(500.0, -300.0), (-500.0, 300.0)])
     func drift(rate: Double, samples: Double) {
         var model = SenderModel()
@@ -55,7 +55,7 @@ struct ClockSimulationTests {
     }
 
     @Test(
-        "As the reference, the same source has no repeated or dropped frame, with timestamps in milliseconds that wrap",
+        "If that source is the reference, with wrapping millisecond timestamps, no frame is repeated or dropped",
         arguments: [(500.0, -300.0), (-500.0, 300.0)])
     func reference(rate: Double, samples: Double) {
         var model = SenderModel()
@@ -93,7 +93,7 @@ struct ClockSimulationTests {
         #expect(result.dropped == 0)
     }
 
-    @Test("Audio 800 ms behind its video in the multiplex is played completely, without a step")
+    @Test("Audio multiplexed 800 ms behind its video is played completely, without a step")
     func lateAudio() {
         var model = SenderModel()
         (model.duration, model.jitter, model.audioLate) = (Self.minutes, .wifi, .milliseconds(800))
@@ -101,14 +101,14 @@ struct ClockSimulationTests {
         expectClean(run(model, .broadcast))
     }
 
-    @Test("Audio of 350 ms per PES is played completely, without a step", arguments: [9, 16])
+    @Test("Audio in PES packets of 350 ms is played completely, without a step", arguments: [9, 16])
     func bundles(packets: Int) {
         var model = SenderModel()
         (model.duration, model.jitter, model.audioBundle) = (Self.minutes, .gauss(milliseconds: 5), packets)
         expectClean(run(model, .transportStream))
     }
 
-    @Test("A GOP that a server sends from its cache does not add delay")
+    @Test("A GOP that a server sends from its cache at the start does not add delay")
     func keptGOP() {
         var model = SenderModel()
         (model.duration, model.jitter, model.burst) = (Self.minutes, .gauss(milliseconds: 5), .seconds(4))
@@ -118,7 +118,7 @@ struct ClockSimulationTests {
         #expect(result.status.bufferMilliseconds < 260)
     }
 
-    @Test("Playlists that arrive in bursts of a segment have no late packet", arguments: [(2, -300.0), (6, 300.0)])
+    @Test("Playlists whose segments arrive in bursts have no late packet", arguments: [(2, -300.0), (6, 300.0)])
     func playlist(segment: Int, rate: Double) {
         var model = SenderModel()
         (model.duration, model.jitter, model.rate) = (.seconds(Int64(hours * 3600)), .gauss(milliseconds: 50), rate)
@@ -127,7 +127,7 @@ struct ClockSimulationTests {
     }
 
     @Test(
-        "Segments that are on time, always 3 s late, or late from a moment on all arrive before they are due",
+        "Segments on time, always 3 s late, or late from some point on all arrive before they are due",
         arguments: [1, 2, 6, 8, 10, 20], [(0, 0), (3, 0), (0, 3)])
     func lateSegments(segment: Int, late: (always: Int, later: Int)) {
         var model = SenderModel()
@@ -146,7 +146,7 @@ struct ClockSimulationTests {
         #expect(!wasSilent, "\(result.events)")
     }
 
-    @Test("A device's audio whose clock is 300 ppm off stays in sync")
+    @Test("The audio of a device whose clock is 300 ppm off stays in sync")
     func ownClocks() {
         var model = SenderModel()
         (model.duration, model.jitter, model.audioRate) = (.seconds(3600), .gauss(milliseconds: 3), 300)
@@ -155,7 +155,7 @@ struct ClockSimulationTests {
         #expect(result.worstLater < 3)
     }
 
-    @Test("Timestamps that jitter by 3 and 10 ms are smoothed, and cause no jumps", arguments: [3.0, 10.0])
+    @Test("Timestamps with jitter of 3 and 10 ms are smoothed, and cause no jumps", arguments: [3.0, 10.0])
     func stampNoise(milliseconds: Double) {
         var model = SenderModel()
         (model.duration, model.jitter, model.stampNoise) = (.seconds(1800), .gauss(milliseconds: 5), milliseconds)
@@ -165,7 +165,7 @@ struct ClockSimulationTests {
     }
 
     @Test(
-        "A jump of the timestamps is closed once for both tracks, however late audio follows",
+        "A jump of both tracks' timestamps is closed once, however late the audio arrives",
         arguments: [0.3, -0.3, 1.5, -1.5, 3, -3, 3600, -3600, 86_400, -86_400] as [Double], [0, 0.08, 2] as [Double])
     func jumps(seconds: Double, audioAfter: Double) {
         for bundle in [1, 9, 16] {
@@ -187,7 +187,9 @@ struct ClockSimulationTests {
         }
     }
 
-    @Test("A jump of only the video keeps the sync to audio, and is reported", arguments: [1, -1, 100] as [Double])
+    @Test(
+        "A jump of the video's timestamps alone keeps the sync to audio, and is reported",
+        arguments: [1, -1, 100] as [Double])
     func loneJump(seconds: Double) {
         var model = SenderModel()
         (model.duration, model.jitter) = (Self.minutes, .gauss(milliseconds: 5))
@@ -199,7 +201,7 @@ struct ClockSimulationTests {
     }
 
     @Test(
-        "Timestamps wrap in mid-stream without an effect",
+        "A wrap of the timestamps in mid-stream has no effect",
         arguments: [4_294_967_296, 2_147_483_648, 16_777_215, 8_589_934_592] as [Int64])
     func wraps(end: Int64) {
         let (base, bits): (TimeBase, Int) = end > 1 << 32 ? (.mpegTS, 33) : (.milliseconds, 32)
@@ -231,7 +233,7 @@ struct ClockSimulationTests {
     }
 
     @Test(
-        "A sender that restarts with its own times after 0, 3 and 20 s continues at once",
+        "A sender that restarts with new timestamps after 0, 3 and 20 s continues at once",
         arguments: [0, 3, 20] as [Int64])
     func senderRestart(seconds: Int64) {
         var model = SenderModel()
@@ -259,7 +261,7 @@ struct ClockSimulationTests {
         #expect(abs(result.status.ratePPM + 500) < 2)
     }
 
-    @Test("A path that becomes 80 ms longer or shorter keeps the sync within 1 ms", arguments: [80, -80])
+    @Test("A network path that becomes 80 ms longer or shorter keeps the sync within 1 ms", arguments: [80, -80])
     func path(milliseconds: Int) {
         var model = SenderModel()
         (model.duration, model.jitter, model.loss) = (.seconds(1200), .gauss(milliseconds: 5), 0.02)
@@ -271,7 +273,7 @@ struct ClockSimulationTests {
         #expect(result.steps == [])
     }
 
-    @Test("A track that pauses for 20 s returns in sync", arguments: [TrackKind.video, .audio])
+    @Test("A track that pauses for 20 s is in sync when it continues", arguments: [TrackKind.video, .audio])
     func pause(track: TrackKind) {
         var model = SenderModel()
         (model.duration, model.jitter, model.rate) = (Self.minutes, .wifi, 300)
@@ -284,7 +286,7 @@ struct ClockSimulationTests {
         #expect(result.events.contains(.resumed(track)))
     }
 
-    @Test("Audio that begins 100 s later, 800 ms behind its video, causes one step")
+    @Test("Audio that begins 100 s after its video, 800 ms behind it, causes one step")
     func lateTrack() {
         var model = SenderModel()
         (model.duration, model.jitter, model.audioFrom) = (Self.minutes, .gauss(milliseconds: 5), 100_000_000_000)

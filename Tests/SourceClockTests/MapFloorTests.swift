@@ -6,7 +6,7 @@ import Testing
 
 @testable import SourceClock
 
-@Suite("The floor of a mapping with two tracks")
+@Suite("Minimum delay of a source with two tracks")
 struct MapFloorTests {
     private static let second: Int64 = 1_000_000_000
 
@@ -28,7 +28,7 @@ struct MapFloorTests {
         }
     }
 
-    @Test("Audio that is early now and then, as the last packet of a bundle, does not affect the rate or the floor")
+    @Test("Audio that is early now and then, as the last packet of a bundle, changes neither rate nor minimum delay")
     func bundles() {
         var random = SeededRandom()
         var (map, worst) = (floor(), 0.0)
@@ -45,7 +45,7 @@ struct MapFloorTests {
         #expect(floors.allSatisfy { (31_500_000..<34_500_000).contains($0) })
     }
 
-    @Test("If video yields no rate, audio leads, and the floor does not move")
+    @Test("If the video yields no rate, the audio determines the rate, and the minimum delay stays the same")
     func unfit() {
         var random = SeededRandom()
         var map = floor()
@@ -59,7 +59,7 @@ struct MapFloorTests {
         #expect(abs(floors[299] - floors[150]) < 2_000_000)
     }
 
-    @Test("Audio alone has a floor, and video that joins or ends does not move it")
+    @Test("Audio without video has a minimum delay, which video that joins or ends does not shift")
     func joining() {
         var map = floor()
         play(&map, 0..<50, video: nil, audio: { $0 / 5000 })

@@ -82,7 +82,7 @@ struct SenderRestartTests {
     }
 
     @Test(
-        "Audio follows the video's shift at once when frames are held back until the restart",
+        "If frames are held back until the sender's restart, the audio follows the video's shift at once",
         arguments: [0, 100, 500, 1500, 3000, 9000] as [Int64], [0, 1, 2])
     func restart(pause: Int64, heldBack: Int) throws {
         var random = SeededRandom("\(pause) \(heldBack)")

@@ -34,12 +34,14 @@ struct StampTrackTests {
         #expect(steps(from: start, by: 40, bits: 32, base: .milliseconds, signed: true) == [40_000_000])
     }
 
-    @Test("A transport stream's 33 bits wrap without a step", arguments: [8_589_844_592, 4_294_877_296] as [Int64])
+    @Test(
+        "The 33-bit timestamps of a transport stream wrap without a step",
+        arguments: [8_589_844_592, 4_294_877_296] as [Int64])
     func transportStream(start: Int64) {
         #expect(steps(from: start, by: 3600, bits: 33, base: .mpegTS) == [40_000_000])
     }
 
-    @Test("A demuxer that counts beyond the wrap is followed as well")
+    @Test("Timestamps that the demuxer has unwrapped already continue without a step")
     func unwrappedAlready() {
         var track = StampTrack(timeBase: .mpegTS, bits: 33)
         let first = track.unwrap((1 << 33) - 1800)
@@ -47,7 +49,7 @@ struct StampTrackTests {
         #expect(second == first.map { $0 + 40_000_000 })
     }
 
-    @Test("A timestamp just after the wrap does not undo it")
+    @Test("An earlier timestamp that follows just after the wrap gets its time before the wrap")
     func reordered() {
         var track = StampTrack(timeBase: .milliseconds, bits: 32)
         let last = (Int64(1) << 32) - 10
@@ -61,14 +63,14 @@ struct StampTrackTests {
         #expect(on == first.map { $0 + 80_000_000 })
     }
 
-    @Test("A presentation time after the wrap is close to its decoding time before it")
+    @Test("A presentation time after the wrap is close to its decoding time before the wrap")
     func presentation() {
         var track = StampTrack(timeBase: .mpegTS, bits: 33)
         let decode = track.unwrap((1 << 33) - 900)
         #expect(track.beside(1800) == decode.map { $0 + 30_000_000 })
     }
 
-    @Test("A track that begins after the wrap joins the one that began before it")
+    @Test("A track that begins after the wrap joins the track that began before the wrap")
     func joining() {
         var track = StampTrack(timeBase: .milliseconds, bits: 32)
         track.join(at: ((Int64(1) << 32) - 5) * 1_000_000)
@@ -76,7 +78,7 @@ struct StampTrackTests {
         #expect(time == ((Int64(1) << 32) + 3) * 1_000_000)
     }
 
-    @Test("Impossible numbers have no time, and nothing traps")
+    @Test("Impossible timestamps have no time, and none of them traps")
     func hostile() {
         var random = SeededRandom()
         for bits in [nil, 8, 24, 32, 33, 62, 63, 64, 1000] as [Int?] {

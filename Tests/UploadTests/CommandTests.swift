@@ -7,7 +7,7 @@ import Testing
 @testable import Catalogue
 @testable import Upload
 
-@Suite("Commands for finished files")
+@Suite("Commands that are run for finished recordings")
 struct CommandTests {
     private let directory: TemporaryDirectory
     private let lock: UploadLock
@@ -23,20 +23,22 @@ struct CommandTests {
             .deliver(.sample(name), at: directory.path(name), holding: lock)
     }
 
-    @Test("A command gets its variables unchanged, whatever characters the file's name contains")
+    @Test("A command gets its environment variables unchanged, whatever characters the file's name contains")
     func variables() async throws {
         let name = "a b'$(touch x)\".mp4"
         try await deliver(#"printf '%s|%s' "$RELAY_SEGMENT_NAME" "$RELAY_BYTES" > "$(dirname "$0")/said""#, name)
         #expect(directory.text("said") == "\(name)|1000")
     }
 
-    @Test("A command that ends with 75 asks to be run later; any other status is a failure", arguments: [75, 74, 1])
+    @Test(
+        "Exit status 75 of a command means that it is to be run later; any other status but 0 is a failure",
+        arguments: [75, 74, 1])
     func later(status: Int) async throws {
         let failure = try await #require(throws: DeliveryFailure.self) { try await deliver("exit \(status)") }
         #expect(failure.isLater == (status == 75))
     }
 
-    @Test("A failing command is reported with its last line of output")
+    @Test("A failing command is reported with the last line of its output")
     func failure() async throws {
         let failure = try await #require(throws: DeliveryFailure.self) {
             try await deliver("echo first >&2; echo https://u:pw@h/x?k=pw >&2; exit 3")
@@ -58,7 +60,7 @@ struct CommandTests {
         #expect(directory.text("wrote") == "yes\n")
     }
 
-    @Test("A command that takes too long is ended, together with its child processes")
+    @Test("A command that exceeds its time limit is killed, together with its child processes")
     func limit() async throws {
         let failure = try await #require(throws: DeliveryFailure.self) {
             try await deliver(#"sleep 1000 & echo $! > "$(dirname "$0")/pid"; wait"#, limit: .seconds(2))
@@ -72,7 +74,7 @@ struct CommandTests {
         (try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8))?.contains(") Z ") ?? true
     }
 
-    @Test("A path without an executable program is refused")
+    @Test("A command whose path is not an executable program is refused")
     func refused() throws {
         for path in ["/nowhere/hook", directory.path, "/etc/passwd"] {
             let refusal = try #require(throws: UploadRefusal.self) { try CommandDelivery(path) }

@@ -8,7 +8,7 @@ import Testing
 @testable import Upload
 
 /// Tries of uploads against a small model, in any order of results.
-@Suite("Uploads that are tried again, by random results")
+@Suite("Retries of uploads, with random results")
 struct RetryModelTests {
     private struct Model {
         var tries: [String: Int] = [:]
@@ -20,7 +20,7 @@ struct RetryModelTests {
 
     private static let names = ["a.mp4", "b.mp4", "c.ts", "2026/d.mp4"]
 
-    @Test("Any sequence of results leaves the waits, the turns and the failures that it should")
+    @Test("After any sequence of results the retry intervals, the next file and the failing files equal a model's")
     func model() {
         var random = SeededRandom()
         for _ in 0..<50 {
@@ -78,7 +78,7 @@ struct RetryModelTests {
         }
     }
 
-    @Test("Waits never get shorter, and never longer than five minutes")
+    @Test("Retry intervals never decrease, and never exceed five minutes")
     func delays() {
         let delays = (-1...40).map { RetryDelay.after($0) }
         #expect(zip(delays, delays.dropFirst()).allSatisfy { $0 <= $1 })
@@ -86,7 +86,7 @@ struct RetryModelTests {
         #expect(RetryDelay.after(.max) == .seconds(300))
     }
 
-    @Test("A remote is read as it is written, and a file's place begins with it")
+    @Test("A remote is parsed back as it was written, and a file's path on the remote begins with it")
     func remotes() throws {
         var random = SeededRandom()
         let pieces = ["archive", ":", "/", "a b", "é", ".", "-", "_", "bucket", ",", "=", "'", "//", "\u{0}", "@", "+"]
@@ -110,7 +110,7 @@ struct RetryModelTests {
         #expect(taken > 20)
     }
 
-    @Test("Whatever a program answers instead of JSON is no file and no hash")
+    @Test("If rclone answers with something other than valid JSON, the file has no size and no hash")
     func answers() {
         var random = SeededRandom()
         let good = Array(#"{"Size": 42, "IsDir": false, "Hashes": {"md5": "ab", "sha1": "cd"}}"#.utf8)
@@ -129,7 +129,7 @@ struct RetryModelTests {
         }
     }
 
-    @Test("Any duration is told in seconds with three digits of a fraction")
+    @Test("A duration is written in seconds with three decimals")
     func durations() {
         var random = SeededRandom()
         for _ in 0..<500 {

@@ -5,13 +5,13 @@ import Testing
 
 @testable import Upload
 
-@Suite("Retrying uploads")
+@Suite("Schedule of upload retries")
 struct RetryScheduleTests {
     private var schedule = RetrySchedule()
 
     private func seconds(_ value: Double) -> Int64 { Int64(value * 1_000_000_000) }
 
-    @Test("A file that always fails keeps its own wait of up to five minutes while others succeed")
+    @Test("A file that always fails has its own retry interval of up to five minutes while other files succeed")
     mutating func ownWait() {
         var now: Int64 = 0
         for _ in 1...20 {
@@ -27,7 +27,7 @@ struct RetryScheduleTests {
         #expect(schedule.rest(at: now) == .seconds(300) && schedule.tries(of: "bad") == 21)
     }
 
-    @Test("While every try fails all files wait, so that an unreachable remote is not asked for each of them")
+    @Test("While every upload fails all files wait together, so that an unreachable remote is not tried for each file")
     mutating func gate() {
         for number in 0..<16 { schedule.noteFailedTry(of: "\(number)", at: 0) }
         #expect(schedule.pause(at: 0) == .seconds(300) && schedule.failedTries == 16)
@@ -38,7 +38,7 @@ struct RetryScheduleTests {
         #expect(schedule.rest(at: 0) == .seconds(1), "an operator's word begins with short waits again")
     }
 
-    @Test("While every try fails each file gets its turn, even behind one that always fails")
+    @Test("While every upload fails each file is tried in turn, even after one that always fails")
     mutating func turns() {
         for name in ["a", "b", "c"] { schedule.noteFailedTry(of: name, at: 0) }
         var (now, turns): (Int64, [String: Int]) = (0, [:])

@@ -11,7 +11,7 @@ import Testing
 @testable import Catalogue
 @testable import Upload
 
-@Suite("Uploads")
+@Suite("Uploads of finished recordings")
 struct UploaderTests {
     private let directory: TemporaryDirectory
     private let target: RecordDirectory
@@ -74,7 +74,7 @@ struct UploaderTests {
         #expect(again.names.isEmpty)
     }
 
-    @Test("A failing file lets the others pass and is tried again, with growing waits until a try succeeds")
+    @Test("A failing file does not delay others and is retried at growing intervals until its upload succeeds")
     func retry() async throws {
         try record("a.mp4", "b.mp4")
         let delivery = ScriptedDelivery(failures: ["a.mp4": ["no", "no", "no"], "b.mp4": ["no"]])
@@ -101,7 +101,7 @@ struct UploaderTests {
         await end(uploader)
     }
 
-    @Test("At the end an unreachable server is tried a few times; the remaining files wait for the next run")
+    @Test("At the end of the run an unreachable server is tried a few times; remaining files wait for the next run")
     func away() async throws {
         try record("a.mp4")
         let delivery = ScriptedDelivery(failures: ["a.mp4": Array(repeating: "away", count: 1000)])
@@ -120,7 +120,7 @@ struct UploaderTests {
         #expect(try states() == ["a.mp4": .done])
     }
 
-    @Test("The end interrupts a wait")
+    @Test("The end of the run interrupts the wait before a retry")
     func endsWithAWait() async throws {
         try record("a.mp4")
         let delivery = ScriptedDelivery(failures: ["a.mp4": Array(repeating: "away", count: 1000)])
@@ -138,7 +138,7 @@ struct UploaderTests {
         uploader.cancel()
     }
 
-    @Test("A file that fails for three days is kept and tried all the time, and uploaded when that is possible")
+    @Test("A file that fails for three days is kept and retried all the time, until its upload succeeds")
     func failsForDays() async throws {
         try record("a.mp4", "b.mp4")
         // 1000 failures, in the end 5 min apart, take three and a half days.
@@ -158,7 +158,7 @@ struct UploaderTests {
         #expect(try states() == ["a.mp4": .done, "b.mp4": .done])
     }
 
-    @Test("A file that failed in one run waits in the next, which uploads it at once")
+    @Test("A file that failed in one run is queued, and the next run uploads it at once")
     func nextRun() async throws {
         try record("a.mp4")
         let first = uploader(ScriptedDelivery(failures: ["a.mp4": Array(repeating: "no", count: 1000)]))
@@ -173,7 +173,7 @@ struct UploaderTests {
         #expect(delivery.names == ["a.mp4"] && next.mayDelete("a.mp4"))
     }
 
-    @Test("A file that the delivery postpones does not count as failing: it waits, is kept, and raises no alarm")
+    @Test("A file that the delivery postpones is not failing: it stays queued, is kept, and raises no alarm")
     func later() async throws {
         try record("a.mp4", "b.mp4")
         let delivery = ScriptedDelivery(
@@ -190,7 +190,7 @@ struct UploaderTests {
         uploader.cancel()
     }
 
-    @Test("A file that an operator gives up may be deleted, and is queued again with all files that were given up")
+    @Test("A file whose upload an operator gave up may be deleted, and is queued again when all files are retried")
     func orders() async throws {
         try record("a.mp4", "gone.mp4")
         let delivery = ScriptedDelivery(failures: ["a.mp4": Array(repeating: "no", count: 3)])
@@ -220,7 +220,7 @@ struct UploaderTests {
         uploader.cancel()
     }
 
-    @Test("A file that no longer exists is not tried")
+    @Test("A queued file that no longer exists is not uploaded")
     func gone() async throws {
         try record("a.mp4")
         catalogue.waitUntilIdle()
@@ -233,7 +233,7 @@ struct UploaderTests {
         #expect(try states() == ["a.mp4": UploadState.none])
     }
 
-    @Test("While another process uploads no file is sent, and neither while a program that it started still runs")
+    @Test("While another process uploads, or a program that it started still runs, no file is uploaded")
     func locked() async throws {
         try record("a.mp4")
         let program = try { () throws in

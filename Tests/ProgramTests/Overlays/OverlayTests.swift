@@ -87,7 +87,7 @@ struct OverlayTests {
         return corner.luma.withLock { $0 }
     }
 
-    @Test("An overlay appears and disappears with the scene that names it: at once with a cut, faded with a transition")
+    @Test("An overlay appears and disappears with its scene: at once with a cut, faded with a transition")
     func comesWithScenes() throws {
         let white = white()
         bus.add(white)
@@ -102,7 +102,7 @@ struct OverlayTests {
         #expect(luma[9...].allSatisfy { $0 == 16 })
     }
 
-    @Test("An overlay in both scenes stays unchanged through a transition")
+    @Test("An overlay in both scenes of a transition stays unchanged")
     func standsStill() throws {
         let white = white()
         bus.add(white)
@@ -111,7 +111,7 @@ struct OverlayTests {
         #expect(try run(frames: 12) == Array(repeating: 235, count: 12))
     }
 
-    @Test("A cut removes an overlay at once while a transition fades it, and another transition fades the rest")
+    @Test("A cut removes an overlay during its fade; another transition fades the overlay from its current level")
     func cutWhileFading() throws {
         let white = white()
         bus.add(white)
@@ -127,7 +127,7 @@ struct OverlayTests {
         #expect(luma[13] < luma[12] && luma[15] > 100 && luma[16...].allSatisfy { $0 == 100 }, "\(luma)")
     }
 
-    @Test("An operator's fade of an overlay is not shortened by a cut under it")
+    @Test("An operator's fade of an overlay is not shortened by a cut of the scene")
     func fadedByHand() throws {
         let white = white()
         bus.add(white)
@@ -140,7 +140,7 @@ struct OverlayTests {
         #expect(steps.count == 10 && steps.allSatisfy { abs($0 - 22) <= 3 } && luma[11] == 235, "\(luma)")
     }
 
-    @Test("An operator's choice is in force from its frame on whatever the scene, until it is left to the scenes again")
+    @Test("An operator's choice for an overlay holds in all scenes from its frame on, until it is withdrawn")
     func choice() throws {
         let white = white()
         bus.add(white)
@@ -155,7 +155,7 @@ struct OverlayTests {
         #expect(luma[10...] == [235, 235])
     }
 
-    @Test("An overlay that is on from the beginning is not faded in, and a new look applies from the next frame on")
+    @Test("An overlay that is on from the beginning is not faded in; a new style applies from the next frame on")
     func fromTheBeginning() throws {
         let white = white(isVisible: true)
         bus.add(white)
@@ -167,7 +167,7 @@ struct OverlayTests {
         #expect(luma == [235, 235, 235, 235, 126, 126])
     }
 
-    @Test("The number of waiting changes is limited")
+    @Test("The number of scheduled overlay changes is limited")
     func bounded() {
         let white = white()
         for frame in 1...Overlay.mostChoices { #expect(white.show(true, frames: 0, at: FrameIndex(Int64(frame)))) }
@@ -175,7 +175,7 @@ struct OverlayTests {
         #expect(white.show(false, frames: 0, at: 1))
     }
 
-    @Test("A stinger is shown over both scenes; under it the cut of video, overlays and audio is on its frame")
+    @Test("A stinger is shown over both scenes; the cut of video, overlays and audio under it is on its frame")
     func stinger() throws {
         let (white, card) = (white(), Card())
         bus.add(white)
@@ -199,7 +199,7 @@ struct OverlayTests {
         #expect(card.rewinds.load(ordering: .relaxed) == 1)
     }
 
-    @Test("A stinger that another transition interrupts fades out evenly with that transition")
+    @Test("A stinger that is interrupted by another transition fades out evenly with that transition")
     func cutOffByAnother() throws {
         let card = Card()
         bus.show(scene(16))
@@ -236,7 +236,7 @@ struct OverlayTests {
         #expect(seen == Array(repeating: 16, count: 5) + Array(repeating: 100, count: 5))
     }
 
-    @Test("A waiting change can be cancelled, and one on air cannot")
+    @Test("A scheduled overlay change can be cancelled, and one that is on air cannot")
     func withdrawn() throws {
         bus.show(scene(16))
         bus.show(scene(100), by: Transition(.cut), frames: 0, at: 4)

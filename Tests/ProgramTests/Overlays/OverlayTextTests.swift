@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Texts of overlays")
 struct OverlayTextTests {
-    @Test("Clocks in a text are split into their digits")
+    @Test("A clock in an overlay's text is split into its digits")
     func pieces() throws {
         let text = try OverlayText("At {time}!")
         #expect(
@@ -21,7 +21,7 @@ struct OverlayTextTests {
         #expect(try OverlayText("plain { } text").pieces == [.fixed("plain { } text")])
     }
 
-    @Test("An invalid text is refused with the known alternatives")
+    @Test("An invalid overlay text is refused with the known alternatives")
     func faults() {
         #expect(throws: OverlayText.Fault.self) { try OverlayText("") }
         #expect(throws: OverlayText.Fault.self) { try OverlayText("  ") }
@@ -46,7 +46,7 @@ struct OverlayTextTests {
         #expect(shown(.time, at(0)) == "235959")
     }
 
-    @Test("Digits have fixed positions of equal width, and only the right digit is drawn")
+    @Test("A clock's digits have fixed positions of equal width, and at each position only the current digit is drawn")
     func art() throws {
         // Each glyph is four columns of a gray that identifies it.
         let art = try OverlayArt(

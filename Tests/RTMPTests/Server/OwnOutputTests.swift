@@ -11,7 +11,7 @@ import Testing
 @testable import RTMP
 
 /// librtmp, as our outputs use it, connected to our own server.
-@Suite("Our own outputs at our own server")
+@Suite("relay's RTMP outputs connected to relay's RTMP server")
 struct OwnOutputTests {
     private let server = RTMPServer()
     private let record = StreamRecord()
@@ -66,7 +66,7 @@ struct OwnOutputTests {
         socket.shutDown(CInt(SHUT_WR))
     }
 
-    @Test("An output with Enhanced RTMP announces it and learns the server's codecs, and other outputs do neither")
+    @Test("An output with Enhanced RTMP announces it and receives the server's codecs; other outputs do neither")
     func enhanced() async throws {
         let registration = try registration()
         let url = try RTMPURL("rtmp://127.0.0.1:\(registration.port)/live/secret")
@@ -97,7 +97,7 @@ struct OwnOutputTests {
         #expect(other.unknownCodecs(of: StreamDescription(video: hevc, audio: Samples.audioTrack)) == [.hevc])
     }
 
-    @Test("An output publishes headers, metadata, all frames, and the end")
+    @Test("The server receives an output's headers, metadata, all frames, and the end of the stream")
     func publishes() async throws {
         let registration = try registration()
         #expect(try await publish("secret", to: registration.port, frames: 20) == nil)
@@ -109,7 +109,7 @@ struct OwnOutputTests {
         #expect(bytes == 190 * 9000 + 20)
     }
 
-    @Test("For an output a wrong key is a lasting refusal")
+    @Test("An output that publishes with a wrong key fails permanently")
     func refused() async throws {
         let registration = try registration()
         let failure = try #require(try await publish("wrong", to: registration.port, frames: 0))

@@ -5,9 +5,9 @@ import Testing
 
 @testable import RTMP
 
-@Suite("Addresses to listen at")
+@Suite("Addresses that an RTMP server listens on")
 struct RTMPListenURLTests {
-    @Test("Without an address the server listens on the loopback interface, at the default port")
+    @Test("Without a host and port, an RTMP server listens on the loopback interface at the default port")
     func defaults() throws {
         let url = try RTMPListenURL("rtmp-listen:///live/key-123456", for: .input)
         #expect(url.host == "127.0.0.1" && url.port == 1935 && url.app == "live" && !url.isSecure && !url.takesOver)
@@ -15,7 +15,7 @@ struct RTMPListenURLTests {
         #expect(secure.host == "::" && secure.port == 443 && secure.isSecure && secure.maximumPlayers == 256)
     }
 
-    @Test("Applications have instances, names are decoded, and options depend on the role")
+    @Test("An application may contain an instance, names are decoded, and options depend on the role")
     func pieces() throws {
         let input = try RTMPListenURL("rtmp-listen://0.0.0.0:1936/a/b/k%2Fy?takeover=yes", for: .input)
         #expect(input.path == "a/b/k/y" && input.takesOver && input.port == 1936)
@@ -24,7 +24,7 @@ struct RTMPListenURLTests {
     }
 
     @Test(
-        "Invalid addresses are refused in a sentence without secrets",
+        "An invalid listening address is refused in a sentence without secrets",
         arguments: [
             ("rtmp://h/live/secret1", "must begin with"), ("rtmp-listen://example.org/live/secret1", "numeric"),
             ("rtmp-listen://0.0.0.0/secret1", "app and a stream"),
@@ -41,7 +41,7 @@ struct RTMPListenURLTests {
         }
     }
 
-    @Test("An input's address prints itself without its key, an output's without its players' key")
+    @Test("An input's printed address omits the publisher's key, and an output's omits the players' key")
     func masks() throws {
         let input = try RTMPListenURL("rtmp-listen:///live/secret-key", for: .input)
         let output = try RTMPListenURL("rtmp-listen:///live/program?key=secret-key", for: .output)
@@ -53,7 +53,7 @@ struct RTMPListenURLTests {
         #expect(!dumped.contains("secret-key"))
     }
 
-    @Test("Keys are equal only if all of their bytes are")
+    @Test("Two keys are equal only if all of their bytes are")
     func keys() {
         for (one, other) in [("", "a"), ("a", ""), ("ab", "abab"), ("abab", "ab"), ("abc", "abd"), ("ä", "a")] {
             #expect(!RTMPEndpoint.isEqual(one, other))

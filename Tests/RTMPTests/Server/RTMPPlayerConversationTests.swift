@@ -6,9 +6,9 @@ import Testing
 
 @testable import RTMP
 
-@Suite("The conversation with a player")
+@Suite("Messages between server and player")
 struct RTMPPlayerConversationTests {
-    @Test("A player gets the stream's metadata itself, and a server a request to keep it for players")
+    @Test("A player gets the stream's metadata as onMetaData, and a server gets it as @setDataFrame")
     func metadata() throws {
         for isForPlayer in [true, false] {
             let message = try #require(RTMPHeaders.messages(for: Samples.description, isForPlayer: isForPlayer).first)
@@ -17,7 +17,7 @@ struct RTMPPlayerConversationTests {
         }
     }
 
-    @Test("A player's commands are reported in order, and servers' answers are not commands")
+    @Test("A player's commands are reported in order, and a _result is not reported as a command")
     func wishes() {
         var channel = RTMPBackChannel(parser: RTMPInboundParser())
         let bytes =
@@ -30,7 +30,7 @@ struct RTMPPlayerConversationTests {
         #expect(channel.take(bytes).wishes == [.pause(true), .pause(false), .video(false), .audio(true), .stop])
     }
 
-    @Test("At the end a player gets all the messages that players expect")
+    @Test("At the end of the stream a player gets all the messages that players expect")
     func end() {
         let messages = RTMPHeaders.playEnd(streamID: 3)
         #expect(messages.first?.payload.array == [0, 1, 0, 0, 0, 3])

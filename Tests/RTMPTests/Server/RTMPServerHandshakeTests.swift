@@ -5,7 +5,7 @@ import Testing
 
 @testable import RTMP
 
-@Suite("A server's handshake")
+@Suite("The RTMP handshake of a server")
 struct RTMPServerHandshakeTests {
     private static let clientKey = Array("Genuine Adobe Flash Player 001".utf8)
     private static let serverKey = Array("Genuine Adobe Flash Media Server 001".utf8)
@@ -30,7 +30,7 @@ struct RTMPServerHandshakeTests {
         return Array(bytes[..<place.lowerBound] + bytes[place.upperBound...])
     }
 
-    @Test("Without digests the client's packet is returned, wherever the bytes are split")
+    @Test("A handshake without digests returns the client's packet, wherever the bytes are split")
     func simple() throws {
         let bytes = [3] + (0..<3072).map { UInt8(truncatingIfNeeded: $0 < 8 ? 0 : $0 &* 7) }
         for split in [0, 1, 2, 700, 1536, 1537, 1538, 3000, 3072, 3073] {
@@ -42,7 +42,7 @@ struct RTMPServerHandshakeTests {
         }
     }
 
-    @Test("A version number alone does not request digests")
+    @Test("A version number without a digest in the client's packet is answered without a digest")
     func versionOnly() throws {
         let first = [0, 0, 0, 0, 9, 0, 124, 2] + [UInt8](repeating: 5, count: 1528)
         var handshake = RTMPServerHandshake()
@@ -50,7 +50,8 @@ struct RTMPServerHandshakeTests {
         #expect(Array(answer[1537...]) == first)
     }
 
-    @Test("A digest in either position is answered by one that a client can verify", arguments: [8, 772])
+    @Test(
+        "A client's digest in either position is answered by a digest that the client can verify", arguments: [8, 772])
     func digests(schema: Int) throws {
         var generator = SeededRandom()
         let place = try #require(RTMPServerHandshake.Schema(rawValue: schema))
@@ -69,7 +70,7 @@ struct RTMPServerHandshakeTests {
         #expect(Array(answer[3041...]) == HMACSHA256.code(of: answer[1537..<3041], key: key))
     }
 
-    @Test("The code matches RFC 4231, test case 2, and test case 6, whose key is longer than a block")
+    @Test("The HMAC-SHA256 of the handshake matches RFC 4231, test cases 2 and 6 (a key longer than a block)")
     func codes() {
         let short = HMACSHA256.code(of: Array("what do ya want for nothing?".utf8), key: Array("Jefe".utf8))
         #expect(short?.prefix(4) == [0x5B, 0xDC, 0xC1, 0x46])
@@ -78,7 +79,7 @@ struct RTMPServerHandshakeTests {
         #expect(long?.prefix(4) == [0x60, 0xE4, 0x31, 0x59])
     }
 
-    @Test("Another protocol is refused at its first byte", arguments: [6, 0x16, 0x47] as [UInt8])
+    @Test("A client of another protocol is refused at its first byte", arguments: [6, 0x16, 0x47] as [UInt8])
     func otherProtocols(first: UInt8) {
         var handshake = RTMPServerHandshake()
         #expect(throws: RTMPServerHandshake.Malformed.self) { _ = try answer([[first]], &handshake) }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import RTMP
 
-@Suite("A server's session")
+@Suite("An RTMP server's session with one client")
 struct RTMPServerSessionTests {
     /// A session with its results.
     private struct Talk {
@@ -77,7 +77,7 @@ struct RTMPServerSessionTests {
 
     private let frame: [UInt8] = [0x17, 1, 0, 0, 0, 1, 2, 3]
 
-    @Test("A publisher is answered in the order that all encoders understand, on its own stream")
+    @Test("A publisher gets the responses in the order that all encoders understand, on its own message stream")
     func publishes() throws {
         var talk = Talk()
         try talk.says(ClientBytes.publishing("secret?token=1", app: "live/instance"))
@@ -94,7 +94,7 @@ struct RTMPServerSessionTests {
         #expect(talk.session.phase == .publishing)
     }
 
-    @Test("A publisher is answered the same wherever its bytes are split")
+    @Test("A publisher gets the same responses wherever its bytes are split")
     func splits() throws {
         let bytes = ClientBytes.publishing("secret") + ClientBytes.message(9, frame, time: 7, stream: 1, chunk: 4096)
         var whole = Talk()
@@ -107,7 +107,7 @@ struct RTMPServerSessionTests {
         }
     }
 
-    @Test("Media, metadata and data of the stream are reported, and messages of no stream are not")
+    @Test("Media, metadata and data on the publisher's message stream are reported; other messages are ignored")
     func media() throws {
         var talk = Talk()
         try talk.says(ClientBytes.handshake + ClientBytes.connect() + ClientBytes.message(9, frame))
@@ -128,7 +128,7 @@ struct RTMPServerSessionTests {
             ])
     }
 
-    @Test("Media of an unsupported codec is reported once for each track")
+    @Test("Media with an unsupported codec is reported once for each track")
     func unsupported() throws {
         var talk = Talk()
         try talk.says(ClientBytes.publishing("key"))
@@ -148,7 +148,7 @@ struct RTMPServerSessionTests {
         #expect(talk.texts == ["other [\"audio track 2 (AAC)\"]", "other [\"audio track 3 (AAC)\"]"])
     }
 
-    @Test("The times of messages in an aggregate follow the aggregate's own")
+    @Test("The timestamps of messages in an aggregate are relative to the aggregate's own timestamp")
     func aggregate() throws {
         func tag(_ type: UInt8, _ time: UInt32, _ body: [UInt8]) -> [UInt8] {
             let header = [type] + ClientBytes.big(UInt32(body.count), 3) + ClientBytes.big(time & 0xFF_FFFF, 3)
@@ -164,7 +164,7 @@ struct RTMPServerSessionTests {
         #expect(talk.texts.suffix(2) == ["2000 avc1", "2016 mp4a"])
     }
 
-    @Test("Commands wrapped for AMF3 are parsed")
+    @Test("Commands in AMF3 messages are parsed")
     func amf3() throws {
         var talk = Talk()
         try talk.says(ClientBytes.handshake + ClientBytes.connect(adding: ["objectEncoding": .number(3)]))
@@ -175,7 +175,9 @@ struct RTMPServerSessionTests {
         #expect(success.last?.property("objectEncoding") == .number(3))
     }
 
-    @Test("Enhanced RTMP is answered if the client uses it, and only then", arguments: [true, false])
+    @Test(
+        "The server announces Enhanced RTMP to a client that announces it, and to no other client",
+        arguments: [true, false])
     func enhanced(isEnhanced: Bool) throws {
         var talk = Talk()
         let properties: [String: AMF0Value] = [
@@ -193,7 +195,7 @@ struct RTMPServerSessionTests {
     }
 
     @Test(
-        "Any of three commands ends a stream, and another may follow on the connection",
+        "Each of three commands ends a stream, and another stream may follow on the same connection",
         arguments: [
             ClientBytes.command("FCUnpublish", 6, [.null, .string("key")], chunk: 4096),
             ClientBytes.command("deleteStream", 7, [.null, .number(1)], chunk: 4096),
@@ -210,7 +212,7 @@ struct RTMPServerSessionTests {
         #expect(talk.requests.map(\.name) == ["key", "other"] && talk.session.phase == .publishing)
     }
 
-    @Test("A player is told that the stream begins, and the parser for its further bytes knows the chunk size")
+    @Test("A player gets Play.Reset and Play.Start, and the parser that the player receives keeps the chunk size")
     func plays() throws {
         var talk = Talk()
         try talk.says(
@@ -227,7 +229,7 @@ struct RTMPServerSessionTests {
     }
 
     @Test(
-        "A refusal has its reason, on the requested stream",
+        "A refusal sends its status code on the message stream that the client asked to publish on",
         arguments: [
             (RTMPServerSession.Refusal.denied, "NetStream.Publish.Denied"), (.busy, "NetStream.Publish.BadName"),
             (.failed, "NetStream.Publish.Failed"),
@@ -241,7 +243,7 @@ struct RTMPServerSessionTests {
     }
 
     @Test(
-        "Optional commands are answered, so that the client does not wait",
+        "Optional commands are answered, so that the client does not wait for a response",
         arguments: [
             ("getStreamLength", "_result"), ("_checkbw", "_result"), ("FCSubscribe", "_result"),
             ("selfDestruct", "NetConnection.Call.Failed"),
@@ -255,7 +257,7 @@ struct RTMPServerSessionTests {
         #expect(talk.words.count == count)
     }
 
-    @Test("Pings are answered, and received bytes acknowledged once per window that the client sets")
+    @Test("A client's pings are answered, and received bytes are acknowledged once per window that the client sets")
     func controls() throws {
         var talk = Talk()
         try talk.says(ClientBytes.handshake + ClientBytes.connect())
@@ -272,7 +274,7 @@ struct RTMPServerSessionTests {
     }
 
     @Test(
-        "A client that sends commands out of order gets an error if possible, and is closed",
+        "A client that sends commands out of order gets an error if possible, and is disconnected",
         arguments: [
             ("its first command is not connect", ClientBytes.command("publish", 5, [.null, .string("key")])),
             ("it connects without an application", ClientBytes.command("connect", 1, [.null])),
@@ -299,7 +301,7 @@ struct RTMPServerSessionTests {
         }
     }
 
-    @Test("Before its stream is accepted a client uses at most 64 KiB of memory")
+    @Test("Before its stream is accepted, a client uses at most 64 KiB of memory")
     func greetingBound() throws {
         var talk = Talk()
         try talk.says(ClientBytes.handshake + ClientBytes.connect() + ClientBytes.chunkSize(0x7FFF_FFFF))
@@ -314,7 +316,7 @@ struct RTMPServerSessionTests {
         #expect(held > 50_000 && held <= 64 << 10)
     }
 
-    @Test("A client cannot create a thousand streams")
+    @Test("A client that creates a thousand streams is refused")
     func streams() throws {
         var talk = Talk()
         try talk.says(ClientBytes.handshake + ClientBytes.connect())
@@ -323,7 +325,7 @@ struct RTMPServerSessionTests {
         #expect(talk.words.last == "NetConnection.Call.Failed")
     }
 
-    @Test("A request prints itself without its key")
+    @Test("A client's request is printed without its key")
     func masks() throws {
         var talk = Talk()
         try talk.says(ClientBytes.publishing("very-secret-key?token=hidden"))

@@ -11,7 +11,7 @@ import Testing
 
 @testable import RTMP
 
-@Suite("A server on the loopback interface")
+@Suite("An RTMP server on the loopback interface")
 struct RTMPServerTests {
     private final class Notices: Sendable {
         let all = Mutex<[String]>([])
@@ -43,7 +43,7 @@ struct RTMPServerTests {
         notices.all.withLock { $0.allSatisfy { !$0.contains("secret") } }
     }
 
-    @Test("A port that was just released can be opened again, because opening waits until it is closed")
+    @Test("A port that was just released can be opened again at once, because opening waits for its close")
     func reopened() throws {
         let server = server()
         var again = try url("live/again")
@@ -54,7 +54,7 @@ struct RTMPServerTests {
         }
     }
 
-    @Test("Published messages arrive in order, and the publication ends by command or with the connection")
+    @Test("A publisher's messages are received in order until the publisher ends them by command or by disconnecting")
     func publishes() async throws {
         let server = server()
         let registration = try server.receive(url("live/secret"), receiver: record)
@@ -76,7 +76,7 @@ struct RTMPServerTests {
     }
 
     @Test(
-        "A wrong key, a wrong application and an output's name are refused and closed without a call to the receiver",
+        "A wrong key, a wrong application and an output's name are refused, and the receiver is not called",
         arguments: [
             ("live", "secret2"), ("live", ""), ("other", "secret"), ("live", "program"), ("live/secret", "x"),
         ])
@@ -92,7 +92,7 @@ struct RTMPServerTests {
         #expect(record.log.isEmpty && isDiscreet())
     }
 
-    @Test("A publication that ended does not control the next one of its connection")
+    @Test("A publication that ended does not control the next publication on the same connection")
     func pastPublication() async throws {
         let server = server()
         let registration = try server.receive(url("live/secret"), receiver: record)
@@ -110,7 +110,7 @@ struct RTMPServerTests {
         #expect(record.log == ["began 1", "ended 1: the client ended it", "began 2"])
     }
 
-    @Test("A second publisher is refused, and the first is not disturbed")
+    @Test("A second publisher of a stream is refused, and the first publisher is not disturbed")
     func secondPublisher() async throws {
         let server = server()
         let registration = try server.receive(url("live/secret"), receiver: record)
@@ -127,7 +127,7 @@ struct RTMPServerTests {
     }
 
     @Test(
-        "With takeover, or if the first publisher is silent, the second one replaces it",
+        "With takeover=, or if the first publisher is silent, the second publisher replaces it",
         arguments: [true, false])
     func takeover(isAllowed: Bool) async throws {
         let server = server { $0.takeoverSilence = isAllowed ? .seconds(60) : .zero }
@@ -142,7 +142,7 @@ struct RTMPServerTests {
         #expect(record.log == ["began 1", "ended 1: another client took it over", "began 2"])
     }
 
-    @Test("The authorization decides, and bytes sent after the request are not lost")
+    @Test("The authorization accepts or refuses a client, and bytes that the client sent meanwhile are not lost")
     func authorization() async throws {
         let server = server()
         let asked = Mutex<[String]>([])
@@ -163,7 +163,7 @@ struct RTMPServerTests {
         #expect(isDiscreet())
     }
 
-    @Test("Only a few decisions run at a time, and all clients get theirs")
+    @Test("A limited number of authorizations run at a time, and every client gets a decision")
     func turns() async throws {
         let (server, host) = (server { $0.decisions = 2 }, PlayerRecord())
         let asked = Mutex((now: 0, most: 0))
@@ -183,7 +183,7 @@ struct RTMPServerTests {
         #expect(asked.withLock { $0.most } <= 2)
     }
 
-    @Test("Without a decision in time, the client is refused and the authorization is cancelled")
+    @Test("If the authorization does not decide in time, it is cancelled and the client is refused")
     func authorizationDeadline() async throws {
         let server = server { $0.authorizationTime = .milliseconds(20) }
         let isCancelled = Mutex(false)
@@ -202,7 +202,7 @@ struct RTMPServerTests {
         #expect(record.log.isEmpty)
     }
 
-    @Test("A receiver without room stops the sender, and gets everything afterwards")
+    @Test("A receiver whose buffer is full stops the sender, and gets all bytes when it has room again")
     func backPressure() async throws {
         let server = server()
         record.state.withLock { $0.pausesAfter = 10 }
@@ -230,7 +230,7 @@ struct RTMPServerTests {
         #expect(record.state.withLock { $0.bytes } == 2000 * 99_995)
     }
 
-    @Test("A client without a request is closed at the deadline of its step, and a silent publisher at its own")
+    @Test("A client without a request is closed at its step's deadline, and a silent publisher at its own deadline")
     func deadlines() async throws {
         let server = server {
             $0.handshakeTime = .milliseconds(30)
@@ -250,7 +250,7 @@ struct RTMPServerTests {
         #expect(record.log.last?.hasPrefix("ended 1: nothing came for") == true)
     }
 
-    @Test("Silent connections are limited in number, and other clients are still served")
+    @Test("The number of silent connections is limited, and other clients are still served")
     func silentCrowd() async throws {
         let server = server()
         let registration = try server.receive(url("live/secret"), receiver: record)
@@ -272,7 +272,7 @@ struct RTMPServerTests {
         withExtendedLifetime(crowd) {}
     }
 
-    @Test("Silent connections do not evict a client that waits for a decision")
+    @Test("Silent connections do not displace a client that waits for its authorization")
     func decisionInCrowd() async throws {
         let server = server { $0.waiting = 2 }
         let isAsked = Mutex(false)
@@ -309,7 +309,7 @@ struct RTMPServerTests {
         try await eventually { notices.all.withLock { $0.contains { $0.contains("does not read") } } }
     }
 
-    @Test("A port in use, and a stream with a duplicate name, are reported before anything starts")
+    @Test("A port in use, and two streams with the same name, are reported before anything starts")
     func configuration() async throws {
         let server = server()
         let registration = try server.receive(url("live/secret-key"), receiver: record)
@@ -322,7 +322,7 @@ struct RTMPServerTests {
         #expect(twice?.reason.contains("twice") == true && twice?.reason.contains("secret-key") == false)
     }
 
-    @Test("The port is open as long as a stream needs it, and cancelling a stream ends its publisher")
+    @Test("The port stays open while a stream needs it, and cancelling a stream disconnects its publisher")
     func cancel() async throws {
         let server = server()
         let one = try server.receive(url("live/one"), receiver: record)
@@ -348,7 +348,7 @@ struct RTMPServerTests {
 }
 
 extension RTMPServerTests {
-    @Test("A player gets the stream's bodies on its own socket, and releasing it makes room for another")
+    @Test("A player gets frames on its own socket; when it is released, another player is accepted")
     func plays() async throws {
         let (server, host) = (server(), PlayerRecord())
         let registration = try server.offer(url("live/program?players=1", .output), host: host)
@@ -398,7 +398,7 @@ extension RTMPServerTests {
         #expect(isDiscreet())
     }
 
-    @Test("A player's bytes after its request are read by the host that takes it over")
+    @Test("Bytes that a player sends after its request are delivered to the host that takes the player over")
     func playersWords() async throws {
         let (server, host) = (server(), PlayerRecord())
         let registration = try server.offer(url("live/program", .output), host: host)
