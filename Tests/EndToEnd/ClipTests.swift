@@ -213,7 +213,7 @@ extension SerialShows {
             // A press for what is kept no more begins a file in vain.
             let refused = try await api.ask("POST", Self.clips, body: #"{"at":0}"#)
             #expect(refused.status == 422, "\(refused)")
-            try await relay.says("no clip lies in it", within: .seconds(15))
+            try await relay.says("no clip needs it", within: .seconds(15))
             #expect(recordings.finished.count == 1 && recordings.open.isEmpty)
 
             // A recording that an operator starts is what the next clip is a part of; behind it they have files again.

@@ -133,7 +133,7 @@ extension SerialShows {
             try await server.hasReceived(within: .seconds(5))
             try write("channels:\n" + channel("one", outputs: [server.url()], more: record("2h")))
             relay.process.signal(SIGHUP)
-            try await relay.says("the recording begins anew", within: .seconds(10))
+            try await relay.says("the recording starts again", within: .seconds(10))
             try await relay.says("_000002.mp4.part", within: .seconds(10))
             // A recording that is not possible is not started, and the current one continues.
             try write("plain", to: "plain")

@@ -91,6 +91,9 @@ final class ProgramInputs: Sendable {
         if let runDown = configuration.runDown { try begin(runDown, isRendered: isRendered) }
     }
 
+    /// Closes the inputs of a program that cannot be made of them, so that no port or device stays occupied.
+    deinit { stop() }
+
     /// Opens all inputs, one after the other. Blocks until all answer. Throws ``ChannelFailure``.
     private static func open(
         _ configuration: ChannelConfiguration, listening: any InputOpener, clock: any MonotonicClock, logger: Logger

@@ -52,7 +52,7 @@ package final class EncodedProgram: ChannelProgram {
             clock, logger)
         monitor = try Self.openMonitor(
             configuration, inputs, sink: encodings.all.isEmpty ? encodings.next : encodings, logger)
-        let hashes = try Self.openHashes(configuration, before: monitor, inputs, logger)
+        let hashes = try Self.openHashes(configuration, before: monitor, logger)
         program = Program(
             frameRate: inputs.format.frameRate, audio: .program,
             pacing: configuration.isPaced
@@ -149,31 +149,19 @@ package final class EncodedProgram: ChannelProgram {
         _ configuration: ChannelConfiguration, _ inputs: ProgramInputs, into streams: [String: PacketStream],
         before next: any ProgramSink, _ clock: any MonotonicClock, _ logger: Logger
     ) throws(ChannelFailure) -> Renditions {
-        do throws(ChannelFailure) {
-            let all = try configuration.renditions.map { (specification) throws(ChannelFailure) in
-                try Rendition(
-                    specification, of: inputs.format, beside: configuration.encoder,
-                    into: streams[specification.name] ?? PacketStream(), clock: clock, logger: logger)
-            }
-            return Renditions(all, of: inputs.format, before: next, clock: clock)
-        } catch {
-            // A rendition that x264 refuses must not leave ports and devices occupied.
-            inputs.stop()
-            throw error
+        let all = try configuration.renditions.map { (specification) throws(ChannelFailure) in
+            try Rendition(
+                specification, of: inputs.format, beside: configuration.encoder,
+                into: streams[specification.name] ?? PacketStream(), clock: clock, logger: logger)
         }
+        return Renditions(all, of: inputs.format, before: next, clock: clock)
     }
 
     private static func openHashes(
-        _ configuration: ChannelConfiguration, before next: any ProgramSink, _ inputs: ProgramInputs,
-        _ logger: Logger
+        _ configuration: ChannelConfiguration, before next: any ProgramSink, _ logger: Logger
     ) throws(ChannelFailure) -> HashedSink? {
         guard let path = configuration.frameHashes else { return nil }
-        do throws(ChannelFailure) {
-            return try HashedSink(next, to: path, logger: logger)
-        } catch {
-            inputs.stop()
-            throw error
-        }
+        return try HashedSink(next, to: path, logger: logger)
     }
 
     private static func openEncoder(
