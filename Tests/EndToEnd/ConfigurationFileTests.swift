@@ -140,7 +140,7 @@ extension SerialShows {
             let wrong = "recording: {directory: \(directory.file("plain"))/rec}"
             try write("channels:\n" + channel("one", outputs: [server.url()], more: wrong))
             relay.process.signal(SIGHUP)
-            try await relay.says("what was recorded before goes on", within: .seconds(10))
+            try await relay.says("the recording before it continues", within: .seconds(10))
             let result = try await relay.end(by: SIGINT, within: .seconds(10))
             #expect(result.ending == .exited(0), "\(result.log)")
             let files = try FileManager.default.contentsOfDirectory(atPath: directory.file("rec"))
