@@ -2,7 +2,6 @@
 
 internal import Dispatch
 internal import Media
-internal import Synchronization
 
 /// A file that libav reads. It ends with the file, or loops. A loop that delivered something and then fails is opened
 /// again without limit, after 1 to 5 s each time, except after a failure that opening it again cannot repair.
@@ -12,7 +11,7 @@ final class LibAVSource: MediaSource {
     private let options: IngestOptions
     private let monitor: SourceMonitor
     private let queue: DispatchQueue
-    private let opened: Mutex<OpenedInput?>
+    private let opening: RepeatedOpening
     private let startOnce = StartOnce()
 
     /// Plays `input`, a file that was opened at `location` with `options`.
@@ -22,7 +21,7 @@ final class LibAVSource: MediaSource {
         (self.location, self.options, self.monitor) = (location, options, monitor)
         description = input.description
         queue = DispatchQueue(label: "relay.ingest.\(location.description)")
-        opened = Mutex(input)
+        opening = RepeatedOpening(input, at: location, options: options, monitor: monitor)
     }
 
     var status: SourceStatus { monitor.status }
@@ -56,12 +55,7 @@ final class LibAVSource: MediaSource {
         loopEnd: inout Int64?
     ) -> IngestError? {
         do throws(IngestError) {
-            let input = try loop.isFirst ? takeOpened() : reopen(in: loop)
-            let found = input.description.video
-            monitor.update { status in
-                status.state = .running
-                if input.knowsVideo || status.video == nil { status.video = found }
-            }
+            let input = try opening.open(in: loop)
             let reader = try SourceReader(
                 input, into: sink, video: video, audio: audio, loops: options.loop, start: loopEnd ?? 0,
                 from: options.start, monitor: monitor)
@@ -75,22 +69,5 @@ final class LibAVSource: MediaSource {
         } catch {
             return error
         }
-    }
-
-    private func reopen(in loop: ReopenLoop) throws(IngestError) -> OpenedInput {
-        try loop.reopen(
-            { () throws(IngestError) in
-                try OpenedInput(location, options: options, isReopened: true, monitor: monitor)
-            }, streams: { [$0.video, $0.audio].compactMap(\.self) })
-    }
-
-    /// The input that was opened when the source was created.
-    private func takeOpened() throws(IngestError) -> OpenedInput {
-        let input = opened.withLock { input in
-            defer { input = nil }
-            return input
-        }
-        guard let input else { throw IngestError.empty(input: location.description) }
-        return input
     }
 }

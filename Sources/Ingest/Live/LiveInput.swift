@@ -13,10 +13,9 @@ internal import Synchronization
 /// opening it again cannot repair.
 final class LiveInput: LiveFeed {
     private let location: InputLocation
-    private let options: IngestOptions
     private let monitor: SourceMonitor
     private let clock: any MonotonicClock
-    private let opened: Mutex<OpenedInput?>
+    private let opening: RepeatedOpening
     /// Why reading is to end: the decoder refuses the packets. Nil means reading continues.
     private let refusal = Mutex<IngestError?>(nil)
     private let group = DispatchGroup()
@@ -26,8 +25,8 @@ final class LiveInput: LiveFeed {
         _ input: sending OpenedInput, at location: InputLocation, options: IngestOptions, monitor: SourceMonitor,
         clock: any MonotonicClock = SystemClock()
     ) {
-        (self.location, self.options, self.monitor, self.clock) = (location, options, monitor, clock)
-        opened = Mutex(input)
+        (self.location, self.monitor, self.clock) = (location, monitor, clock)
+        opening = RepeatedOpening(input, at: location, options: options, monitor: monitor)
     }
 
     func start(into inbox: PacketInbox, wanted: Set<TrackKind>) {
@@ -52,35 +51,11 @@ final class LiveInput: LiveFeed {
         inbox.end(failure: nil)
     }
 
-    /// The input that was opened when the source was created.
-    private func takeOpened() throws(IngestError) -> OpenedInput {
-        let input = opened.withLock { input in
-            defer { input = nil }
-            return input
-        }
-        guard let input else { throw IngestError.empty(input: location.description) }
-        return input
-    }
-
-    private func reopen(in loop: ReopenLoop) throws(IngestError) -> OpenedInput {
-        try loop.reopen(
-            { () throws(IngestError) in
-                try OpenedInput(location, options: options, isReopened: true, monitor: monitor)
-            }, streams: { [$0.video, $0.audio].compactMap(\.self) })
-    }
-
     /// Opens the input, reads it to its end, blocks until all of its packets are decoded, and closes it, because an
     /// address must be free before it can be opened again.
     private func play(in loop: ReopenLoop, into inbox: PacketInbox, _ wanted: Set<TrackKind>) -> IngestError? {
         do throws(IngestError) {
-            let input = try loop.isFirst ? takeOpened() : reopen(in: loop)
-            let found = input.description.video
-            monitor.update { status in
-                status.state = .running
-                // If the video of the reopened input is not known yet, the previous video stays in the status until the
-                // next keyframe.
-                if input.knowsVideo || status.video == nil { status.video = found }
-            }
+            let input = try opening.open(in: loop)
             if !loop.isFirst {
                 inbox.timing.restart(
                     input.stamps.filter { wanted.contains($0.key) }, as: input.clockSettings(latency: location.latency))

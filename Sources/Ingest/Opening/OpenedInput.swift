@@ -16,6 +16,8 @@ final class OpenedInput {
     let options: TrackOptions
     private let monitor: SourceMonitor
     private let makeDecoder: DecoderMaker
+    /// Decoders of a file that no track has taken yet.
+    private var decoders: [TrackKind: any PacketDecoder] = [:]
     private var discontinuity = DiscontinuityFilter()
 
     /// Makes the decoder of a stream. Errors call the input `subject`.
@@ -53,13 +55,16 @@ final class OpenedInput {
         }
         audio = choice.audio
         if video == nil, audio == nil { throw IngestError.noMedia(input: name) }
-        try checkDecoders()
+        try makeDecoders()
     }
 
-    /// Throws if no decoder can be made for one of the streams.
-    private func checkDecoders() throws(IngestError) {
+    /// Makes the decoders, and keeps those of a file. Throws if one cannot be made; the lanes of a live input make theirs.
+    private func makeDecoders() throws(IngestError) {
         do throws(AVFailure) {
-            for stream in [video, audio].compactMap(\.self) { _ = try makeDecoder(stream, .slices, name) }
+            for stream in [video, audio].compactMap(\.self) {
+                let decoder = try makeDecoder(stream, isLive ? .slices : .frames, name)
+                if !isLive { decoders[stream.kind] = decoder }
+            }
         } catch {
             throw IngestError.cannotBeDecoded(input: name, reason: error.message)
         }
@@ -67,7 +72,10 @@ final class OpenedInput {
 
     /// The packets of `stream`, a stream of a file, with their decoder.
     func track(_ stream: StreamInfo) throws(AVFailure) -> TrackDecoder {
-        TrackDecoder(stream, decoder: try makeDecoder(stream, .frames, name), monitor: monitor)
+        guard let made = decoders.removeValue(forKey: stream.kind) else {
+            return TrackDecoder(stream, decoder: try makeDecoder(stream, .frames, name), monitor: monitor)
+        }
+        return TrackDecoder(stream, decoder: made, monitor: monitor)
     }
 
     /// The constant frame rate that fits the frames best.
