@@ -9,7 +9,7 @@ internal import Synchronization
 
 /// What the storage guard may do to a recorder.
 package protocol RecordingControl: AnyObject, Sendable {
-    /// Close the open file properly and record nothing for now, for `reason`. Returns at once.
+    /// Close the open file properly and record nothing until told otherwise, for `reason`. Returns at once.
     func suspend(_ reason: String)
     /// Record again from the next keyframe on. Returns at once.
     func resume()
@@ -99,7 +99,7 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         engine.post { $0.cut(at: time) }
     }
 
-    /// Closes the open file with the packets so far, because no more come for now. Returns at once.
+    /// Closes the open file with the packets so far, because packets have stopped arriving. Returns at once.
     package func pause() {
         packets.pause()
         wake()

@@ -114,7 +114,7 @@ extension RecorderEngine {
         }
     }
 
-    /// The source sends nothing for now: closes the file with the packets so far. The next file begins at a keyframe.
+    /// The source has stopped sending: closes the file with the packets so far. The next file begins at a keyframe.
     func pause() {
         guard case .active = mode else { return }
         closing = .silent

@@ -20,7 +20,7 @@ extension RecorderEngine {
             from: recordedEnd ?? max(0, lastEnd), to: nil, reason: reason, cause: cause, frames: 0, run: run)
     }
 
-    /// Ends the file where its presentation has no hole, because no packet follows for now.
+    /// Ends the file where its presentation has no hole, because packets have stopped arriving.
     func interrupt(_ reason: String, _ cause: RecordingGap.Cause, ending: SegmentEnding) {
         let dropped = file?.dropDisordered() ?? []
         endFile(ending)

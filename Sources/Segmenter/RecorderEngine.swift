@@ -35,7 +35,7 @@ actor RecorderEngine: QueueActor {
     /// The description of the newest file's tracks.
     private(set) var description: StreamDescription
     var cutter: any SegmentCutting
-    /// The reason for the end of a file when no packet follows for now.
+    /// The reason for the end of a file when packets have stopped arriving.
     var closing = SegmentEnding.stop
     /// Whether the recording is ending for good.
     private(set) var isFinishing = false

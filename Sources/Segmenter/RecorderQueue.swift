@@ -10,7 +10,7 @@ internal import Synchronization
 final class RecorderQueue: Sendable {
     enum Item: Sendable {
         case packet(EncodedPacket)
-        /// No packet comes for now.
+        /// Packets have stopped arriving.
         case pause
         /// Packets are missing from here on.
         case overflowBegan
@@ -152,7 +152,7 @@ final class RecorderQueue: Sendable {
         return false
     }
 
-    /// Notes that no packet comes for now: later packets belong to a new stretch, however late they are taken out.
+    /// Notes that packets have stopped arriving: later packets belong to a new stretch, however late they are taken out.
     func pause() {
         state.withLock { state in
             if case .pause = state.items.last { return }

@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func `A clock with one digit changed, left out or added is none`() {
+    @Test func `A clock file with one digit changed, left out or added is ignored`() {
         var random = SeededRandom()
         for _ in 0..<20 {
             let text = Array(anyClock(&random).text.utf8)
@@ -119,7 +119,7 @@ import Testing
         #expect(temporary.files == ["deep"])
     }
 
-    @Test func `A note of a disk that is damaged is none, and is written again`() throws {
+    @Test func `A damaged note of a disk is ignored, and written again`() throws {
         let memory = MountMemory(directory: temporary.path)
         let entry = MountMemory.Entry(mountPoint: "/mnt", mark: ".relay-archive-1")
         for text in [

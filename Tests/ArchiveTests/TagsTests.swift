@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func `A text that is not that of a place in a program is none`() {
+    @Test func `A text that is not a position in a program is read as nil`() {
         for text in [
             "", "run=a1", "run=a1 start=0", "start=0 ending=stop", "run= start=0 ending=stop",
             "run=a1 start=x ending=stop", "run=a1 start=0 ending=over", "run=a1 start=0.5 ending=stop",

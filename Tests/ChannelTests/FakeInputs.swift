@@ -2,7 +2,6 @@
 
 import Dispatch
 import FanOut
-import Glibc
 import Ingest
 import Logging
 import Media
@@ -91,13 +90,22 @@ final class FakeInputs: InputOpener {
     func whenGivenUp(_ work: @escaping @Sendable () -> Void) {}
 }
 
-/// A clock that only the test moves. Sleeping threads check it again soon.
+/// A clock that only the test moves. A sleeping thread wakes when the clock is moved, or after 1 ms to check whether it is
+/// still wanted.
 final class SteppedClock: MonotonicClock {
     private let time = Atomic<Int64>(0)
+    private let moved = DispatchSemaphore(value: 0)
 
     var now: Int64 { time.load(ordering: .relaxed) }
-    func sleep(until deadline: Int64) { if now < deadline { usleep(200) } }
-    func set(_ moment: Int64) { time.store(moment, ordering: .relaxed) }
+
+    func sleep(until deadline: Int64) {
+        if now < deadline { _ = moved.wait(timeout: .now() + .milliseconds(1)) }
+    }
+
+    func set(_ moment: Int64) {
+        time.store(moment, ordering: .relaxed)
+        moved.signal()
+    }
 }
 
 /// Collects the packets that go on air.

@@ -15,7 +15,7 @@ import Testing
 
 @Suite("The inputs of a program that is encoded")
 struct ProgramInputsTests {
-    private static let (a, b, sound) = ("srt://a:1", "srt://b:1", "voice.wav")
+    private static let (a, b, voice) = ("srt://a:1", "srt://b:1", "voice.wav")
     private let media = FakeMedia()
     private let clock = SteppedClock()
 
@@ -81,25 +81,25 @@ struct ProgramInputsTests {
         #expect(failure?.cause == .inputUnreadable && media[Self.a]?.status.state == .ended)
         media.set(Self.a, description(320))
         var separate = configuration(Self.a)
-        separate.audioInput = InputLocation(Self.sound)
-        media.set(Self.sound, description(nil, hasAudio: false))
+        separate.audioInput = InputLocation(Self.voice)
+        media.set(Self.voice, description(nil, hasAudio: false))
         let silent = #expect(throws: ChannelFailure.self) { try open(separate) }
         #expect(silent?.cause == .inputUnreadable)
-        #expect(media[Self.a]?.status.state == .ended && media[Self.sound]?.status.state == .ended)
+        #expect(media[Self.a]?.status.state == .ended && media[Self.voice]?.status.state == .ended)
     }
 
     @Test("A separate audio input replaces the input's own audio, which is then not decoded")
     func separateAudio() throws {
         media.set(Self.a, description(320))
-        media.set(Self.sound, description(nil))
+        media.set(Self.voice, description(nil))
         var configuration = configuration(Self.a)
-        configuration.audioInput = InputLocation(Self.sound)
+        configuration.audioInput = InputLocation(Self.voice)
         let inputs = try open(configuration)
         defer { inputs.stop() }
         inputs.start()
-        let (video, sound) = (try #require(media[Self.a]), try #require(media[Self.sound]))
+        let (video, voice) = (try #require(media[Self.a]), try #require(media[Self.voice]))
         #expect(video.formats.audio == nil && video.formats.video != nil)
-        #expect(sound.formats.audio != nil && sound.formats.video == nil)
+        #expect(voice.formats.audio != nil && voice.formats.video == nil)
         #expect(inputs.statuses.count == 2 && inputs.canReadAhead)
         guard case .feed(let feed) = inputs.bus.scene?.layers.first?.video else { return }
         #expect(inputs.bus.scene != Scene(video: .feed(feed), audio: feed))
@@ -108,10 +108,10 @@ struct ProgramInputsTests {
     @Test("A separate audio file is timed by the program's frame rate, with and without backups")
     func audioRate() throws {
         media.set(Self.a, description(320, rate: 50))
-        media.set(Self.sound, description(nil))
+        media.set(Self.voice, description(nil))
         for backups in [[], [Self.b]] {
             var configuration = configuration(Self.a, backups: backups)
-            configuration.audioInput = InputLocation(Self.sound)
+            configuration.audioInput = InputLocation(Self.voice)
             let inputs = try open(configuration)
             defer { inputs.stop() }
             inputs.start()
@@ -234,16 +234,16 @@ struct ProgramInputsTests {
     @Test("A separate audio input is an audible, never visible source of a program with scenes")
     func studioAudio() throws {
         media.set(Self.a, description(640))
-        media.set(Self.sound, description(nil))
+        media.set(Self.voice, description(nil))
         var configuration = configuration(Self.a, Self.a)
-        configuration.audioInput = InputLocation(Self.sound)
+        configuration.audioInput = InputLocation(Self.voice)
         let inputs = try open(configuration)
         defer { inputs.stop() }
         inputs.start()
         #expect(inputs.director?.sources.map(\.name) == ["cam1", "cam2", "audio"])
         #expect(inputs.director?.sources.map(\.hasVideo) == [true, true, false])
         #expect(inputs.parts?.count == 2 && inputs.statuses.count == 3)
-        #expect(media[Self.sound]?.formats.audio != nil)
+        #expect(media[Self.voice]?.formats.audio != nil)
     }
 
     @Test("A rendered show opens its files before it begins, fails with them, and refuses live inputs")

@@ -161,7 +161,7 @@ import Upload
         ("an output was given up", { $0.outputs[2].state = .givenUp }),
         ("silence", { $0.monitor?.silence?.isActive = true }),
         ("black", { $0.monitor?.black?.isActive = true }),
-        ("a frozen picture", { $0.monitor?.frozen?.isActive = true }),
+        ("frozen video", { $0.monitor?.frozen?.isActive = true }),
         ("the recording failed", { $0.recorder?.state = .failed }),
         ("the recording of a source is suspended", { $0.sourceRecordings?[0].recorder?.state = .suspended }),
         ("the recording for clips failed", { $0.clipsRecorder?.state = .failed }),

@@ -224,7 +224,7 @@ package final class Recording: SceneRecording {
     /// Begins no file before program time `time`, in nanoseconds.
     func wait(until time: Int64) { recorder.wait(until: time) }
 
-    /// Closes the open file, because no packets arrive for now.
+    /// Closes the open file, because packets have stopped arriving.
     func pause() { recorder.pause() }
 
     /// Records a gap at the end: packets up to program time `time`, in nanoseconds, will never arrive, for `reason`.

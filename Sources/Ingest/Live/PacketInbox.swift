@@ -56,7 +56,7 @@ final class PacketInbox: PacketSourceSink {
 
     // MARK: Putting in
 
-    /// Whether a feed that can pause is to stop reading for now.
+    /// Whether a feed that can pause is to pause reading.
     var isFull: Bool { state.withLock { $0.bytes > Self.byteLimit } }
 
     /// Takes a packet that a client sent, in the sender's order and with the sender's stamps.

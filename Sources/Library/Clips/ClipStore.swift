@@ -20,7 +20,7 @@ package final class ClipStore: Sendable {
         var refusal: Refusal?
         /// Whether the program is recorded for clips alone.
         var isForClips = false
-        /// Whether nothing is written for now, because the disk is full or fails.
+        /// Whether writing is suspended, because the disk is full or fails.
         var isSuspended = false
 
         /// Creates a program of which this stretch is recorded.

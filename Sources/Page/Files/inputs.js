@@ -20,7 +20,7 @@ export function inputsOf(report) {
     return inputs.slice(0, 1).map((input) => ({ ...input, isOnAir: true }));
 }
 
-/** The input for audio without video, which a report lists behind the inputs with names; undefined if there is none. */
+/** The input for audio without video, which a report lists behind the inputs with names; undefined if no such input exists. */
 export function audioInputOf(report) {
     const selections = report.parts ? report.parts.map(({ selection }) => selection) : [report.selection];
     return report.sources?.[selections.reduce((sum, selection) => sum + (selection?.inputs.length ?? 1), 0)];

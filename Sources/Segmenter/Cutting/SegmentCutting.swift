@@ -62,7 +62,7 @@ enum SegmentAction: Sendable {
     case write(EncodedPacket)
     /// The packet belongs to no file: recording has not begun or is interrupted.
     case skip(EncodedPacket)
-    /// Close the open file; no packet follows for now.
+    /// Close the open file; packets have stopped arriving.
     case close
     /// Ask for a keyframe at this program time in nanoseconds, or as soon as possible.
     case request(Int64?)

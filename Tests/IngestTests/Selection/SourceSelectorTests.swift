@@ -74,7 +74,7 @@ struct SourceSelectorTests {
         #expect(keyframes.take() == [.decode(1, .all), .air(.source(1), .disconnected), .decode(0, .keyframes)])
     }
 
-    @Test("Of an unwanted source on air only keyframes are decoded, and all frames when it is wanted again")
+    @Test("Only keyframes of an unwanted source on air are decoded, and all frames when it is wanted again")
     func unseenKeyframes() {
         var driver = Driver(count: 2, .init(standby: .keyframes, unseen: .keyframes))
         driver.handle { .wanted(false, at: $0) }
