@@ -20,8 +20,8 @@ extension Channel {
         program.renditions.first { $0.name == recording.rendition }?.stream ?? stream
     }
 
-    /// Returns limits with room for twice the nominal bitrate, because the real bitrate is higher at times, and for one
-    /// more GOP.
+    /// Returns the limits of the packets that are kept: room for twice the nominal bitrate, because the real bitrate is
+    /// higher at times, and for one more GOP.
     private func replayLimits(of recording: ChannelConfiguration.Recording) -> PacketHistory.Limits? {
         guard let replay = recording.replay else { return nil }
         let gop = PacketHistory.Limits.currentGOP
@@ -31,8 +31,8 @@ extension Channel {
             duration: replay, longestGOP: gop.longestGOP, maximumBytes: gop.maximumBytes + bytes)
     }
 
-    /// Starts a recording for clips alone, which begins with the packets that are kept in memory. Blocks as long as
-    /// ``startRecording(_:)`` does, and throws the same errors, among them the one for a disk without room.
+    /// Starts a recording that only clips use. It begins with the packets that are kept in memory. Blocks as long as
+    /// ``startRecording(_:)`` does, and throws the same errors, including the one for a full disk.
     package func startClips(_ configuration: ChannelConfiguration.Recording) throws {
         try clips.start(.replay) {
             var configuration = configuration
@@ -50,7 +50,7 @@ extension Channel {
         }
     }
 
-    /// Ends the recording for clips, if there is one, because no clip needs more of it. Returns at once.
+    /// Ends the recording for clips, if there is one. Called when no clip needs further packets. Returns at once.
     package func stopClips() {
         // An error means that there is no recording for clips.
         try? clips.stop()

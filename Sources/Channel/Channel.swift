@@ -10,14 +10,15 @@ package import Status
 package import Studio
 internal import Synchronization
 
-/// One path of media: inputs, program, encoder, fan-out and outputs, built from a configuration and run to its end, and
-/// the recording of the program.
+/// One complete path of media: inputs, program, encoder, fan-out and outputs, and the recording of the program. It is
+/// built from a configuration, and runs to its end.
 ///
 /// ``run()`` occupies the thread that calls it; everything else may be called on any thread.
 package final class Channel: Sendable {
     /// How long a clean end may take after it was requested.
     private static let teardown = Duration.milliseconds(2600)
-    /// How long outputs may take to send the rest if the program ended by itself: more than a receiver's latency.
+    /// How long outputs may take to send their remaining packets if the program ended by itself: longer than a
+    /// receiver's latency.
     private static let unhurriedTeardown = Duration.seconds(12)
 
     /// The channel's name, unique in its process.
@@ -43,10 +44,10 @@ package final class Channel: Sendable {
 
     var clock: any MonotonicClock { resources.clock }
 
-    /// Prepares the record directory, opens inputs and encoder, and asks the storage guard; nothing is on air yet.
-    /// Blocks until the inputs answer, or until `opening` is cancelled. Throws ``ChannelFailure``. With
-    /// `canLackRecording`, a recording that is not possible does not keep the channel off air, and is retried in the
-    /// background.
+    /// Prepares the record directory, opens inputs and encoder, and asks the storage guard whether there is enough
+    /// space; nothing is on air yet. Blocks until the inputs answer, or until `opening` is cancelled. Throws
+    /// ``ChannelFailure``. With `canLackRecording`, the channel is opened even if the recording cannot be set up, which
+    /// is then retried in the background.
     package init(
         _ configuration: ChannelConfiguration, resources: HostResources = HostResources(),
         opening: ChannelOpening? = nil, canLackRecording: Bool = false, logger: Logger
@@ -72,7 +73,7 @@ package final class Channel: Sendable {
         context = OutputContext(
             resources: listening.outputResources(writers: resources.writers, stream: hub), renditions: streams,
             isCopied: configuration.copies)
-        // Before the input, whose opening may block: a wrong output is reported at once.
+        // Outputs are checked before the input is opened, which may block: a wrong output is reported at once.
         let definitions = try Self.definitions(of: configuration, in: context)
         let recordings = RecordingSlot(hub: hub, group: ending)
         self.recordings = recordings
@@ -91,8 +92,8 @@ package final class Channel: Sendable {
             }
             try add(definitions)
         } catch {
-            // Open inputs and outputs occupy ports and devices, which the next attempt needs; a stream and its encoder
-            // retain each other.
+            // Inputs and outputs are closed, because the next attempt needs their ports and devices. Streams are
+            // finished, because a stream and its encoder retain each other until then.
             program.stop()
             for stream in [hub] + streams.values { stream.finish() }
             throw error
@@ -142,7 +143,7 @@ package final class Channel: Sendable {
         clips.cancelUploads()
     }
 
-    /// The heartbeats of the threads that carry the channel's media now.
+    /// The heartbeats of the threads that currently carry the channel's media.
     package var heartbeats: [Heartbeat] { program.heartbeats }
 
     /// The expiry of the certificate of the channel's listeners, in seconds since 1970; nil without a certificate.
@@ -154,7 +155,7 @@ package final class Channel: Sendable {
         var status = program.status
         status.outputs = outputs.statuses
         (status.recorder, status.clipsRecorder) = (recording.recorder, clips.recorder)
-        // If nothing but clips is recorded, the disk and the remote are used by the recording for clips.
+        // If only clips are recorded, the disk and the remote are those of the recording for clips.
         status.storage = recording.storage ?? clips.storage
         status.retention = recording.retention ?? clips.retention
         status.upload = recording.upload ?? clips.upload
@@ -163,11 +164,11 @@ package final class Channel: Sendable {
         return status
     }
 
-    /// Ends all consumers at the same time, so that one that does not end delays no other. After a requested end this
-    /// blocks no longer than the teardown; at the program's own end the recorder may finish its files.
+    /// Ends all consumers at the same time, so that a slow one does not delay the others. If the end was requested,
+    /// this blocks for at most about ``teardown``; if the program ended by itself, the recorder may finish its files.
     private func endConsumers(isProgramOver: Bool) {
         let endAskedAt = endAskedAt.withLock { $0 }
-        // A service that is stopped or restarted, or whose source failed, may continue with the same program.
+        // A service that is stopped or restarted, or whose source failed, may later continue the same program.
         let reason: EndReason = isProgramOver && endAskedAt == nil ? .programOver : .interrupted
         let deadline =
             endAskedAt.map { $0 + Self.teardown.inNanoseconds }
@@ -196,22 +197,22 @@ package final class Channel: Sendable {
 
 extension Channel {
     /// Adds the live output that `address` describes, in the syntax of an output flag, under `name` or a free name, and
-    /// returns its name. Blocks until a port that it listens at is open. Throws ``OutputSpecificationError`` or
-    /// ``OutputSetError``.
+    /// returns its name. If the output listens on a port, blocks until the port is open. Throws
+    /// ``OutputSpecificationError`` or ``OutputSetError``.
     package func add(address: String, name: String? = nil) throws -> String {
         var output = try OutputSpecification(requested: address)
         output.name = name ?? output.name
         return try add(output, origin: .api)
     }
 
-    /// Replaces the output `name` by the output that `address` describes, under the same name. Throws the errors of
-    /// ``add(address:name:)``, and then changes nothing.
+    /// Replaces the output `name` by the output that `address` describes, under the same name. If it throws, which it
+    /// does like ``add(address:name:)``, nothing has changed.
     package func replace(_ name: String, by address: String, isPaused: Bool = false) throws {
         let output = try OutputSpecification(requested: address)
         try outputs.replace(by: try definition(of: output, name: name, origin: .api), isPaused: isPaused)
     }
 
-    /// Adds a live output, and returns its name. Blocks until a port that it listens at is open. Throws
+    /// Adds a live output, and returns its name. If the output listens on a port, blocks until the port is open. Throws
     /// ``OutputSetError`` if there is an output of this name already, or if the port cannot be opened.
     @discardableResult
     package func add(_ output: OutputSpecification, origin: OutputOrigin) throws(OutputSetError) -> String {
@@ -231,13 +232,13 @@ extension Channel {
         }
     }
 
-    /// Retries at once every output that has given up or was refused. `cause` is for the log. Returns at once.
+    /// Immediately retries every output that has given up or was refused. `cause` is for the log. Returns at once.
     package func retryOutputs(because cause: String) {
         let idle = outputs.statuses.filter { [.givenUp, .refused].contains($0.state) }
         if idle.isEmpty { logger.info("no output has given up or was refused: nothing to try again for \(cause)") }
         for output in idle {
             logger.notice("tried again because of \(cause)", metadata: ["output": "\(output.name)"])
-            // An output that was removed meanwhile needs no attempt.
+            // An output that was removed meanwhile needs no retry.
             try? outputs.retryNow(output.name)
         }
     }
@@ -252,8 +253,8 @@ extension Channel {
                 definitions.append(
                     try output.definition(name: name, in: context, origin: configuration.origin))
             } catch {
-                // A port that is in use may be free at the next start; wrong flags stay wrong, so a service manager
-                // does not restart.
+                // A busy port may be free at the next start, so a service manager should restart relay; wrong flags
+                // stay wrong, so it should not.
                 throw ChannelFailure(
                     error.kind == .unreachable ? .nothingDelivered : .configuration,
                     "The output \(name) cannot be opened: \(error.reason).")

@@ -12,7 +12,7 @@ internal import Synchronization
 /// A decoded source with backups and a slate: a ``SourceSwitch`` decides which of its inputs is open and which is on
 /// air, and a bus shows that input. All calls may be made on any thread.
 final class SourceInputs: ProgramSource {
-    /// One input of the list.
+    /// One of the source's inputs.
     struct Input {
         var description: SourceDescription?
         var feed: SourceFeed?
@@ -33,7 +33,7 @@ final class SourceInputs: ProgramSource {
         var delivered = FeedStatus()
     }
 
-    /// How long packets are kept for an input without a configured latency: longer than any such input buffers.
+    /// How long packets are kept for an input without a configured latency: longer than the buffer of any such input.
     private static let usualLatency = Duration.seconds(5)
 
     let bus = Bus()
@@ -48,9 +48,9 @@ final class SourceInputs: ProgramSource {
     private let logger: Logger
     let state: Mutex<State>
 
-    /// Begins to open the inputs of `source`, which belongs to `configuration`; no input delivers before
-    /// ``prepare(_:audio:)``. Switches are noted in the catalogue of the recording. `common` is the buffer that several
-    /// sources share.
+    /// Begins to open the inputs of `source`, which belongs to `configuration`. No input delivers frames before
+    /// ``prepare(_:audio:)``. Switches are recorded in the catalogue of the recording. `common` is the buffer that
+    /// several sources share.
     init(
         _ source: ChannelConfiguration.Source, of configuration: ChannelConfiguration, common: CommonBuffer?,
         listening: any InputOpener, recordings: RecordingSlot, clock: any MonotonicClock, logger: Logger
@@ -76,7 +76,7 @@ final class SourceInputs: ProgramSource {
         state.withLock { state in (state.format, state.audio, state.slate) = (format, audio, slate) }
     }
 
-    /// Does nothing: the inputs are opened and read since `init`.
+    /// Does nothing: `init` has begun to open and read the inputs.
     func start() {}
 
     func stop() {
@@ -84,7 +84,7 @@ final class SourceInputs: ProgramSource {
         let (sources, slate) = state.withLock { ($0.sources, $0.slate) }
         for source in sources { source.stop() }
         slate?.stop()
-        // Stops an input once more that was just being reopened.
+        // An input that was just being reopened is stopped once more.
         choice.afterwards {
             for source in sources { source.stop() }
         }
@@ -109,9 +109,10 @@ extension SourceInputs {
 // MARK: The program's format
 
 extension SourceInputs {
-    /// Waits until one of `all`, which are being opened in parallel, determines the program's format, 10 s at most;
-    /// does not wait if a slate, a size and a frame rate are configured. A later source counts only if all sources
-    /// before it have failed, or after the 10 s. Throws ``ChannelFailure`` if no source answers and there is no slate.
+    /// Returns the program's format. Waits at most 10 s until one of `all`, which are being opened in parallel, has
+    /// answered; does not wait if a slate, a size and a frame rate are configured. The first source determines the
+    /// format; a later source does so only if all sources before it have failed, or after the 10 s. Throws
+    /// ``ChannelFailure`` if no source answers and there is no slate.
     static func native(
         among all: [SourceInputs], _ configuration: ChannelConfiguration, clock: any MonotonicClock
     ) throws(ChannelFailure) -> VideoFormat {
@@ -135,7 +136,7 @@ extension SourceInputs {
     private var isHopeless: Bool { choice.isHopeless(sources) }
     private var isDescribing: Bool { SourceSwitch.isDescribing(sources) }
 
-    /// The format of the source's video, if an input that counts has answered.
+    /// The format of the source's video; nil if the input that determines the format has not answered.
     private func native(isOverdue: Bool) -> VideoFormat? {
         choice.answer(
             of: sources, isOverdue: isOverdue, known: state.withLock { $0.inputs.map(\.description?.video) })
@@ -173,7 +174,7 @@ extension SourceInputs {
     }
 
     /// Waits for the program's format, and then makes the feed for an input that was opened; nil if the input is not
-    /// wanted any more. Runs on its source's queue, which it blocks.
+    /// wanted any more. Runs on the queue of the input's source, and blocks it.
     private func take(
         _ index: Int, _ description: SourceDescription, _ video: VideoFormat, _ isWanted: () -> Bool
     ) -> (SourceFeed, VideoFormat)? {
@@ -185,8 +186,9 @@ extension SourceInputs {
             if format == nil { clock.sleep(until: clock.now + SourceSwitch.pause) }
         }
         guard let format else { return nil }
-        // A file or backup that is opened in order to be shown begins with its first frame, however late it is shown.
-        // Backups of one of several sources are an exception, because such a source is recorded while it is invisible.
+        // A file or backup that is opened in order to be shown begins with its first frame, even if it is shown much
+        // later. Backups of one of several sources are an exception, because such a source is recorded while it is
+        // invisible.
         let stands =
             index == 0
             ? configured.whenOff != .keep : configured.selection.standby == .cold && !isOneOfSeveral
@@ -220,7 +222,7 @@ extension SourceInputs {
 
 extension SourceInputs: SwitchedSources {
     func report(of input: Int, at now: Timestamp) -> InputReport {
-        // A file that is closed while it is not wanted is not reported as lost.
+        // A file that was closed because it is not wanted is not reported as lost.
         if input == 0, state.withLock({ $0.file.isClosed }) { return InputReport(isRunning: true, newest: now) }
         let report = source(input).report
         let feed = state.withLock { $0.inputs[input].feed }
@@ -260,15 +262,15 @@ extension SourceInputs: SwitchedSources {
         if next != .slate { slate?.stop() }
     }
 
-    /// An input on air that was reopened has a new feed, and a slate may have begun to play. A decision made before the
-    /// program's format was known takes effect here.
+    /// Shows the input or slate on air again if its scene has changed: an input that was reopened has a new feed, and a
+    /// slate may have begun to play. A switch that was made before the program's format was known takes effect here.
     func refresh(_ onAir: SourceSelector.OnAir) {
         checkFile()
         guard let scene = scene(of: onAir), scene != bus.scene else { return }
         bus.show(scene)
     }
 
-    /// The scene to be shown; nil while an input has no feed, or while the slate does not exist yet.
+    /// The scene for the input or slate on air; nil while the input has no feed, or while the slate does not exist yet.
     private func scene(of onAir: SourceSelector.OnAir) -> Scene? {
         let (inputs, slate, audio) = state.withLock { ($0.inputs, $0.slate, $0.audio) }
         switch onAir {

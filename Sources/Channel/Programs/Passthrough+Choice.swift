@@ -7,8 +7,8 @@ internal import SourceClock
 internal import Status
 internal import Synchronization
 
-/// The choice between the inputs of a program that is passed through and its slate. The slate is one more input of the
-/// splicer, after the configured ones.
+/// The choice between the inputs and the slate of a program that is passed through. For the splicer, the slate is one
+/// more input, after the configured inputs.
 extension Passthrough: SwitchedSources {
     /// The index of the slate among the splicer's inputs.
     var slateIndex: Int { names.count }
@@ -29,7 +29,7 @@ extension Passthrough: SwitchedSources {
     /// Does nothing, because nothing is decoded.
     func decode(_ input: Int, _ decoding: SourceSelector.Decoding) {}
 
-    /// Closes an input. An input that is on air stays there until the keyframe of its successor.
+    /// Closes an input. An input that is on air is closed later, at the first keyframe of the input that replaces it.
     func close(_ input: Int) {
         let isPlayed = airState.withLock { air in
             guard air.splicer.onAir == input, let next = air.splicer.next, next != input else { return false }
@@ -44,7 +44,7 @@ extension Passthrough: SwitchedSources {
             switch next {
             case .source(let input):
                 air.splicer.show(input)
-                // The slate stays on air until the input's keyframe.
+                // The slate stays on air until the input's first keyframe.
                 if slate != nil { air.closing.insert(slateIndex) }
             case .slate: showSlate(in: &air)
             }
@@ -59,7 +59,7 @@ extension Passthrough: SwitchedSources {
 // MARK: Inputs
 
 extension Passthrough {
-    /// Makes the input `index` of a choice, which is opened when it is wanted; opening is retried until the input
+    /// Makes the input `index`, which the ``SourceSwitch`` opens when it is wanted. Opening is retried until the input
     /// answers.
     func makeStandby(
         _ index: Int, _ location: InputLocation, _ listening: any InputOpener
@@ -77,7 +77,7 @@ extension Passthrough {
         }
     }
 
-    /// Waits until an input's tracks are known; if no input answers, until the slate's are.
+    /// Waits until the tracks of an input are known or, if no input answers, the tracks of the slate.
     func awaitDescription(
         _ choice: SourceSwitch, of sources: [StandbySource]
     ) throws(ChannelFailure) -> StreamDescription {
@@ -87,8 +87,8 @@ extension Passthrough {
         return stream
     }
 
-    /// Waits until the tracks of the slate are known, or those of an input that has answered meanwhile; nil if there is
-    /// no slate.
+    /// Waits until the tracks of the slate, or of an input that has answered meanwhile, are known; nil if there is no
+    /// slate.
     private func awaitSlate() -> StreamDescription? {
         guard slate != nil else { return nil }
         let deadline = clock.now + SourceSwitch.patience
@@ -114,18 +114,18 @@ extension Passthrough {
         airState.withLock { $0.hasBegun && ($0.splicer.onAir == index || $0.splicer.next == index) }
     }
 
-    /// Notes when the leading track of an input delivered last.
+    /// Records when the leading track of an input (the video, if it has video) last delivered a packet.
     func noteVideo(of index: Int, at moment: Timestamp) {
         state.withLock { $0.newest[index] = moment }
     }
 
-    /// Called when the source of an input has ended. Without a choice this ends the program.
+    /// Called when the source of an input has ended. Without backups and slate this ends the program.
     func ended(_ index: Int, failure: String?) {
         if choice == nil { end(failure: failure) }
     }
 
-    /// Closes an input of which nothing goes on air any more. The closing runs on the queue of the choice: otherwise an
-    /// input that is requested again meanwhile would be open for the choice and yet closed.
+    /// Closes an input that has no more packets for the program. Runs on the queue of `choice`: otherwise an input that
+    /// is requested again at the same moment could be closed although the switch regards it as open.
     func leave(_ input: Int) {
         if input == slateIndex { return shutSlate() }
         choice?.perform { [self] in
@@ -145,7 +145,7 @@ extension Passthrough {
 // MARK: The slate
 
 extension Passthrough {
-    /// Takes the slate's packets, which are treated as those of one more input.
+    /// Receives the slate's packets, and treats them as the packets of one more input.
     private final class SlateTap: EncodedSlate.Sink {
         private let hasAudio: Bool
         private weak let owner: Passthrough?

@@ -17,13 +17,13 @@ internal import Synchronization
 /// ``SourceSwitch`` decides which input is open and which is on air. A `PacketSplicer` passes an input's packets on
 /// from the input's next keyframe.
 ///
-/// The sources' threads publish, one at a time. The reader of a file or playlist is paused until the input is on air,
-/// and then paced by the program's times; no other input is held back.
+/// Packets are published on the threads of the sources, one thread at a time. The reader of a file or playlist is
+/// paused until the input is on air, and then paced by the program's times; no other input is delayed.
 final class Passthrough: ChannelProgram {
     struct State {
-        /// The inputs of a choice; empty without a choice.
+        /// The inputs, if there are backups or a slate; otherwise empty.
         var sources: [StandbySource] = []
-        /// When the leading track of each input delivered last.
+        /// When the leading track of each input last delivered a packet.
         var newest: [Timestamp?]
         var failure: String?
         var isOver = false
@@ -33,14 +33,13 @@ final class Passthrough: ChannelProgram {
 
     let configuration: ChannelConfiguration
     let names: [String]
-    /// The only input, which is open; nil if there is a choice.
+    /// The only input, which is open; nil if there are backups or a slate.
     private let only: (source: any PacketSource, description: PacketSourceDescription)?
     /// Chooses between the inputs and the slate; nil if there is one input and no slate.
     let choice: SourceSwitch?
     /// The slate, which is encoded while no input delivers anything; nil if there is no slate.
     let slate: EncodedSlate?
-    /// The sink for packets that are passed through, and the sink that in addition re-encodes a track if that is
-    /// configured.
+    /// `passed` publishes packets unchanged; `sink` in addition re-encodes one track, if that is configured.
     private let (passed, sink): (PassthroughSink, any PacketSink)
     private let mix: TrackMix?
     /// Decodes the audio, if loudness or silence is to be measured.
@@ -50,17 +49,18 @@ final class Passthrough: ChannelProgram {
     let logger: Logger
     let state: Mutex<State>
     let airState: Mutex<PassthroughAir>
-    /// Locked while packets are published. A lock separate from ``airState``, because a sink may block the thread of a
-    /// file.
+    /// Locked while packets are published. It is separate from ``airState``, because that must not stay locked while a
+    /// sink blocks the thread of a file.
     private let publishing = Mutex(())
     private let stream = Mutex(StreamDescription())
     private let ended = DispatchSemaphore(value: 0)
-    /// The heartbeat of each input's thread. Heartbeats rest between packets, because a source may be silent.
+    /// The heartbeat of each input's thread. It is suspended between packets, because a source may be silent.
     let inputHeartbeats: [Heartbeat]
 
     /// Opens the input; nothing is on air yet. Blocks until the tracks are known, without limit for an input that
     /// listens. With backups or a slate, the tracks of one input must be known within 10 s. Packets go to `hub`. An
-    /// unpaced file waits for `recordings`, in whose catalogue switches are noted. Throws ``ChannelFailure``.
+    /// unpaced file waits until `recordings` has room. Switches between inputs are recorded in the catalogue of
+    /// `recordings`. Throws ``ChannelFailure``.
     init(
         _ configuration: ChannelConfiguration, into hub: PacketStream, recordings: RecordingSlot,
         listening: any InputOpener, clock: any MonotonicClock, logger: Logger
@@ -242,8 +242,8 @@ final class Passthrough: ChannelProgram {
 // MARK: Packets
 
 extension Passthrough {
-    /// Gives a packet of an input its time on that input's timeline. Returns the packets that can be decoded as a
-    /// result, in order.
+    /// Converts the times of an input's packet to that input's timeline. Returns the packets that can now be decoded,
+    /// in order.
     func timed(_ packet: EncodedPacket, of index: Int, at arrival: Timestamp) -> [EncodedPacket] {
         let (packets, events) = airState.withLock { air in
             (air.splicer.time(packet, of: index, at: arrival), air.splicer.takeEvents(of: index))
@@ -252,7 +252,7 @@ extension Passthrough {
         return packets
     }
 
-    /// Publishes the packets that go on air because these packets of an input arrived.
+    /// Passes an input's new packets to the splicer, and publishes the packets that go on air as a result.
     func publish(_ packets: [EncodedPacket], of index: Int, at arrival: Timestamp) {
         let left = publishing.withLock { _ in
             guard !isOver else { return [Int]() }

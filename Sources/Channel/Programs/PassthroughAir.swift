@@ -4,9 +4,10 @@ internal import Ingest
 internal import Media
 internal import Status
 
-/// Decides which packets a ``Passthrough`` publishes, and in which order. A value that a lock guards.
+/// Decides which packets a ``Passthrough`` publishes, and in which order. A value type: its owner guards it with a
+/// lock.
 struct PassthroughAir {
-    /// Packets that are kept until the program begins, and go on air together.
+    /// A batch of packets that is kept until the program begins. The packets of a batch go on air together.
     struct Early {
         let packets: [EncodedPacket]
         let index: Int
@@ -33,8 +34,9 @@ struct PassthroughAir {
     private var early: [Early] = []
     private var earlyBytes = 0
 
-    /// Takes timed packets of an input, which go on air together or not at all. Returns the packets that go on air as a
-    /// result, and whether the program has lasted for `limit`, which ends it. `slate` is the index of the slate.
+    /// Takes packets of an input that already have their times. They go on air together or not at all. Returns the
+    /// packets that go on air now, and whether the program has lasted for `limit` and must end. `slate` is the index of
+    /// the slate.
     mutating func take(
         _ packets: [EncodedPacket], of index: Int, at arrival: Timestamp, until limit: Duration?, slate: Int
     ) -> (packets: [EncodedPacket], isOver: Bool) {
@@ -55,8 +57,8 @@ struct PassthroughAir {
         return (due, false)
     }
 
-    /// Keeps packets for the program's beginning. For an input that replaces the first one, keeps only the newest GOP:
-    /// the program would otherwise begin with all older packets at once, ahead of the clock.
+    /// Keeps packets until the program begins. For any input but the first, keeps only the newest GOP: the program
+    /// would otherwise begin with all older packets at once, ahead of the clock.
     mutating func keep(_ packets: [EncodedPacket], of index: Int, at arrival: Timestamp) {
         guard !packets.isEmpty else { return }
         if index > 0, packets.contains(where: { $0.track == .video && $0.isKeyframe }) {
@@ -69,25 +71,26 @@ struct PassthroughAir {
         if earlyBytes > Self.mostEarlyBytes { (early, earlyBytes) = ([], 0) }
     }
 
-    /// Makes the opened source of this description the input `index`.
+    /// Makes `source`, which has been opened, the input `index`.
     mutating func open(_ index: Int, _ source: PacketSourceDescription, audioOffset: Duration = .zero) {
         forget(index)
         splicer.open(index, source, audioOffset: audioOffset)
     }
 
-    /// Forgets a closed input.
+    /// Removes a closed input.
     mutating func close(_ index: Int) {
         forget(index)
         splicer.close(index)
     }
 
-    /// Drops the packets of an input that wait for the beginning: the times of another opening do not continue theirs.
+    /// Drops the packets of an input that wait until the program begins: when the input is reopened, its times do not
+    /// continue theirs.
     private mutating func forget(_ index: Int) {
         early.removeAll { $0.index == index }
         earlyBytes = early.reduce(0) { $0 + $1.bytes }
     }
 
-    /// Returns what waited for the beginning.
+    /// Removes and returns the packets that waited for the program's beginning.
     mutating func takeEarly() -> [Early] {
         if early.isEmpty { return [] }
         defer { (early, earlyBytes) = ([], 0) }
@@ -103,7 +106,7 @@ struct PassthroughAir {
         if known !== packet.description { shown = splicer.stream(of: index) }
     }
 
-    /// Returns the inputs that can be closed now, because nothing of them goes on air any more.
+    /// Returns the inputs that can be closed now, because none of their packets will go on air any more.
     mutating func takeLeft() -> [Int] {
         guard !closing.isEmpty else { return [] }
         let left = closing.filter { splicer.onAir != $0 && splicer.leaving != $0 }

@@ -5,15 +5,15 @@ internal import Media
 internal import SourceClock
 internal import Synchronization
 
-/// Takes the packets of one input of a ``Passthrough``. One thread at a time calls.
+/// Receives the packets of one input of a ``Passthrough``. Only one thread at a time may call it.
 ///
-/// The reader of a file or playlist is paused until the input is on air, and then paced by the times of its packets in
-/// the program, in which the source's jumps are closed. A playlist that grows is paced in the same way, but is read all
-/// the time, so that its newest packets go on air when it is switched to; its packets arrive in bursts, which do not
-/// count as losses.
+/// The reader of a file or playlist is paused until the input is on air. It is then paced by the times that the packets
+/// have in the program, where jumps in the source's timestamps are closed. A live playlist, which grows, is paced in
+/// the same way, but is read all the time, so that its newest packets go on air when the program switches to it. Its
+/// packets arrive in bursts, and the pauses between them do not count as losses.
 final class PassthroughInput: PacketSourceSink {
-    /// How long, in nanoseconds, the first packet of a live source is held back until the input is on air: the source
-    /// was opened because it is needed, and begins with a keyframe.
+    /// How long, in nanoseconds, the first packet of a live source waits until the input is on air: the source was
+    /// opened because it is needed, and begins with a keyframe.
     private static let firstHold: Int64 = 300_000_000
 
     private let index: Int
@@ -65,7 +65,7 @@ final class PassthroughInput: PacketSourceSink {
             if owner.isPlayed(index) || clock.now - start >= patience { return true }
             heartbeat.beat()
             restartPace()
-            // The input counts as delivering, because it has a frame ready.
+            // The input counts as alive, because it has a frame ready.
             owner.noteVideo(of: index, at: Timestamp(nanoseconds: clock.now))
             clock.sleep(until: clock.now + SourceSwitch.pause)
         }

@@ -19,7 +19,7 @@ struct TrackMix: Sendable {
 
     /// Creates the mix that `configuration` requests, for an input with the tracks of `stream`; nil if it requests
     /// none, or if there is no audio to encode. Packets go to `hub`. `publisher` is the heartbeat of the thread that
-    /// delivers the packets; it rests while a source that `canWait` is blocked. Throws ``ChannelFailure``.
+    /// delivers the packets; it is suspended while a source that `canWait` is blocked. Throws ``ChannelFailure``.
     init?(
         _ configuration: ChannelConfiguration, of stream: StreamDescription, canWait: Bool, publisher: Heartbeat,
         into hub: PacketStream

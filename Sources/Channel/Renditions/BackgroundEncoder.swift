@@ -47,14 +47,14 @@ final class BackgroundEncoder: KeyframeRequester {
         let thread: String
     }
 
-    /// The maximum size of waiting frames in bytes, and the smallest and largest number of frames to which that may
-    /// amount.
+    /// The maximum size of waiting frames in bytes, and the range to which the number of frames that this allows is
+    /// limited.
     private static let (mostBytes, frameCounts) = (64 << 20, 16...60)
     /// The maximum number of waiting frames and pieces of audio together; beyond it audio is dropped as well.
     private static let mostJobs = 600
-    /// The maximum size of kept captions, in bytes: those of some seconds.
+    /// The maximum size of kept captions, in bytes: enough for some seconds.
     private static let mostCaptions = 9000
-    /// Lower than the program's threads, which have the usual priority.
+    /// The threads' nice value: a lower priority than that of the program's threads.
     private static let niceness: CInt = 5
     /// The pause between two log messages about dropped frames, in nanoseconds.
     private static let pause: Int64 = 10_000_000_000
@@ -96,8 +96,7 @@ final class BackgroundEncoder: KeyframeRequester {
     /// The error that ended the encoder early; nil if nothing ended it early.
     var failure: String? { state.withLock { $0.failure } }
 
-    /// The reason for which, and the program time in nanoseconds until which, nothing was encoded; nil if the encoder
-    /// did not fail.
+    /// Why, and until which program time in nanoseconds, nothing was encoded; nil if the encoder did not fail.
     var missing: (reason: String, until: Int64)? {
         let (failure, lastLost) = state.withLock { ($0.failure, $0.lastLost) }
         guard let failure, let lastLost else { return nil }
@@ -122,13 +121,13 @@ final class BackgroundEncoder: KeyframeRequester {
         }
     }
 
-    /// Takes nothing more. Everything that was taken is encoded.
+    /// Accepts no more input. Everything that was accepted is encoded.
     func finish() {
         state.withLock { ($0.isOver, $0.isFinished) = (true, true) }
         news.signal()
     }
 
-    /// Takes nothing more, and drops everything that was not encoded yet.
+    /// Accepts no more input, and drops everything that was not encoded yet.
     func cancel() {
         state.withLock { state in
             (state.isOver, state.isCancelled, state.jobs, state.frames) = (true, true, [], 0)
@@ -177,9 +176,9 @@ final class BackgroundEncoder: KeyframeRequester {
 // MARK: The encoder's own threads
 
 extension BackgroundEncoder {
-    /// x264 makes its threads when a session is opened, and they inherit the priority of the thread that opens it.
-    /// Therefore a thread is started for this alone: threads that Dispatch makes during a call would inherit the
-    /// priority as well, and they serve the complete process.
+    /// Opens the session on a thread of its own. x264 starts its threads when a session is opened, and these inherit
+    /// the priority of the thread that opens it. Threads that Dispatch starts during such a call would inherit the low
+    /// priority as well, and these serve the complete process.
     private static func open(
         _ name: Name, _ settings: EncoderSettings, _ format: VideoFormat, _ sink: any PacketSink, _ logger: Logger
     ) throws(ChannelFailure) -> EncoderSession {

@@ -137,7 +137,7 @@ extension SourceAudioEncoder.Session {
         if position == nil { encoder.begin(at: audio.position) }
         var packets: [EncodedPacket] = []
         var start = position ?? audio.position
-        // A second at a time, however long the gap is.
+        // Silence is encoded one second at a time, because the gap may be long.
         while start < audio.position {
             let count = min(audio.position - start, Int64(AudioFormat.program.sampleRate))
             packets += try encoder.encode(.silence(at: start, count: Int(count), format: .program))
