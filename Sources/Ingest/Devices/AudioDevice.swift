@@ -15,7 +15,7 @@ package struct AudioDevice: Sendable, Hashable, Codable {
     package var channels: [Int] = []
     /// The lowest and the highest supported sample rate, in samples a second.
     package var rates: [Int] = []
-    /// Why the capabilities are not known; nil if they are.
+    /// Why the capabilities are not known; nil if they are known.
     package var fault: String?
 }
 

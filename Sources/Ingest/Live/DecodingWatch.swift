@@ -3,8 +3,8 @@
 internal import Logging
 internal import Media
 
-/// Reports to a source's monitor that the machine does not decode the source in time, and then reduces decoding to
-/// keyframes if the monitor allows that. Used by the decoding thread.
+/// Reports to a source's monitor when the machine does not decode the source in time. If the monitor allows it,
+/// decoding is then reduced to keyframes. Used by the decoding thread.
 final class DecodingWatch {
     private let timing: SourceTiming
     private let monitor: SourceMonitor
@@ -12,8 +12,8 @@ final class DecodingWatch {
     private let clock = SystemClock()
     private var load: DecodingLoad
 
-    /// A watch over the source whose clock is `timing` and that logs call `name`. All frames of the source are decoded
-    /// at first.
+    /// A watch over the source whose clock is `timing` and whose name in logs is `name`. All frames of the source are
+    /// decoded at first.
     init(_ timing: SourceTiming, monitor: SourceMonitor, name: String) {
         (self.timing, self.monitor, self.name) = (timing, monitor, name)
         load = DecodingLoad(at: Timestamp(nanoseconds: clock.now))

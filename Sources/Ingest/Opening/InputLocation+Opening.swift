@@ -4,7 +4,7 @@ internal import LibAV
 internal import Media
 
 extension InputLocation {
-    /// Opens the place with libav. Blocks, without a time limit if the place listens for a caller; `monitor`'s
+    /// Opens the input with libav. Blocks, without a time limit if the input listens for a sender; `monitor`'s
     /// interrupter ends blocking calls, now and later.
     func openDemuxer(_ options: IngestOptions, monitor: SourceMonitor) throws(IngestError) -> Demuxer {
         let (url, settings) = demuxerSettings(options)
@@ -24,7 +24,8 @@ extension InputLocation {
         return try demuxer(of: TransportStreamBytes(bytes), settings, monitor)
     }
 
-    /// Whether libav reads the plain bytes of a connection to its end, without a protocol of its own around them.
+    /// Whether libav reads the plain bytes of a connection to its end, without a container protocol such as RTSP or
+    /// HTTP.
     private var comesAsBytes: Bool {
         if case .url(let scheme, _) = place { scheme == "udp" || scheme == "tcp" } else { false }
     }
@@ -43,10 +44,10 @@ extension InputLocation {
         }
     }
 
-    /// Whether the open input delivers media at its own pace, and is opened again when it ends.
+    /// Whether the open input delivers media in real time, and is opened again when it ends.
     func isLive(_ demuxer: Demuxer) -> Bool { isLiveByNature ?? (demuxer.duration == nil) }
 
-    /// The URL or device, options and deadlines that libav is given.
+    /// The URL or device, the options and the deadlines for libav.
     func demuxerSettings(_ options: IngestOptions) -> (url: String, options: Demuxer.Options) {
         switch place {
         case .test: return ("", Demuxer.Options())
@@ -59,19 +60,20 @@ extension InputLocation {
             }
             let limit: Duration? = format == "lavfi" ? nil : .seconds(10)
             var options = Demuxer.Options(format: format, values: values, openTimeout: limit, readTimeout: limit)
-            // The drivers of these devices do not call the callback that could end a blocking read, so they are polled.
+            // The drivers of these devices do not call the callback that could interrupt a blocking read, so they are
+            // polled.
             options.isPolled = format == "v4l2" || format == "alsa"
             return (name, options)
         case .url(let scheme, let text):
             let values =
                 switch scheme {
                 case "rtsp": ["rtsp_flags": "prefer_tcp"]
-                // The size is in packets of 188 bytes: 24 MB, some 10 s at 20 Mbit/s. When even this buffer is full,
-                // packets are lost as if on the network, instead of ending the input (ffmpeg-protocols(1), udp).
-                // Options in the address take precedence.
+                // The size is in packets of 188 bytes: 24 MB, some 10 s at 20 Mbit/s. If even this buffer overflows,
+                // packets are lost as if on the network, and the input does not end (ffmpeg-protocols(1), udp). Options
+                // in the address take precedence.
                 case "udp": ["fifo_size": "131072", "overrun_nonfatal": "1"]
-                // The deadline of a read decides how long a playlist may have no new segment. The number of reloads
-                // must not decide that: its default differs between libavformat's versions.
+                // How long a playlist may have no new segment is limited by the read deadline. It must not be limited
+                // by the number of reloads, whose default differs between libavformat's versions.
                 case "http", "https": ["max_reload": "1000"]
                 default: [:] as [String: String]
                 }

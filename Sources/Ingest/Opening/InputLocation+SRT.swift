@@ -7,8 +7,8 @@ internal import Networking
 internal import SRT
 
 extension InputLocation {
-    /// Opens the next connection of an SRT input. If the media of a caller cannot be read, a listener continues to
-    /// listen.
+    /// Opens the next connection of an SRT input. If the media of a connected sender cannot be read, a listener
+    /// continues to listen.
     func openSRT(at address: String, _ monitor: SourceMonitor) throws(IngestError) -> Demuxer {
         let name = description
         let fail = { (reason: String) in IngestError.cannotBeOpened(input: name, reason: reason) }

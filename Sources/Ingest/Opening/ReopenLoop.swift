@@ -3,15 +3,14 @@
 internal import LibAV
 internal import Media
 
-/// Plays an input, and opens it again when it ends or fails, until it is stopped or opening it again cannot help. If
-/// only the coding of a stream has changed, the input is opened again at once, otherwise after 1 to 5 s. Used by one
-/// thread.
+/// Plays an input, and opens it again when it ends or fails, until it is stopped or a new attempt cannot help. If only
+/// the codec of a stream has changed, the input is opened again at once, otherwise after 1 to 5 s. Used by one thread.
 final class ReopenLoop {
     private let name: String
     private let monitor: SourceMonitor
     private let clock: any MonotonicClock
     private var schedule = ReopenSchedule()
-    /// When the input that is now played was opened; nil while no input is open.
+    /// When the current input was opened; nil while no input is open.
     private var openedAt: Int64?
     /// Whether the input is the one that was opened when its source was created.
     private(set) var isFirst = true
@@ -21,9 +20,9 @@ final class ReopenLoop {
         (self.name, self.monitor, self.clock) = (name, monitor, clock)
     }
 
-    /// Calls `play`, which opens the input unless it is the first, plays it and returns the failure that ended it. This
-    /// is repeated as long as `lasts` returns true for that failure. `pausing` is called before each pause. Returns the
-    /// last failure, which is also in the status.
+    /// Calls `play`, which plays the input and returns the failure that ended it; except for the first time, it also
+    /// opens the input. This is repeated as long as `lasts` returns true for that failure. `pausing` is called before
+    /// each pause. Returns the last failure, which is also in the status.
     @discardableResult
     func run(
         lasts: (IngestError?) -> Bool, pausing: () -> Void = {}, _ play: () -> IngestError?
@@ -48,8 +47,8 @@ final class ReopenLoop {
         if !monitor.isStopped { monitor.update { $0.state = .opening } }
     }
 
-    /// Opens the input again with `open`, unless its playlist does not advance, and reports that to the monitor.
-    /// `streams` returns the streams that are played.
+    /// Opens the input again with `open`, unless its playlist has no new segment, and reports the opening to the
+    /// monitor. `streams` returns the streams that are played.
     func reopen<Input>(
         _ open: () throws(IngestError) -> Input, streams: (Input) -> [StreamInfo]
     ) throws(IngestError) -> Input {

@@ -14,7 +14,7 @@ struct ReopenSchedule: Hashable {
     /// Failures since the input last recovered.
     private(set) var failures = 0
 
-    /// Notes that the input ended or failed after it ran for `time`, which is zero if opening failed. Returns the
+    /// Records that the input ended or failed after it ran for `time`, which is zero if opening failed. Returns the
     /// pause.
     mutating func fail(after time: Duration) -> Duration {
         if time >= Self.stableTime { failures = 0 }
@@ -22,6 +22,6 @@ struct ReopenSchedule: Hashable {
         return min(Self.shortestDelay * (1 << min(failures - 1, 8)), Self.longestDelay)
     }
 
-    /// Whether the last failure is to be logged: the first, second, fourth, eighth, and so on.
+    /// Whether the last failure should be logged: the first, second, fourth, eighth, and so on.
     var isWorthLogging: Bool { failures & (failures - 1) == 0 }
 }

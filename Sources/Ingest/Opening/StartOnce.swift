@@ -2,7 +2,7 @@
 
 internal import Synchronization
 
-/// Tells the first of several callers from all later ones.
+/// Tells the first caller from all later callers.
 final class StartOnce: Sendable {
     private let started = Atomic<Bool>(false)
 

@@ -2,18 +2,18 @@
 
 internal import Media
 
-/// Gives packets of audio times in samples if their stamps are rounded to ticks that are longer than a sample, such as
-/// milliseconds.
+/// Gives audio packets times in samples if their timestamps were rounded to ticks that are longer than a sample, such
+/// as milliseconds.
 ///
-/// A packet directly follows the packet before it as long as this place is within half a tick of its stamp, which is
-/// the most that rounding can explain. Up to a tick further away, the packet is moved to the edge of that half tick, so
-/// that a sender's drift is followed. Beyond that, the packet gets the time of its stamp. This is what
-/// `av_rescale_delta` of libavutil does.
+/// A packet directly follows the previous packet if that position is within half a tick of the packet's timestamp,
+/// which is the maximum that rounding can explain. If the position is up to one tick further away, the packet is moved
+/// to the nearest time within half a tick of its timestamp, so that a sender's drift is followed. If it is even further
+/// away, the packet gets the time of its timestamp. `av_rescale_delta` of libavutil does the same.
 struct SampleTimes {
-    /// The end of the packet before, in samples.
+    /// The end of the previous packet, in samples.
     private var end: Int64?
 
-    /// The time in samples of a packet whose stamp, `nanoseconds`, was rounded to `tick`.
+    /// The time in samples of a packet whose timestamp, `nanoseconds`, was rounded to `tick`.
     mutating func place(_ nanoseconds: Int64, roundedTo tick: TimeBase, rate: TimeBase, lasting samples: Int64) -> Int64
     {
         let time = position(nanoseconds, tick, rate)

@@ -5,10 +5,9 @@ package import Logging
 internal import Media
 internal import Synchronization
 
-/// A source that is opened when it is wanted, with repeated attempts until it answers, and closed when it is not
-/// wanted.
+/// A source that is opened when it is wanted, and closed when it is not. Opening is retried until the source answers.
 ///
-/// A live source that was opened once keeps itself open; a file that ends or fails is opened again here.
+/// A live source that was opened once reopens its input by itself; a file that ends or fails is opened again here.
 package final class StandbySource: Sendable {
     /// A source that is open and delivers.
     package struct Running: Sendable {
@@ -17,7 +16,7 @@ package final class StandbySource: Sendable {
 
         /// A source whose frames are decoded.
         package init(_ source: any MediaSource) { (status, stop) = ({ source.status }, { source.stop() }) }
-        /// A source whose packets are handed on.
+        /// A source whose packets are passed on.
         package init(_ source: any PacketSource) { (status, stop) = ({ source.status }, { source.stop() }) }
     }
 
@@ -33,8 +32,8 @@ package final class StandbySource: Sendable {
         package var isOver = false
     }
 
-    /// Opens the source and starts it. Blocks until the source answers, or the attempt is cancelled, in which case
-    /// `isWanted` returns false. Throws the reason if opening fails. Called on the source's queue.
+    /// Opens the source and starts it. Blocks until the source answers, or the attempt is cancelled; `isWanted` then
+    /// returns false. Throws the reason if opening fails. Called on the source's queue.
     package typealias Opener = @Sendable (SourceOpening, _ isWanted: () -> Bool) throws -> Running
 
     private struct State {
@@ -130,7 +129,7 @@ package final class StandbySource: Sendable {
         }
     }
 
-    /// Opens the source and lets it deliver until it ends. Returns the reason for which it ended.
+    /// Opens the source and lets it deliver until it ends. Returns the reason for its end.
     private func play(_ turn: Int) -> String {
         let opening = SourceOpening(logger: logger)
         let isWanted = { self.isWanted(turn) }
