@@ -4,12 +4,12 @@ internal import GRDB
 internal import Synchronization
 
 extension CatalogueStore {
-    /// How many events of each channel and kind are kept, the newest ones.
+    /// How many events of each channel and kind are kept; the oldest are removed.
     static let mostEvents = 10_000
-    /// Scenes are kept as long as files from their time exist, up to this limit: one scene every five seconds for two
-    /// months.
+    /// Scenes are kept as long as there are files from their time, up to this limit: one scene every five seconds for
+    /// two months.
     private static let mostScenes = 1_000_000
-    /// Scenes are counted only once per this many new ones, because counting many takes a while.
+    /// How many new scenes are added between two counts of all scenes: counting many takes a while.
     private static let countsEach = 256
 
     /// Adds an event; removes events beyond the limit, and scenes without remaining files.

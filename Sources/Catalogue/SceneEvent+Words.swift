@@ -4,9 +4,9 @@ internal import GRDB
 
 // Catalogues from relay before 0.2 have scenes in words. They are read once, and rewritten as JSON.
 extension SceneEvent {
-    /// Reads a scene in the words of older catalogues; nil if the text is something else.
+    /// Reads a scene from the words of older catalogues; nil if the text is something else.
     init?(words text: String) {
-        // Old events may have any name, up to the last colon followed by a space.
+        // In old events a scene's name may contain anything. It ends at the last colon that is followed by a space.
         let form = /(?:(.+): )?([^ :]+)((?: [^ ]+)*) from frame (\d+)(?: of ([0-9a-f]+))? \((.+?)(?: ([\d.]+) s)?\)/
         guard let match = text.wholeMatch(of: form), let frame = Int64(match.output.4),
             match.output.6.wholeMatch(of: /[a-z-]+|stinger [A-Za-z0-9._-]+/) != nil
@@ -25,7 +25,7 @@ extension SceneEvent {
 }
 
 extension CatalogueSchema {
-    /// Rewrites scenes in words as JSON. Unreadable text stays as it is, for people.
+    /// Rewrites scenes in words as JSON. Unreadable text stays unchanged, for people to read.
     static func rewriteScenes(_ database: Database) throws {
         let rows = try Row.fetchCursor(
             database, sql: "SELECT rowid AS place, text FROM events WHERE kind = ?", arguments: [SceneEvent.kind])

@@ -2,7 +2,7 @@
 
 internal import FoundationEssentials
 
-/// The event that a scene came on air in a program of several sources.
+/// The event that a scene went on air in a program of several sources.
 package struct SceneEvent: Sendable, Codable, Equatable {
     /// The kind of these events.
     package static let kind = "scene"
@@ -62,7 +62,7 @@ package struct SceneEvent: Sendable, Codable, Equatable {
 // MARK: Details
 
 extension SceneEvent {
-    /// Returns a detail as one word; characters that could be taken for its end are percent-encoded.
+    /// Returns a detail as one word; characters that would end the detail are percent-encoded.
     package static func detail(_ key: String, _ value: String) -> String {
         let bytes = value.utf8.map { byte -> String in
             let isPlain = byte > 0x20 && byte != 0x7F && byte != UInt8(ascii: "%")

@@ -10,12 +10,12 @@ extension RecordingArchive {
         package var file: String
         /// What was done, or why nothing could be done, in one sentence.
         package var text: String
-        /// Whether the recordings are now as good as possible.
+        /// Whether the recordings are now as complete as possible.
         package var isRepaired: Bool
     }
 
-    /// Completes files that a crash left open, and saves the readable content of damaged ones to new files; the damaged
-    /// files stay as they are. Returns nothing for intact files.
+    /// Completes files that a crash left open, and saves the readable content of damaged files to new files; the
+    /// damaged files stay unchanged. For intact files there is no result.
     package func repair() throws(ArchiveFailure) -> [Repair] {
         do {
             let recordings = try directory.recordings()
@@ -86,7 +86,7 @@ extension RecordingArchive {
         }
     }
 
-    /// Updates the catalogue. If it cannot be written now, it finds the files at the next start.
+    /// Updates the catalogue. If it cannot be written now, the next start adds the files.
     private func updateCatalogue() {
         guard exists(CatalogueStore.fileName), let store = try? CatalogueStore(directory: directory.path) else {
             return
