@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Tracks the slowest recent pace of packet arrivals. Packets that arrive before that pace are ahead of time and do not
-/// count as queued: a playlist delivers a whole segment at once, and an opened input delivers what it held until its
-/// tracks were known. The output has until the next burst to send them.
+/// Tracks the lateness of packets (arrival minus media time), to find out how far a packet is ahead of the slowest
+/// recent packets. Such packets do not count as queued: a playlist delivers a whole segment at once, and an input that
+/// was just opened delivers what it kept until its tracks were known. The output has until the next burst to send them.
 ///
-/// A pace is the lateness of packets, arrival minus media time; the slowest pace is that of the first packet of each
-/// burst.
+/// The slowest packet is the first packet of each burst.
 struct ArrivalPace {
-    /// How long the slowest pace is kept at least; at most twice that. Longer than segments.
+    /// The minimum time for which the slowest lateness is kept; the maximum is twice as long. Longer than any segment.
     private static let window: Int64 = 30_000_000_000
-    /// No burst is longer: after a longer silence a sender has delivered nothing ahead of time.
+    /// The maximum by which a packet counts as ahead of time. No burst is longer: a larger difference is the result of
+    /// a silence of the sender.
     private static let longest: Int64 = 20_000_000_000
 
     private var (slowest, before): (Int64?, Int64?)

@@ -7,7 +7,7 @@ package struct DropCounts: Sendable, Equatable {
     /// Number of video frames among the dropped packets.
     package var frames = 0
 
-    /// Starts with zeros.
+    /// Creates counts that are all zero.
     package init() {}
 
     /// Dropped packets of both tracks, for all causes.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why an output ends cleanly, which its viewers need to know: an HLS playlist says whether anything follows.
+/// Why an output ends cleanly. Viewers need to know this: an HLS playlist says whether anything follows.
 package enum EndReason: Sendable, Equatable {
     /// The program is over: its input ended, or its length was reached. Nothing follows.
     case programOver

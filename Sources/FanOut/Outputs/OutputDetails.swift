@@ -24,9 +24,9 @@ package struct OutputDetails: Sendable, Equatable {
         package var total: Int
         /// Number of rejected receivers.
         package var refused: Int
-        /// Media that waits for the slowest receiver.
+        /// Duration of the media that waits for the slowest receiver.
         package var queueMilliseconds: Int64
-        /// Frames missed by the worst of the connected receivers.
+        /// Frames missed by the connected receiver that has missed the most.
         package var droppedFrames: Int
 
         /// Creates the numbers for receivers of this kind.
@@ -39,25 +39,25 @@ package struct OutputDetails: Sendable, Equatable {
         }
     }
 
-    /// The round trip of an RTMP connection in milliseconds, as the kernel measures it.
+    /// The round-trip time of an RTMP connection in milliseconds, as the kernel measures it.
     package var connectionRoundTrip: Double?
     /// The receivers of an output that listens.
     package var receivers: Receivers?
     /// libsrt's statistics of the connection, or of all callers' connections.
     package var srt: SRTStatistics?
-    /// What outputs of one kind count, by the keys of ``OutputNumber``.
+    /// Numbers that only outputs of one kind have, by the keys of ``OutputNumber``.
     private var numbers: [String: Double] = [:]
 
     /// Creates empty details.
     package init() {}
 
-    /// What the output counts; nil for a number that its kind does not have.
+    /// A number that only outputs of one kind have; nil if this output's kind does not have it.
     package subscript(number: OutputNumber) -> Double? {
         get { numbers[number.key] }
         set { numbers[number.key] = newValue }
     }
 
-    /// The connection's round trip in milliseconds; nil where the protocol does not tell it.
+    /// The connection's round-trip time in milliseconds; nil if the protocol does not report it.
     package var roundTripMilliseconds: Double? { srt?.moment?.roundTripMilliseconds ?? connectionRoundTrip }
 }
 
@@ -74,7 +74,7 @@ extension OutputDetails: Codable {
         } else {
             connectionRoundTrip = try container.decodeIfPresent(Double.self, forKey: Self.roundTrip)
         }
-        // What is not one of these is a number of the output's kind.
+        // All keys except these are numbers of the output's kind.
         let known = Set(
             Receivers.allNames + [Self.roundTrip.stringValue] + SRTStatistics.Totals.names + SRTStatistics.Moment.names)
         for key in container.allKeys where !known.contains(key.stringValue) {

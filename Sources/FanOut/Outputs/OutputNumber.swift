@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Something that outputs of one kind count, beside what all outputs tell.
+/// A number that only outputs of one kind have, in addition to the numbers of all outputs.
 package struct OutputNumber: Sendable, Hashable {
-    /// What the status calls it. It does not change.
+    /// The number's name in the status, which does not change.
     package let key: String
-    /// What the metric of it is called.
+    /// The name of the metric.
     package let metric: String
     /// What the number is, in one line.
     package let help: String
-    /// Whether it only grows.
+    /// Whether the number only increases.
     package let isCounter: Bool
 
-    /// A number that the status calls `key`.
+    /// A number whose name in the status is `key`.
     package init(_ key: String, metric: String, _ help: String, isCounter: Bool = true) {
         (self.key, self.metric, self.help, self.isCounter) = (key, metric, help, isCounter)
     }

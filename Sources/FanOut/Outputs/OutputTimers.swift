@@ -3,9 +3,10 @@
 package import Dispatch
 internal import Media
 
-/// Schedules the outputs' waits, to match the clock with which they are computed.
+/// Schedules the outputs' waits by the same clock with which they are computed.
 package protocol OutputTimers: Sendable {
-    /// Runs `work` on `queue` after `wait`, or at once if `wait` is not positive. Any thread; returns at once.
+    /// Runs `work` on `queue` after `wait`, or at once if `wait` is not positive. May be called on any thread; returns
+    /// at once.
     func after(_ wait: Duration, on queue: DispatchQueue, _ work: @escaping @Sendable () -> Void)
 }
 
