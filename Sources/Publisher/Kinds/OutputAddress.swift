@@ -6,10 +6,10 @@ package import Networking
 package struct OutputAddress: Sendable {
     /// The kind of output.
     package let kind: OutputKind
-    /// The destination that was read from the address.
+    /// The destination that was parsed from the address.
     package let destination: any OutputDestination
 
-    /// Reads the address in `text`. The options of its kind are taken out of `options`; `defaults` apply where an
+    /// Parses the address in `text`. The options of its kind are removed from `options`; `defaults` apply where an
     /// option is missing.
     package init(
         _ text: String, options: inout OptionList, defaults: OutputDefaults = OutputDefaults()

@@ -3,7 +3,7 @@
 internal import FanOut
 internal import Synchronization
 
-/// The totals of all players of an offered stream, including those that have left. Any thread may use it.
+/// The totals of all players of an offered stream, including those that have left. May be used on any thread.
 final class RTMPAudienceTotals: Sendable {
     private struct State {
         var seats: [RTMPPlayerOutput] = []
@@ -29,7 +29,7 @@ final class RTMPAudienceTotals: Sendable {
     /// Adds a player that is on air.
     func add(_ seat: RTMPPlayerOutput) { state.withLock { $0.seats.append(seat) } }
 
-    /// Removes a player and adds its totals in one step, so that no number decreases.
+    /// Removes a player and adds its totals to `past` in one step, so that no number decreases.
     func remove(_ seat: RTMPPlayerOutput) {
         let (progress, drops) = (seat.connection.progress, seat.packets.drops)
         state.withLock { state in

@@ -7,9 +7,9 @@ internal import RTMP
 
 /// One attempt to serve the players that pull an offered stream.
 ///
-/// Each player is a consumer of the program's stream with its own queue and connection, so a slow player delays no
-/// other. It begins with the current GOP. The output's own queue only shows that there is a program: its packets are
-/// discarded.
+/// Each player is a consumer of the program's stream with its own queue and connection, so a slow player does not delay
+/// the others. A player begins with the current GOP. The output's own queue only shows that there is a program: its
+/// packets are discarded.
 actor RTMPListenAttempt: EndingAttempt, PacketServer {
     private enum Phase { case idle, listening, live, draining, closed }
 
@@ -69,7 +69,7 @@ actor RTMPListenAttempt: EndingAttempt, PacketServer {
 
     nonisolated var progress: AttemptProgress { totals.progress }
 
-    /// Discards queued packets: the stream itself feeds the players.
+    /// Discards the packets in the output's queue: players get their packets from the stream itself.
     private func empty() { while packets.pop() != nil {} }
 }
 
@@ -146,7 +146,7 @@ extension RTMPListenAttempt {
         post(after: Self.dropsInterval) { $0.checkDrops() }
     }
 
-    /// Reports when a player's queue begins to drop packets, and when that is over.
+    /// Reports when a player's queue begins to drop packets, and when it stops dropping.
     private func noteDrops(of seat: RTMPPlayerOutput) {
         let counts = seat.packets.drops
         var log = drops[seat.number] ?? DropLog()
@@ -164,7 +164,8 @@ extension RTMPListenAttempt {
         }
     }
 
-    /// Ends the players' streams. A player that has just joined is told again once the queue may be read.
+    /// Ends the players' streams. If a player has just joined and the queue may not be read yet, does nothing: the
+    /// supervisor then calls it again.
     private func drain() {
         offer.endServing(self)
         guard phase == .live else {

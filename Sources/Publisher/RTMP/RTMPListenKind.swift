@@ -29,7 +29,7 @@ extension RTMPListenURL: OutputDestination {
         return RTMPListenTarget(offer: offer, name: name, pool: resources.writers, stream: resources.stream)
     }
 
-    /// A port that is taken may be that of the relay that the check is for.
+    /// If the port is in use, the user may be the very relay for which the address is checked.
     package func check(with resources: OutputCheckResources) -> OutputFinding {
         do throws(OutputFailure) {
             let identity = isSecure ? try resources.identity() : nil
@@ -41,7 +41,7 @@ extension RTMPListenURL: OutputDestination {
     }
 }
 
-/// A host that no player plays from: a port is only tried.
+/// A host without players: it is used only to test a port.
 private final class NoPlayer: RTMPPlayerHost {
     func joined(_ player: RTMPPlayer) {}
 }

@@ -5,14 +5,14 @@ internal import Media
 internal import RTMP
 internal import Synchronization
 
-/// One player: its queue, which the program's stream feeds, and its connection.
+/// One player: its queue, which gets packets from the program's stream, and its connection.
 final class RTMPPlayerOutput: PacketConsumer {
-    /// Its number in the log, counted from 1.
+    /// The player's number in the log, counted from 1.
     let number: Int
     let packets: PacketQueue
     let connection: RTMPConnection
     private let writer: RTMPWriter
-    /// Kept alive, because it occupies one of the limited places for players.
+    /// Kept alive as long as this object, because the player occupies one of the limited places for players.
     private let player: RTMPPlayer
     private let hasBegun = Atomic(false)
 
@@ -22,7 +22,7 @@ final class RTMPPlayerOutput: PacketConsumer {
         self.packets = packets
         self.connection = connection
         self.writer = writer
-        // On air before the first packet, which may be an old keyframe.
+        // The queue must be on air before its first packet, because that may be an old keyframe.
         _ = packets.connected()
     }
 

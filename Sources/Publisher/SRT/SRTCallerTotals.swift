@@ -5,7 +5,7 @@ internal import Media
 internal import SRT
 internal import Synchronization
 
-/// The totals of all callers of a listening output, including those that have left. Any thread may use it.
+/// The totals of all callers of a listening output, including those that have left. May be used on any thread.
 final class SRTCallerTotals: Sendable {
     private struct State {
         var sessions: [SRTSession] = []
@@ -29,7 +29,7 @@ final class SRTCallerTotals: Sendable {
     /// Sets the sessions that are on air.
     func setSessions(_ sessions: [SRTSession]) { state.withLock { $0.sessions = sessions } }
 
-    /// Removes `leaving` and adds its totals in one step, so that no number decreases.
+    /// Removes `leaving` and adds its totals to `past` in one step, so that no number decreases.
     func remove(_ leaving: SRTSession) {
         let (progress, drops) = (leaving.progress, leaving.packets.drops)
         state.withLock { state in

@@ -7,16 +7,17 @@ internal import Media
 internal import Networking
 internal import SRT
 
-/// One attempt to serve SRT receivers that call relay, several at a time.
+/// One attempt to serve SRT receivers that connect to relay, several at a time.
 ///
-/// Each caller is a session with its own queue, so a slow caller delays no other. The output's queue is emptied into
-/// these queues at once, and discarded while there is no caller. The listening socket stays open all the time.
+/// Each caller has a session with its own queue, so a slow caller does not delay the others. Packets are moved from the
+/// output's queue to these queues at once, and discarded while there is no caller. The listening socket stays open all
+/// the time.
 actor SRTListenAttempt: EndingAttempt, PacketServer {
     private enum Phase { case idle, resolving, listening, live, draining, closed }
 
     private static let listenInterval = Duration.milliseconds(50)
-    /// The first caller gets the backlog from before its call only if it is no longer than this: the caller plays at
-    /// the pace of arrival, so a longer backlog would remain as delay.
+    /// The first caller gets the packets from before its connection only if they are no longer than this: the caller
+    /// plays packets at the pace at which they arrive, so a longer backlog would become a permanent delay.
     private static let freshMilliseconds = 500
 
     private let url: SRTURL
@@ -101,7 +102,7 @@ extension SRTListenAttempt {
         checkListener()
     }
 
-    /// Checks the listening socket. A listener without callers waits; it has not failed.
+    /// Accepts new callers, and checks the listening socket. A listener without callers is waiting, and has not failed.
     private func checkListener() {
         guard phase == .listening || phase == .live, let socket else { return }
         noteRejections()
@@ -113,7 +114,7 @@ extension SRTListenAttempt {
         post(after: Self.listenInterval) { $0.checkListener() }
     }
 
-    /// Reports refused receivers, each at first and then ever more rarely, because anyone can call.
+    /// Reports refused receivers: first each one, then more and more rarely, because anyone can connect.
     private func noteRejections() {
         let (count, last) = admission.rejections
         let known = totals.setRejected(count)
@@ -122,8 +123,8 @@ extension SRTListenAttempt {
         report.tell(.notice("a receiver was sent away with code \(last.rawValue), \(last) (\(count) so far)"))
     }
 
-    /// Adds a caller with its own queue, which begins at a keyframe. It is on air once that queue was filled, see
-    /// ``serve()``.
+    /// Adds a caller with its own queue, which begins at a keyframe. The caller is on air when packets were added to
+    /// that queue, see ``serve()``.
     private func join(_ socket: SRTSocket) {
         guard callers.count < url.maximumCallers else {
             admission.countOverload()
@@ -174,7 +175,7 @@ extension SRTListenAttempt {
         serve()
     }
 
-    /// Empties the output's queue into the callers' queues.
+    /// Moves the packets from the output's queue to the callers' queues.
     private func serve() {
         guard mayServe, phase == .live || phase == .draining else { return }
         while let packet = packets.pop() {
@@ -188,8 +189,8 @@ extension SRTListenAttempt {
         if wantsKeyframe { report.tell(.wantsKeyframe) }
     }
 
-    /// Ends the callers' sessions. A listener without callers has nothing to send. A caller that has just joined is
-    /// told again once the queue may be read.
+    /// Ends the callers' sessions. A listener without callers has nothing to send. If a caller has just joined and the
+    /// queue may not be read yet, does nothing: the supervisor then calls it again.
     private func drain() {
         guard phase == .live else {
             guard phase == .resolving || phase == .listening else { return }

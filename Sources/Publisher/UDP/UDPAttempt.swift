@@ -11,13 +11,13 @@ internal import Synchronization
 /// One attempt to send an MPEG transport stream by UDP.
 ///
 /// UDP has no connections: the output is live as soon as there is a route to the address, and stays live whether or not
-/// there is a receiver; errors about single datagrams are counted. The attempt ends only if there is no route.
+/// there is a receiver; errors of single datagrams are counted. The attempt ends only if there is no route.
 actor UDPAttempt: EndingAttempt, PacketServer {
     private enum Phase { case idle, connected, live, draining, closed }
 
     /// The minimum time between two notices about an absent receiver.
     private static let noticeInterval = Duration.seconds(60)
-    /// How soon a datagram that the kernel refused is tried again at the end.
+    /// At the end of the stream, the interval after which a datagram that the kernel refused is tried again.
     private static let retryInterval = Duration.milliseconds(5)
 
     nonisolated let executor: QueueExecutor
@@ -38,7 +38,7 @@ actor UDPAttempt: EndingAttempt, PacketServer {
     /// Frames whose last datagram was not sent yet.
     private var unsentFrames = 0
     private var lostDatagrams = 0
-    /// When the operator was last told about lost datagrams.
+    /// When the operator was last notified of lost datagrams.
     private var lastNotice: Int64?
 
     /// An attempt at `url` for the output `name`, on its own queue.
@@ -122,10 +122,10 @@ extension UDPAttempt {
 // MARK: Sending
 
 extension UDPAttempt {
-    /// Handles a new frame: sends the rest of the previous one now, and spreads this one over its duration.
+    /// Handles a new frame: sends the rest of the previous frame now, and spreads the new frame over its duration.
     private func service() {
         guard phase == .live || phase == .draining, let socket, let stream else { return }
-        // Datagrams that the kernel refuses stay, and the queue's policy handles the rest.
+        // Datagrams that the kernel refuses are kept; later packets wait in the queue, where the drop policy applies.
         guard send(stream.count, of: stream, by: socket) else { return retryIfDraining() }
         guard fill(stream) else { return }
         if phase == .draining { return leave(stream, socket) }
@@ -224,7 +224,7 @@ extension UDPAttempt {
         drained()
     }
 
-    /// Schedules a retry at the end, because no further frame will trigger sending.
+    /// At the end of the stream, schedules a retry, because no further frame will trigger sending.
     private func retryIfDraining() {
         guard phase == .draining else { return }
         post(after: Self.retryInterval) { $0.service() }
