@@ -2,8 +2,8 @@
 
 internal import Synchronization
 
-/// The wall-clock time of program time 0, for several recorders of one program that name their files by the same time:
-/// the first recorder sets it. Any thread may use it.
+/// The wall-clock time of program time 0, for several recorders of one program that name their files by the same time.
+/// The first recorder sets it. May be used on any thread.
 package final class ProgramEpoch: Sendable {
     private let milliseconds = Mutex<Int64?>(nil)
 

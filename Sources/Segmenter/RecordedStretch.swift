@@ -12,7 +12,7 @@ package struct RecordedStretch: Sendable, Equatable {
     package var end: Int64
     /// Start of the first frame of the newest file.
     package var fileStart: Int64
-    /// When that frame was on air.
+    /// When the frame at ``fileStart`` was on air.
     package var fileTime: UTCTime
 
     /// A stretch with these times.

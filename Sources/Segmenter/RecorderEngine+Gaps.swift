@@ -5,12 +5,12 @@ internal import Logging
 internal import Media
 internal import Synchronization
 
-/// Counts the parts of the program that are in no file of the recording.
+/// Counts the parts of the program that are missing in the recording.
 extension RecorderEngine {
     func lose(_ packet: EncodedPacket) {
         guard packet.track == leading, let gap else { return }
         if packet.track == .video { self.gap?.frames += 1 }
-        // Frames arrive in decoding order: a later one can have an earlier presentation time.
+        // Frames arrive in decoding order: a later frame may have an earlier presentation time.
         self.gap?.from = min(gap.from, packet.ptsNanoseconds)
     }
 
@@ -20,7 +20,8 @@ extension RecorderEngine {
             from: recordedEnd ?? max(0, lastEnd), to: nil, reason: reason, cause: cause, frames: 0, run: run)
     }
 
-    /// Ends the file where its presentation has no hole, because packets have stopped arriving.
+    /// Ends the file because packets have stopped arriving, at a frame up to which no frames are missing in
+    /// presentation order.
     func interrupt(_ reason: String, _ cause: RecordingGap.Cause, ending: SegmentEnding) {
         let dropped = file?.dropDisordered() ?? []
         endFile(ending)
@@ -46,7 +47,7 @@ extension RecorderEngine {
         }
     }
 
-    /// Notes that the program up to program time `time` will never arrive.
+    /// Records that the program up to program time `time` will never arrive.
     func miss(until time: Int64, because reason: String) { missing = (reason, time) }
 
     func addGap(_ reason: String, until end: Int64) {

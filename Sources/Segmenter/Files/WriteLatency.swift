@@ -19,13 +19,13 @@ package struct WriteLatencyStatus: Sendable, Codable, Equatable {
     package static let bounds = [0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 }
 
-/// A histogram of durations by powers of two of microseconds, and by ``WriteLatencyStatus/bounds``: its size is fixed
-/// and its maximum exact.
+/// A histogram of durations by powers of two of microseconds, and by ``WriteLatencyStatus/bounds``. Its size is fixed,
+/// and its maximum is exact.
 struct LatencyHistogram {
     private static let bounds = WriteLatencyStatus.bounds.map { Int64(($0 * 1e9).rounded()) }
 
     private var buckets = [Int](repeating: 0, count: 40)
-    /// The number of durations in each bucket: above the previous bound, and up to its own.
+    /// The number of durations in each bucket: above the previous bound, and up to the bucket's own bound.
     private var parts = [Int](repeating: 0, count: bounds.count)
     private var sum: Int64 = 0
     private var count = 0
@@ -42,7 +42,7 @@ struct LatencyHistogram {
         maximum = max(maximum, nanoseconds)
     }
 
-    /// Returns the bound in milliseconds under which `percent` of 100 durations stay.
+    /// Returns the bound in milliseconds that `percent` percent of the durations do not exceed.
     private func bound(_ percent: Int) -> Double {
         var seen = 0
         let index = buckets.firstIndex { bucket in
