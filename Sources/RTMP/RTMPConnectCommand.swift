@@ -12,12 +12,12 @@ struct RTMPConnectCommand {
     /// `capsEx`: the server may ask us to reconnect (Enhanced RTMP v2, "Enhancing NetConnection connect Command").
     private static let reconnects = 1.0
 
-    /// The application, followed by the login.
+    /// The application; for a login, the login data follows it.
     let app: String
-    /// The `tcUrl`, followed by the login.
+    /// The `tcUrl`; for a login, the login data follows it.
     let target: String
 
-    /// Whether the command announces codecs in Enhanced RTMP's form.
+    /// Whether the command announces codecs in the form of Enhanced RTMP.
     var isEnhanced = false
 
     /// The command in AMF0.

@@ -5,7 +5,7 @@ internal import Glibc
 package import Media
 package import Networking
 
-/// A librtmp session, from the handshake until the server has accepted the stream; then relay takes over the socket.
+/// A librtmp session, from the handshake until the server has accepted the stream. Then relay takes over the socket.
 ///
 /// Every call blocks until the socket's timeouts expire, or until another thread shuts the socket down.
 package final class RTMPSession {
@@ -13,7 +13,7 @@ package final class RTMPSession {
     package struct Handover {
         /// The stream's ID.
         package let streamID: UInt32
-        /// Continues where librtmp stopped reading.
+        /// The parser that continues where librtmp stopped reading.
         let parser: RTMPInboundParser
         /// The bytes that librtmp received but did not parse.
         let unread: [UInt8]
@@ -23,19 +23,19 @@ package final class RTMPSession {
 
     private let rtmp: UnsafeMutablePointer<RTMP>
     private let url: RTMPURL
-    /// The text after the application's name for the login; empty without a login.
+    /// The login text that follows the application's name; empty without a login.
     private let login: String
     private let isEnhanced: Bool
     /// The server's capabilities, from its answer to `connect`.
     package private(set) var capabilities = RTMPCapabilities()
     /// The server's reason for a refusal, if it sent one.
     package private(set) var refusal: RTMPStatusMessage?
-    /// librtmp keeps pointers to these.
+    /// The strings to which librtmp keeps pointers.
     private var strings: [UnsafeMutablePointer<CChar>] = []
 
     /// A session on a duplicate of `socket`'s descriptor, because librtmp closes its descriptor. librtmp does not get
-    /// the user and password, because it would log in over a connection of its own, without deadline, IPv6, TLS or
-    /// proxy. `isEnhanced` announces Enhanced RTMP to the server.
+    /// the user and password: it would log in over its own connection, without deadline, IPv6, TLS or proxy.
+    /// `isEnhanced` announces Enhanced RTMP to the server.
     package init(
         url: RTMPURL, login: String, socket: TCPSocket, isEnhanced: Bool = false
     ) throws(OutputFailure) {
@@ -63,7 +63,7 @@ package final class RTMPSession {
     }
 
     deinit {
-        // Without a stream ID, RTMP_Close only closes: relay sends the teardown itself, if at all.
+        // Without a stream ID, RTMP_Close only closes the connection: relay sends the teardown itself, if there is one.
         rtmp.pointee.m_stream_id = 0
         RTMP_Close(rtmp)
         RTMP_Free(rtmp)
@@ -81,7 +81,7 @@ package final class RTMPSession {
     package func connect() throws(OutputFailure) {
         let command = RTMPConnectCommand(
             app: url.connectApp + login, target: url.connectURL + login, isEnhanced: isEnhanced)
-        // librtmp numbers the following commands from here on.
+        // librtmp numbers its later commands from here on.
         rtmp.pointee.m_numInvokes = Int32(RTMPConnectCommand.transaction)
         try withPacket(command.bytes, type: RTMP_PACKET_TYPE_INVOKE, channel: 3) { RTMP_Connect1(rtmp, &$0) }
         let size = withUnsafeBytes(of: UInt32(RTMPChunkWriter.chunkBytes).bigEndian) { Array($0) }
@@ -102,8 +102,8 @@ package final class RTMPSession {
         try read("publish", until: { rtmp.pointee.m_bPlaying != 0 }) { _ in }
     }
 
-    /// Does what `RTMP_ConnectStream` does, but keeps the server's reason, and stops at `_error`, because the server
-    /// will not change its answer. `saw` receives each command.
+    /// Does the same as `RTMP_ConnectStream`, but stores the server's reason. It stops at `_error`, because the server
+    /// will not change its answer. `saw` is called with each command.
     private func read(_ step: String, until isDone: () -> Bool, saw: ([UInt8]) -> Void) throws(OutputFailure) {
         var packet = RTMPPacket()
         while !isDone() {
@@ -112,7 +112,7 @@ package final class RTMPSession {
             defer { RTMPPacket_Free(&packet) }
             if let command = command(in: packet) {
                 if let message = RTMPStatusMessage(command: command), message.isError {
-                    // Hide it from librtmp, which would answer a login challenge by itself.
+                    // The message is hidden from librtmp, which would answer a login challenge by itself.
                     refusal = message
                     throw failure(step)
                 }
@@ -122,7 +122,8 @@ package final class RTMPSession {
         }
     }
 
-    /// Calls `body` with a packet that contains `bytes`; librtmp needs room before them.
+    /// Calls `body` with a packet that contains `bytes`. librtmp needs free space before the bytes, which the packet
+    /// provides.
     private func withPacket(
         _ bytes: [UInt8], type: Int32, channel: Int32, _ body: (inout RTMPPacket) -> Int32
     ) throws(OutputFailure) {
@@ -153,7 +154,7 @@ package final class RTMPSession {
         return Array(UnsafeRawBufferPointer(start: body, count: Int(packet.m_nBodySize)))
     }
 
-    /// The state to which later chunks with shortened headers refer.
+    /// The state of the chunk streams, to which later chunks with shortened headers refer.
     private func inboundStreams() -> [Int: RTMPInboundParser.ChunkStream] {
         guard let channels = rtmp.pointee.m_vecChannelsIn else { return [:] }
         var streams: [Int: RTMPInboundParser.ChunkStream] = [:]

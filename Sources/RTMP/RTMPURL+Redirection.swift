@@ -3,8 +3,9 @@
 internal import Networking
 
 extension RTMPURL {
-    /// The same stream at the server in `reference`, a `tcUrl` that may be relative to this one's (Enhanced RTMP v2,
-    /// "Reconnect Request"; RFC 3986, 4.2). `nil` if it is not a `tcUrl`, or if it would drop TLS.
+    /// The same stream at the server in `reference`, a `tcUrl` that may be relative to the `tcUrl` of this address
+    /// (Enhanced RTMP v2, "Reconnect Request"; RFC 3986, 4.2). `nil` if it is not a `tcUrl`, or if the connection would
+    /// no longer use TLS.
     package func redirected(to reference: String) -> RTMPURL? {
         if reference.isEmpty { return nil }
         let scheme = isSecure ? "rtmps" : "rtmp"

@@ -4,17 +4,17 @@
 package enum RTMPPlayerCommand: Equatable, Sendable {
     /// Stop the stream.
     case stop
-    /// Pause or continue everything; live media continues at the next keyframe.
+    /// Pause or continue everything. Live media continues at the next keyframe.
     case pause(Bool)
     /// Pause or continue the video.
     case video(Bool)
     /// Pause or continue the audio.
     case audio(Bool)
 
-    /// Parses the AMF0 `command`; nil if it is another one.
+    /// Parses the AMF0 `command`; nil if it is another command.
     init?(command: [UInt8]) {
         let values = AMF0Reader.values(command)
-        // After the transaction ID and a null.
+        // The flag follows the transaction ID and a null.
         let flag = values.count > 3 ? values[3] : .null
         switch values.first?.text {
         case "deleteStream", "closeStream": self = .stop

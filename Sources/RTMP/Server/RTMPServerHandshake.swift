@@ -3,7 +3,7 @@
 internal import LibAV
 
 /// The server's side of the handshake (Adobe RTMP 1.0, 5.2), including the variant with digests that some clients
-/// require and verify. Bytes in, bytes out.
+/// require and verify. Pure: bytes in, bytes out.
 struct RTMPServerHandshake {
     /// The client does not speak RTMP: the reason in a few words.
     struct Malformed: Error, Equatable {
@@ -46,7 +46,7 @@ struct RTMPServerHandshake {
                 answer = [Self.plainVersion] + reply(to: packet)
                 phase = .second
             } else {
-                // C2 should equal S1, but clients send anything.
+                // C2 should be equal to S1, but clients send arbitrary bytes.
                 phase = .done
             }
             packet = []
@@ -102,7 +102,7 @@ extension RTMPServerHandshake {
         ]
     }
 
-    /// Position of the digest in a packet: the sum of four bytes gives its offset after them.
+    /// Where the digest is in a packet: it follows a field of four bytes, at an offset that is the sum of these bytes.
     enum Schema: Int, CaseIterable {
         case behindVersion = 8
         case behindKey = 772
