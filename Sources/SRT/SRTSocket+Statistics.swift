@@ -24,8 +24,8 @@ extension SRTSocket {
         return result
     }
 
-    /// The number of loss reports from the receiver and of packets that the library dropped unsent, since the
-    /// connection began.
+    /// The number of loss reports from the receiver since the connection began, plus the number of packets that the
+    /// library dropped without sending them.
     package var losses: Int64 {
         statistics().map { $0.totals.reportsReceived + $0.totals.packetsDropped } ?? 0
     }
@@ -33,6 +33,6 @@ extension SRTSocket {
     /// Sets the stream's rate in the library, in bytes per second.
     package func setInputRate(_ rate: Int64) { set(SRTO_INPUTBW, rate) }
 
-    /// Sets the allowance for retransmissions, the packet filter and a backlog, in percent of the stream's rate.
+    /// Sets the additional rate for retransmissions, the packet filter and a backlog, in percent of the stream's rate.
     package func setOverhead(_ percent: CInt) { set(SRTO_OHEADBW, percent) }
 }
