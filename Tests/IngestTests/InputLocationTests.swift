@@ -75,7 +75,7 @@ struct InputLocationTests {
     }
 
     @Test(
-        "An address inside a device's name is masked, escaped or not",
+        "An address inside a device's name is masked, whether or not it is escaped",
         arguments: [
             "lavfi:movie=rtmp://host/app/secret", #"lavfi:movie=rtmp\://host/app/secret"#,
             #"lavfi:movie=https\:\/\/u\:secret@h/x,scale=2:2"#, #"LAVFI:amovie=https\\\://u:secret@h/x"#,

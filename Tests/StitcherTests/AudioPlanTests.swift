@@ -33,7 +33,7 @@ import Testing
         #expect(!apart.clips[1].isContinued && apart.clips[1].fadeIn != nil)
     }
 
-    @Test func `At a join two files with audio beyond it are faded into each other, half a frame long`() throws {
+    @Test func `Two joined files whose audio extends past the cut crossfade over half a video frame`() throws {
         let sources = [SampleInput.source(), SampleInput.source("b.mp4")]
         let clips = [
             StitchClip(path: "a.mp4", to: .seconds(1)), StitchClip(path: "b.mp4", from: .seconds(1), to: .seconds(2)),

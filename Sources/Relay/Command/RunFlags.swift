@@ -22,7 +22,7 @@ struct RunFlags: ParsableArguments {
     @OptionGroup(title: "Monitors") var monitor: MonitorOptions
     @OptionGroup(title: "Operation") var operation: OperationOptions
 
-    /// The configuration made from the flags; throws a sentence about their fault.
+    /// The configuration made from the flags; throws a sentence that says what is wrong with them.
     func channelConfiguration() throws(TextFailure) -> ChannelConfiguration {
         try encoder.check()
         try monitor.check()

@@ -59,8 +59,8 @@ final class Host: Sendable {
         logger = Logger(label: "relay")
     }
 
-    /// Runs the channels of `configuration` until all of them are over, or until the channel from flags is. SIGHUP
-    /// reloads a file. Signals are answered meanwhile.
+    /// Runs the channels of `configuration`, and returns when all have ended (with flags there is only one). Handles
+    /// signals meanwhile: SIGHUP reloads the configuration file.
     func run(_ configuration: HostConfiguration) -> ExitStatus {
         let path = configuration.path
         self.path.withLock { $0 = path }

@@ -81,8 +81,8 @@ struct AudioSeamTrial {
 
     private func isLong(_ window: AACWindow?) -> Bool { window?.isLong == true && window?.isKaiser == true }
 
-    /// The windows of the new packets for `range`, and of the packets that the encoder makes before them, by the time
-    /// of each.
+    /// The AAC windows of the new packets in `range` and of the packets that the encoder outputs before them, keyed by
+    /// presentation time.
     private func windows(
         _ range: Range<Int64>, isFirst: Bool, _ mixer: inout AudioMixer
     ) throws -> [Int64: AACWindow] {
