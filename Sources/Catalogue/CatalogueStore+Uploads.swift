@@ -5,7 +5,7 @@ internal import Glibc
 
 /// The state of a file's upload, or of the command that is run for it.
 package enum UploadState: String, Sendable, Codable {
-    /// The file is not to be uploaded: an operator gave the upload up, or the file no longer exists.
+    /// The file will not be uploaded: an operator gave the upload up, or the file no longer exists.
     case none
     /// The file waits for its upload.
     case waiting

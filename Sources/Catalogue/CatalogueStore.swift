@@ -161,7 +161,8 @@ final class CatalogueStore: Sendable {
         fchownat(file, "", owner.st_uid, owner.st_gid, Self.emptyPath)
     }
 
-    /// `O_PATH` and `AT_EMPTY_PATH` from `fcntl.h`, which Swift's module lacks (asm-generic/fcntl.h, linux/fcntl.h).
+    /// `O_PATH` and `AT_EMPTY_PATH` from `fcntl.h`, which are not in Swift's module (asm-generic/fcntl.h,
+    /// linux/fcntl.h).
     private static let (onlyPath, emptyPath): (CInt, CInt) = (0o10000000, 0x1000)
 
     /// Whether the tables exist: a reader may arrive while they are being created.

@@ -42,7 +42,7 @@ package struct PacketHistory: Sendable {
     /// An empty history.
     package init(limits: Limits = .currentGOP) { self.limits = limits }
 
-    /// The packets in the order of publishing; empty, or beginning with a keyframe.
+    /// The packets in the order of publishing. The first one is a keyframe.
     package var packets: [EncodedPacket] { Array(kept) }
 
     /// The current GOP, from its keyframe on; empty if it is not kept.

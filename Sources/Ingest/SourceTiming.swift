@@ -161,7 +161,8 @@ final class SourceTiming: SourceTimes {
         let position = line.image(of: due + preparation)
         var distance = frameRate.start(of: frameRate.frame(at: position)) - position
         guard distance.inNanoseconds.magnitude > 1_000_000 else { return }
-        // A frame that arrived too late, or was placed after its buffer, must not be moved earlier.
+        // A frame must not become due earlier if it arrived too late, or if it is due exactly when its buffer has
+        // elapsed.
         if distance < .zero, !isMoved { distance = distance + frameRate.timeBase.duration(1) }
         state.clock.align(by: distance)
         state.step += distance

@@ -44,7 +44,7 @@ package struct ChannelConfiguration {
         /// How much of the program is kept in memory for clips that are taken while nothing is recorded; nil means that
         /// clips can be taken from a recording only.
         package var replay: Duration?
-        /// Whether nothing but clips is recorded until an operator starts a recording.
+        /// Whether only clips are recorded until an operator starts a recording.
         package var isForClips = false
 
         /// Creates the settings of a recording below `directory`.

@@ -94,9 +94,9 @@ package struct SecretReferences: Sendable {
         return try checked(text, "The file \(path)")
     }
 
-    /// Throws if other users can read the file: it is then no secret. A file in the service manager's directory of
-    /// credentials is for this process alone, and shows group bits because of its access control list (systemd.exec(5),
-    /// `LoadCredential=`).
+    /// Throws if other users can read the file, because it is then no secret. A file in the service manager's directory
+    /// of credentials is accepted: only this process can read it, although its access control list shows as group bits
+    /// (systemd.exec(5), `LoadCredential=`).
     private func checkPermissions(_ descriptor: Int32, _ path: String) throws(SecretReferenceError) {
         guard let status = FileStatus(descriptor) else { throw failure("cannot be looked at", path, errno) }
         guard status.kind == .regular else { throw SecretReferenceError("\(path) is no file.") }

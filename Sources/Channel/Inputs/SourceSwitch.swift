@@ -108,7 +108,7 @@ final class SourceSwitch: Sendable {
     /// The input or slate that is on air; nil before the first one is, and while all inputs are closed.
     var onAir: SourceSelector.OnAir? { state.withLock { $0.selector.onAir } }
 
-    /// Whether the input is to be open.
+    /// Whether the input should be open.
     func isOpen(_ input: Int) -> Bool { state.withLock { $0.selector.isOpen(input) } }
 
     /// A snapshot.

@@ -52,7 +52,8 @@ package final class Recording: SceneRecording {
         var start: UTCTime?
         /// The maximum size, in bytes, of the kept packets that arrive at once when the recording begins.
         var keptBytes = 0
-        /// The data that a source's recording shares with that of its program; nil means that this is the program's.
+        /// The data that a source's recording shares with the program's recording; nil means that this is the program's
+        /// recording.
         var companion: Companion?
     }
 
@@ -94,7 +95,7 @@ package final class Recording: SceneRecording {
 
     /// The format of the recording's files.
     package let format: RecordFormat
-    /// The stream of the rendition that is recorded, and its name; nil means the program's own encoding.
+    /// The stream of the recorded rendition; nil means the program's own encoding.
     var stream: PacketStream? { program.rendition?.stream }
     var rendition: String? { program.rendition?.name }
     private let program: Program

@@ -126,7 +126,7 @@ package final class RecordingSlot: Sendable {
 
     /// Replaces the current recording by the one that `make` sets up. The old recording closes its file and ends its
     /// work in the background; the first file of the new one begins with the next keyframe, which is requested. Blocks
-    /// as long as `make` does. Throws the errors of `make`, and then changes nothing, or ``RecordingSlotError``.
+    /// as long as `make` does. Throws the errors of `make`, in which case nothing changes, or ``RecordingSlotError``.
     func replace(_ make: () throws -> Recording) throws {
         let recording = try make()
         try state.withLock { (state) throws(RecordingSlotError) in

@@ -144,7 +144,7 @@ final class BackgroundEncoder: KeyframeRequester {
         news.signal()
     }
 
-    /// The maximum number of waiting frames of the size of `frame`, which may be scaled already.
+    /// The maximum number of waiting frames if they are as large as `frame`, which may be scaled already.
     private func mostFrames(like frame: VideoFrame) -> Int {
         let count = Self.mostBytes / (max(pixels, frame.width * frame.height) * 3 / 2)
         return min(max(count, Self.frameCounts.lowerBound), Self.frameCounts.upperBound)

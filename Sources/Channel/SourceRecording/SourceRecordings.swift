@@ -54,7 +54,7 @@ final class SourceRecordings: KeyframeRequester {
     /// This group is left when no encoder is at work any more.
     private let working = DispatchGroup()
 
-    /// Sets up a recording for each of `recorded`, in addition to that of `program`, with the settings in
+    /// Sets up a recording for each of `recorded`, in addition to the recording of `program`, with the settings in
     /// `configuration`, the run and epoch of `companion` and the disk space in `budget`. A source that cannot be
     /// recorded is skipped, so that the program is recorded nevertheless. Blocks on the disk.
     init(

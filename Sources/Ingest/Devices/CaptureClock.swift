@@ -15,8 +15,8 @@ enum CaptureClock: Sendable, Hashable {
     /// How far a timestamp may differ from a clock's present time and still count as a time of that clock.
     private static let near: Int64 = 30_000_000_000
 
-    /// The clock whose present time is close to `stamp`; nil if neither clock's is. The clocks' present times are in
-    /// nanoseconds.
+    /// The clock whose present time is close to `stamp`; nil if neither clock's present time is. The present times are
+    /// in nanoseconds.
     init?(stamp: Duration, monotonic: Int64 = SystemClock().now, wall: Int64 = Self.wallTime) {
         let time = stamp.inNanoseconds
         if (monotonic &- time).magnitude < Self.near {

@@ -12,8 +12,8 @@ struct DecodingRefusal: Sendable {
     static let patience = Duration.seconds(1)
     /// The upper bound of the doubled ``patience``.
     static let longestPatience = Duration.seconds(60)
-    /// How much media may be refused if there is no such packet: the longest usual distance of keyframes (10 s), and a
-    /// margin of 2 s.
+    /// How much media may be refused if it contains no packet with which decoding can begin: the longest usual distance
+    /// of keyframes (10 s), and a margin of 2 s.
     static let keyframePatience = Duration.seconds(12)
     /// The minimum number of errors: a single damaged packet proves nothing about the decoder.
     static let leastErrors = 3

@@ -24,8 +24,8 @@ extension InputLocation {
         return try demuxer(of: TransportStreamBytes(bytes), settings, monitor)
     }
 
-    /// Whether libav reads the plain bytes of a connection to its end, without a container protocol such as RTSP or
-    /// HTTP.
+    /// Whether libav reads the plain bytes of a connection to its end, without a protocol such as HTTP or RTSP around
+    /// them.
     private var comesAsBytes: Bool {
         if case .url(let scheme, _) = place { scheme == "udp" || scheme == "tcp" } else { false }
     }

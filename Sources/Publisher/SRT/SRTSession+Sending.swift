@@ -154,7 +154,7 @@ extension SRTSession {
         if bandwidth.adaptsOverhead { socket.setOverhead(100) }
     }
 
-    /// Records that the backlog was sent; from now on the stream has its own rate.
+    /// Records that the backlog was sent; from now on packets are sent at the stream's own rate.
     private func caughtUp() {
         guard isCatchingUp, phase == .live, window.shutSince == nil else { return }
         isCatchingUp = false

@@ -82,7 +82,7 @@ struct RTMPServerHandshake {
         return first + filler + proof
     }
 
-    /// Random bytes; `count` is a multiple of eight. Each call of the generator is a system call.
+    /// Random bytes; `count` is a multiple of eight, because the generator makes eight bytes with each system call.
     private mutating func random(_ count: Int) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(count)

@@ -75,8 +75,8 @@ final class SegmentFile {
     /// may follow missing frames, and the file should end before them. But frames of a slow track must not wait for
     /// long.
     private static let longestHold = 4
-    /// How long a fragment waits after its end if the leading track is silent, in nanoseconds. This is longer than one
-    /// track is behind the other in most programs, and so short that a crash loses at most 0.6 s.
+    /// How long a fragment waits after its end if the leading track is silent, in nanoseconds. This is longer than the
+    /// distance between the tracks in most programs, and so short that a crash loses at most 0.6 s.
     private static let patience: Int64 = 50_000_000
 
     /// Creates the file, which must not exist, and writes its head.
