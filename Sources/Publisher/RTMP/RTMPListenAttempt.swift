@@ -22,7 +22,7 @@ actor RTMPListenAttempt: EndingAttempt, PacketServer {
     private let pool: RTMPWriterPool
     private let clock: any MonotonicClock
     let report: AttemptReport
-    private let totals = RTMPAudienceTotals()
+    private let totals = ReceiverTotals(.players)
     private let wakes = WakeFlag()
     nonisolated let executor: QueueExecutor
 

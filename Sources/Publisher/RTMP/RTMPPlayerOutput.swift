@@ -6,7 +6,7 @@ internal import RTMP
 internal import Synchronization
 
 /// One player: its queue, which the program's stream feeds, and its connection.
-final class RTMPPlayerOutput: PacketConsumer {
+final class RTMPPlayerOutput: PacketConsumer, CountedReceiver {
     /// Its number in the log, counted from 1.
     let number: Int
     let packets: PacketQueue
@@ -25,6 +25,8 @@ final class RTMPPlayerOutput: PacketConsumer {
         // On air before the first packet, which may be an old keyframe.
         _ = packets.connected()
     }
+
+    var progress: AttemptProgress { connection.progress }
 
     /// The player's address.
     var address: String { player.address }

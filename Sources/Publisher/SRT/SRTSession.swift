@@ -10,7 +10,7 @@ internal import Synchronization
 /// One SRT connection and the program that it carries: a queue of packets, a transport stream, a socket.
 ///
 /// It runs on its own queue, or on that of the attempt that made the call.
-actor SRTSession: QueueActor {
+actor SRTSession: QueueActor, CountedReceiver {
     /// How a session ended. It is reported once, on `queue`.
     enum Ending: Sendable {
         case failed(OutputFailure)
@@ -34,7 +34,7 @@ actor SRTSession: QueueActor {
     static let messagesAhead = 64
 
     let url: SRTURL
-    let packets: PacketQueue
+    nonisolated let packets: PacketQueue
     nonisolated let executor: QueueExecutor
     let socket: SRTSocket
     let stream: TransportStream
