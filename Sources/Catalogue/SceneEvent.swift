@@ -25,7 +25,6 @@ package struct SceneEvent: Sendable, Codable, Equatable {
     /// Further details, such as `width=0.25`: see ``detail(_:_:)``.
     package var details: [String] = []
 
-    /// An event.
     package init(
         name: String?, layout: String, sources: [String], frame: Int64, run: String? = nil, transition: String,
         seconds: Double? = nil, details: [String] = []

@@ -7,7 +7,6 @@ package struct DropCounts: Sendable, Equatable {
     /// Number of video frames among the dropped packets.
     package var frames = 0
 
-    /// Starts with zeros.
     package init() {}
 
     /// Dropped packets of both tracks, for all causes.

@@ -17,7 +17,6 @@ package struct PacketHistory: Sendable {
         /// Maximum payload bytes.
         package var maximumBytes: Int
 
-        /// Creates limits.
         package init(
             duration: Duration = .zero, longestGOP: Duration = .seconds(20), maximumBytes: Int = 32 << 20
         ) {
@@ -38,7 +37,6 @@ package struct PacketHistory: Sendable {
     /// Payload bytes of all packets.
     package private(set) var bytes = 0
 
-    /// An empty history.
     package init(limits: Limits = .currentGOP) { self.limits = limits }
 
     /// The packets in the order of publishing; empty, or beginning with a keyframe.

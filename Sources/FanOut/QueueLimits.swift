@@ -14,7 +14,6 @@ package struct QueueLimits: Sendable, Equatable {
     /// ahead of the bursts' pace.
     package var takesBursts = false
 
-    /// Creates limits.
     package init(
         disposableThreshold: Duration, videoThreshold: Duration, maximumDuration: Duration, maximumBytes: Int
     ) {

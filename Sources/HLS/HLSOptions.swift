@@ -41,7 +41,6 @@ package struct HLSOptions: Sendable, Equatable {
             help: "endlist=program, always or never (which ends close the playlist)"),
     ]
 
-    /// The usual options.
     package init() {}
 
     /// Parses the options in `values`: `segment`, a whole number of seconds or milliseconds such as `4s` or `2500ms`,

@@ -11,7 +11,6 @@ package struct RGBColor: Sendable, Hashable, Codable, CustomStringConvertible {
     /// Blue.
     package var blue: UInt8
 
-    /// Creates a color.
     package init(red: UInt8, green: UInt8, blue: UInt8) {
         (self.red, self.green, self.blue) = (red, green, blue)
     }
@@ -70,7 +69,6 @@ package struct PixelColor: Sendable, Hashable {
     /// Red difference.
     package var v: UInt8
 
-    /// Creates a color.
     package init(y: UInt8, u: UInt8, v: UInt8) {
         (self.y, self.u, self.v) = (y, u, v)
     }

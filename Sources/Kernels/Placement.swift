@@ -19,7 +19,6 @@ package struct Placement: Sendable, Hashable {
         /// The height.
         package var height: Double
 
-        /// Creates a rectangle.
         package init(x: Double, y: Double, width: Double, height: Double) {
             (self.x, self.y, self.width, self.height) = (x, y, width, height)
         }
@@ -47,7 +46,6 @@ package struct Placement: Sendable, Hashable {
         /// Its color.
         package var color: PixelColor
 
-        /// Creates a border.
         package init(width: Double, color: PixelColor) { (self.width, self.color) = (width, color) }
     }
 
@@ -64,7 +62,6 @@ package struct Placement: Sendable, Hashable {
     /// Whether the size changes in an animation: scaling is then fast instead of exact, which is not visible in motion.
     var isResizing = false
 
-    /// Creates a placement.
     package init(
         source: Rectangle = .all, destination: Rectangle = .all, cornerRadius: Double = 0, border: Border? = nil,
         shape: Shape? = nil
@@ -225,7 +222,6 @@ extension Placement {
         /// How much of the bars is cut off: 1 is all; less only during a move from or to a placement that shows them.
         private(set) var cut = 1.0
 
-        /// Creates a shape.
         package init(area: Rectangle, fill: Double = 0, across: Double = 0.5, down: Double = 0.5) {
             (self.area, self.fill, self.across, self.down) = (area, fill, across, down)
         }

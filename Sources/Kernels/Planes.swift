@@ -14,7 +14,6 @@ package struct PixelRectangle: Sendable, Equatable {
     /// The height.
     package var height: Int
 
-    /// Creates a rectangle.
     package init(x: Int, y: Int, width: Int, height: Int) {
         (self.x, self.y, self.width, self.height) = (x, y, width, height)
     }

@@ -32,7 +32,6 @@ package final class Demuxer {
         /// ``Demuxer/readTimeout(_:target:)``.
         package var targetDuration: (@Sendable (_ formatName: String, Interrupter) -> Duration?)?
 
-        /// Creates options.
         package init(
             format: String? = nil, values: [String: String] = [:], openTimeout: Duration? = nil,
             readTimeout: Duration? = nil

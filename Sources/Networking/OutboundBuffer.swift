@@ -22,7 +22,6 @@ package struct OutboundBuffer {
     /// Bytes that the socket has not accepted yet.
     package private(set) var pendingBytes = 0
 
-    /// An empty buffer.
     package init() {}
 
     /// Tests the count and not the pieces, because the pieces may not be in the cache.

@@ -61,6 +61,5 @@ package struct SRTInputStatistics: Sendable, Hashable, Codable {
     /// Number of callers that the whole listening port rejected.
     package var callersRejected: Int64 = 0
 
-    /// No connection yet.
     package init() {}
 }

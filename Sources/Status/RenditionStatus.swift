@@ -14,7 +14,6 @@ package struct RenditionStatus: Sendable, Codable {
     /// Why it ended before the program; nil if it did not.
     package var failure: String?
 
-    /// The status of a rendition with these values.
     package init(
         name: String, width: Int, height: Int, encoder: EncoderStatus, droppedFrames: Int, failure: String? = nil
     ) {

@@ -28,7 +28,6 @@ package struct RememberedClock: Sendable, Equatable {
     /// The part of the time that relay was off which is still subtracted from the age of files.
     package var lag: Lead
 
-    /// A memory with these values.
     package init(
         lastSeen: UTCTime, isConfirmed: Bool, least: Lead = Lead(), greatest: Lead = Lead(), lag: Lead = Lead()
     ) {

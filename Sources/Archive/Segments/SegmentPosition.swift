@@ -15,7 +15,6 @@ package struct SegmentPosition: Sendable, Equatable {
     /// Whether it contains a source's packets without re-encoding.
     package var isCopied = false
 
-    /// A position.
     package init(run: String, programStart: Int64, ending: SegmentEnding) {
         self.run = run
         self.programStart = programStart

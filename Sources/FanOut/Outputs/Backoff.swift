@@ -41,7 +41,6 @@ package struct Backoff: Sendable, Equatable {
     /// drop it.
     package var stableAfter: Duration
 
-    /// Creates a schedule.
     package init(
         base: Duration = .seconds(1), cap: Duration = .seconds(15), lostCap: Duration = .seconds(5),
         quickFor: Duration = .seconds(30), refusedInterval: Duration = .seconds(60),

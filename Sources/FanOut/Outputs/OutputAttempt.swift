@@ -65,7 +65,6 @@ package struct AttemptProgress: Sendable, Equatable {
     /// Protocol-specific numbers.
     package var details = OutputDetails()
 
-    /// Starts with zeros.
     package init() {}
 }
 

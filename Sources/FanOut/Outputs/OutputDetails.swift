@@ -48,7 +48,6 @@ package struct OutputDetails: Sendable, Equatable {
     /// What outputs of one kind count, by the keys of ``OutputNumber``.
     private var numbers: [String: Double] = [:]
 
-    /// Creates empty details.
     package init() {}
 
     /// What the output counts; nil for a number that its kind does not have.

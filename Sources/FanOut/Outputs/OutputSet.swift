@@ -22,7 +22,6 @@ package struct OutputDefinition: Sendable {
     /// Where the output was defined.
     package var origin: OutputOrigin
 
-    /// Creates a definition.
     package init(
         name: String, rendition: String? = nil, target: any OutputTarget, backup: (any OutputTarget)? = nil,
         limits: QueueLimits = .live, retry: RetryPolicy = RetryPolicy(), origin: OutputOrigin = .flags

@@ -17,7 +17,6 @@ package struct ClipStart: Sendable {
     /// The seconds before that frame that the clip is to include.
     package var before: Double
 
-    /// Creates a request.
     package init(id: String? = nil, name: String? = nil, at: Double? = nil, before: Double = 0) {
         (self.id, self.name, self.at, self.before) = (id, name, at, before)
     }
@@ -84,7 +83,6 @@ package struct ClipPart: Sendable {
     /// Whether the clip's files stay protected as before when the export is done.
     package var isHeldOn: Bool
 
-    /// Creates a part.
     package init(
         id: String, skipped: (start: Int64, end: Int64) = (0, 0), transition: TransitionRequest? = nil,
         audioOffset: Duration = .zero, isHeldOn: Bool = false
@@ -126,7 +124,6 @@ package struct ClipExport: Sendable {
     /// than the first frame.
     package var finished: @Sendable (_ audioOffset: Int64?) -> Void
 
-    /// Creates the export of these frames.
     package init(
         run: String, times: Range<Int64>, frameDuration: Int64, isRecorded: @escaping @Sendable () -> Bool,
         finished: @escaping @Sendable (_ audioOffset: Int64?) -> Void

@@ -53,7 +53,6 @@ package final class ClipStore: Sendable {
         /// Ends the recording for clips alone. Returns at once.
         let end: @Sendable () -> Void
 
-        /// Creates a source with these functions.
         package init(
             newest: @escaping @Sendable () -> Double?, recorded: @escaping @Sendable () throws(Refusal) -> [Recorded],
             begin: @escaping @Sendable () throws(Refusal) -> Void, end: @escaping @Sendable () -> Void

@@ -42,7 +42,6 @@ package final class ExportJobs: Sendable {
     private let queue = DispatchQueue(label: "relay.exports", qos: .utility)
     private let entries = Mutex<[Entry]>([])
 
-    /// Creates an empty list of jobs.
     package init() {}
 
     /// All stored jobs of this run of the process, in the order of their requests. Returns at once.

@@ -50,7 +50,6 @@ package struct RecordingList: Sendable, Encodable {
         package var frames: Int?
         package var cause: String
 
-        /// Creates a gap.
         package init(start: String, durationSeconds: Double?, frames: Int?, cause: String) {
             (self.start, self.durationSeconds, self.frames, self.cause) = (start, durationSeconds, frames, cause)
         }
@@ -62,7 +61,6 @@ package struct RecordingList: Sendable, Encodable {
         package var kind: String
         package var text: String
 
-        /// Creates an event.
         package init(time: String, kind: String, text: String) {
             (self.time, self.kind, self.text) = (time, kind, text)
         }
@@ -106,7 +104,6 @@ package struct ArchivedFile: Sendable {
     /// Reads up to `count` bytes from `offset` on; fewer only at the end of the file. Blocks.
     package var read: @Sendable (_ offset: Int64, _ count: Int) throws -> [UInt8]
 
-    /// Creates a file.
     package init(
         name: String, type: String, size: Int64, tag: String?,
         read: @escaping @Sendable (_ offset: Int64, _ count: Int) throws -> [UInt8]
@@ -129,7 +126,6 @@ package struct DeletedRecording: Sendable, Encodable, Equatable {
     package var name: String
     package var bytes: Int64
 
-    /// Creates a file of a plan.
     package init(id: String, name: String, bytes: Int64) { (self.id, self.name, self.bytes) = (id, name, bytes) }
 }
 
@@ -141,7 +137,6 @@ package struct DeletionPlan: Sendable, Encodable {
     /// The number of bytes that are free on the disk now.
     package var freeBytes: Int64?
 
-    /// Creates a plan.
     package init(deletes: [DeletedRecording], token: String, freeBytes: Int64? = nil) {
         (self.deletes, self.token, self.freeBytes) = (deletes, token, freeBytes)
     }
@@ -152,7 +147,6 @@ package struct DeletionResult: Sendable, Encodable {
     package var deleted: [DeletedRecording]
     package var freedBytes: Int64
 
-    /// Creates a result.
     package init(deleted: [DeletedRecording]) {
         self.deleted = deleted
         freedBytes = deleted.reduce(0) { $0 + $1.bytes }

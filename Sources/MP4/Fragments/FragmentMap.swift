@@ -25,7 +25,6 @@ package struct FragmentMap: Sendable {
         /// ``start``.
         package var keyframe: Keyframe?
 
-        /// Creates a fragment.
         package init(
             bytes: Range<Int64>, start: Int64, duration: Int64, frames: Int, beginsWithKeyframe: Bool,
             keyframe: Keyframe?
@@ -40,7 +39,6 @@ package struct FragmentMap: Sendable {
         package var bytes: Range<Int64>
         package var time: Int64
 
-        /// Creates a keyframe.
         package init(bytes: Range<Int64>, time: Int64) { (self.bytes, self.time) = (bytes, time) }
     }
 

@@ -11,7 +11,6 @@ package struct FrameRegion: Sendable, Hashable {
     /// Its rows.
     package let height: Int
 
-    /// Creates a region.
     package init(x: Int, y: Int, width: Int, height: Int) {
         (self.x, self.y, self.width, self.height) = (x, y, width, height)
     }

@@ -36,7 +36,6 @@ package struct Planes {
     /// Red difference, half as wide and half as high.
     package let v: Plane
 
-    /// The planes of a frame.
     package init(y: Plane, u: Plane, v: Plane) {
         self.y = y
         self.u = u

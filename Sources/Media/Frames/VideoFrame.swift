@@ -21,7 +21,6 @@ package struct VideoFrame: Sendable {
     /// the frame.
     package var region: FrameRegion?
 
-    /// Creates a frame.
     package init(
         pts: Int64, timeBase: TimeBase, duration: Int64 = 0, width: Int, height: Int, storage: any FrameStorage
     ) {

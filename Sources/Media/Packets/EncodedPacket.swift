@@ -36,7 +36,6 @@ package final class EncodedPacket: Sendable {
     /// The presentation time in nanoseconds.
     package let ptsNanoseconds: Int64
 
-    /// Creates a packet.
     package init(
         of description: TrackDescription, pts: Int64, dts: Int64, duration: Int64, isKeyframe: Bool,
         isDisposable: Bool = false, payload: SharedBytes

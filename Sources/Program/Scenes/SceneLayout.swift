@@ -57,7 +57,6 @@ package struct SceneLayout: Sendable, Codable, Equatable {
     /// The number of overlays that a program can have.
     private static let mostOverlays = 16
 
-    /// A scene with these parts.
     package init(
         _ layout: Kind, _ sources: [String], inset: Inset? = nil, fit: Fit? = nil, overlays: [String]? = nil
     ) {

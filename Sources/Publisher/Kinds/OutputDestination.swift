@@ -55,7 +55,6 @@ package struct OutputResources: Sendable {
     /// The encoding of the program that the output publishes.
     package var stream: PacketStream
 
-    /// Resources with these values.
     package init(
         writers: RTMPWriterPool, server: RTMPServer, identity: TLSServerIdentity?, onPlay: RTMPAuthorization?,
         stream: PacketStream
@@ -72,7 +71,6 @@ package struct OutputCheckResources: Sendable {
     /// Reads the certificate that the server presents to players that use TLS; returns nil if none is configured.
     package let identity: @Sendable () throws(OutputFailure) -> TLSServerIdentity?
 
-    /// Resources with these values.
     package init(server: RTMPServer, identity: @escaping @Sendable () throws(OutputFailure) -> TLSServerIdentity?) {
         (self.server, self.identity) = (server, identity)
     }
@@ -93,7 +91,6 @@ package struct OutputFinding: Sendable, Equatable {
     /// The finding as a sentence without secrets.
     package let text: String
 
-    /// A finding with these values.
     package init(_ result: Result, _ text: String) { (self.result, self.text) = (result, text) }
 
     /// The finding of `work`; an error that `work` throws makes the address unusable.

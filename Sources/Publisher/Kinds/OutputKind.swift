@@ -47,6 +47,5 @@ package struct OutputDefaults: Sendable {
     /// Which certificates of servers are accepted.
     package var tls = TLSVerification.system
 
-    /// The usual defaults.
     package init() {}
 }

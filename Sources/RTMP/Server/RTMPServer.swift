@@ -185,6 +185,5 @@ package struct RTMPServerLimits: Sendable {
     /// How long a refused client has to read the reason.
     package var refusalTime = Duration.milliseconds(300)
 
-    /// The default limits.
     package init() {}
 }
