@@ -46,3 +46,19 @@ extension SegmentPosition {
         (isTrimmed, isCopied) = (values["trimmed"] == "yes", values["copied"] == "yes")
     }
 }
+
+/// Why a file of a recording ended.
+package enum SegmentEnding: String, Sendable, Codable {
+    /// It was long enough, and the next one follows without a gap.
+    case rotate
+    /// The program was over.
+    case stop
+    /// Writing or reading failed, or the recorder fell too far behind.
+    case error
+    /// The storage guard stopped the recording, or the disk was full.
+    case disk
+    /// The recorded source had nothing to send for a while; when it is back another file begins.
+    case silent
+    /// A crash left it open, and the next start completed it.
+    case recovered
+}
