@@ -97,3 +97,12 @@ extension OutputTarget {
     package func redirected(to address: String) -> (any OutputTarget)? { nil }
     package func conclude(_ completion: @escaping @Sendable (OutputFailure?) -> Void) { completion(nil) }
 }
+
+/// Why an output ends cleanly, which its viewers need to know: an HLS playlist says whether anything follows.
+package enum EndReason: Sendable, Equatable {
+    /// The program is over: its input ended, or its length was reached. Nothing follows.
+    case programOver
+    /// The output may continue later: a signal ended the process, the program failed, the output was paused or removed,
+    /// or another address took over.
+    case interrupted
+}
