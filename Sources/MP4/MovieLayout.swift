@@ -144,3 +144,13 @@ extension MovieLayout.Track {
             isFullRange: (try body.take(1).first ?? 0) & 0x80 != 0)
     }
 }
+
+/// The form of a movie's boxes.
+package enum MovieForm: String, Sendable, CaseIterable {
+    /// ISO/IEC 14496-12 and 14496-14.
+    case mp4
+    /// Apple's QuickTime File Format.
+    case mov
+    /// Like ``mp4``, but in fragments (ISO/IEC 14496-12, 8.8), so that it can be played while it is received.
+    case fragmented
+}
