@@ -65,3 +65,13 @@ final class TLSContexts: Sendable {
         return certificates
     }
 }
+
+/// Which server certificates are accepted.
+package enum TLSVerification: Sendable, Hashable {
+    /// Certificates of the system's authorities.
+    case system
+    /// Certificates of the authorities in this PEM file, and no others.
+    case authority(file: String)
+    /// Any certificate: the connection is encrypted, but the identity of the server is not known.
+    case insecure
+}
