@@ -2,6 +2,7 @@
 
 internal import Archive
 internal import Media
+internal import Synchronization
 
 /// Dates the start of each file by the wall clock. Program time gives the date exactly while both clocks agree; a
 /// program that stalls, or a wall clock that is set, moves them apart.
@@ -79,5 +80,23 @@ struct SegmentDating {
         let isNews = shift != 0 && !wasReported
         wasReported = wasReported || isNews
         return (UTCTime(milliseconds: last), isNews ? shift : nil)
+    }
+}
+
+/// The wall-clock time of program time 0, for several recorders of one program that name their files by the same time:
+/// the first recorder sets it. Any thread may use it.
+package final class ProgramEpoch: Sendable {
+    private let milliseconds = Mutex<Int64?>(nil)
+
+    /// An epoch that is not set yet.
+    package init() {}
+
+    /// Returns the value that was set first, in milliseconds since 1970; sets it to `own` if it was not set before.
+    func decided(_ own: Int64) -> Int64 {
+        milliseconds.withLock { known in
+            let decided = known ?? own
+            known = decided
+            return decided
+        }
     }
 }
