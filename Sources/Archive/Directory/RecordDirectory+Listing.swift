@@ -76,8 +76,7 @@ extension RecordDirectory {
     package func segments(of channel: String, others: [String] = []) throws(FileFailure) -> [StoredSegment] {
         let ownership = Ownership(self, channel: channel)
         var segments = try entries().compactMap { fileName -> StoredSegment? in
-            guard !fileName.hasSuffix(SegmentName.brokenSuffix),
-                case .certain(let sequence) = ownership.match(fileName)
+            guard !fileName.hasSuffix(SegmentName.brokenSuffix), case .certain(let sequence) = ownership.match(fileName)
             else { return nil }
             return segment(fileName, sequence: sequence)
         }

@@ -183,9 +183,7 @@ package struct RecordDirectory: Sendable {
 
     /// Returns the relative paths of all files in the directory, and in the subdirectories that its templates can make;
     /// without directories, hidden files and the files of nested record directories; sorted.
-    func entries() throws(FileFailure) -> [String] {
-        try entries(depth: templates.map(\.depth).max() ?? 0)
-    }
+    func entries() throws(FileFailure) -> [String] { try entries(depth: templates.map(\.depth).max() ?? 0) }
 
     /// Like ``entries()``, but searches `depth` levels of subdirectories.
     func entries(depth: Int) throws(FileFailure) -> [String] { try walk(depth).files }
@@ -232,15 +230,11 @@ package struct RecordDirectory: Sendable {
     }
 
     /// Whether the directory at `path` is a record directory; false if it cannot be read.
-    static func isArchive(_ path: String) -> Bool {
-        (try? names(in: path))?.contains(where: isArchiveMark) ?? false
-    }
+    static func isArchive(_ path: String) -> Bool { (try? names(in: path))?.contains(where: isArchiveMark) ?? false }
 
     /// Whether an entry called `name` occurs only in a record directory: the mark, which a file system may refuse, or a
     /// catalogue, which earlier versions created without a mark.
-    private static func isArchiveMark(_ name: String) -> Bool {
-        name.hasPrefix(markPrefix) || name == catalogueName
-    }
+    private static func isArchiveMark(_ name: String) -> Bool { name.hasPrefix(markPrefix) || name == catalogueName }
 
     /// Returns the names of all entries of the directory itself, including hidden ones; sorted.
     private func names() throws(FileFailure) -> [String] { try Self.names(in: path).sorted() }
