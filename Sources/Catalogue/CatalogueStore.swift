@@ -310,8 +310,7 @@ extension CatalogueStore {
     /// that its absence does not count as a gap.
     func noteDeletion(of name: String, at time: UTCTime) throws(CatalogueFailure) {
         try write {
-            try $0.execute(
-                sql: "UPDATE segments SET deleted = ? WHERE name = ?", arguments: [time.milliseconds, name])
+            try $0.execute(sql: "UPDATE segments SET deleted = ? WHERE name = ?", arguments: [time.milliseconds, name])
             try $0.execute(sql: Self.forgetOldest)
         }
     }
@@ -375,8 +374,7 @@ extension CatalogueStore {
             try database.execute(
                 sql: Self.forgetOldestEvents,
                 arguments: [
-                    event.channel, event.kind, event.channel, event.kind,
-                    isScene ? Self.mostScenes : Self.mostEvents,
+                    event.channel, event.kind, event.channel, event.kind, isScene ? Self.mostScenes : Self.mostEvents,
                 ])
         }
     }

@@ -103,9 +103,7 @@ package struct ChannelLedger: Sendable {
 
     /// Stores `clips`, and removes those named in `removed`. Creates the catalogue if it is missing. Returns its
     /// identity: if a later call passes it as `checked`, and it is still the same, the database is not checked again.
-    package func note(
-        _ clips: [CatalogueClip], removing removed: [String], checked: [UInt64] = []
-    ) throws -> [UInt64] {
+    package func note(_ clips: [CatalogueClip], removing removed: [String], checked: [UInt64] = []) throws -> [UInt64] {
         do {
             // No database is created in an empty mount point.
             try directory.checkMount()
