@@ -29,9 +29,7 @@ struct HostRoutes {
         [
             Endpoint(.get, "/v1", .view) { _ in
                 JSON.response(
-                    About(
-                        version: reports.version, startedAt: reports.startedAt.extended,
-                        time: reports.now.extended))
+                    About(version: reports.version, startedAt: reports.startedAt.extended, time: reports.now.extended))
             },
             Endpoint(.post, "/v1/check", .operate) { request in
                 let asked = try await JSON.body(NewCheck.self, of: request)
@@ -53,8 +51,7 @@ struct HostRoutes {
     }
 
     private static func text(_ text: String, type: String = "text/plain; charset=utf-8") -> Response {
-        Response(
-            status: .ok, headers: [.contentType: type], body: .init(byteBuffer: ByteBuffer(string: text)))
+        Response(status: .ok, headers: [.contentType: type], body: .init(byteBuffer: ByteBuffer(string: text)))
     }
 }
 

@@ -56,20 +56,16 @@ struct ExportRoutes {
     private static func checked(_ asked: NewExport) throws(Refusal) -> ExportRequest {
         let from = try ClockTime.milliseconds(asked.from, "from")
         let to = try ClockTime.milliseconds(asked.to, "to")
-        guard from < to, to - from <= longest else {
-            throw Refusal(.unusable, "to is after from, by a day at most.")
-        }
+        guard from < to, to - from <= longest else { throw Refusal(.unusable, "to is after from, by a day at most.") }
         if let name = asked.name {
             guard !name.isEmpty, name.count <= longestName, !name.contains(where: { $0 == "/" || $0 == "\0" }),
                 !name.hasPrefix(".")
             else {
-                throw Refusal(
-                    .unusable, "name has 1 to \(longestName) characters, no slash, and no point in front.")
+                throw Refusal(.unusable, "name has 1 to \(longestName) characters, no slash, and no point in front.")
             }
         }
         return ExportRequest(
-            channel: asked.channel, range: from..<to, name: asked.name, isExact: asked.exact,
-            source: asked.source)
+            channel: asked.channel, range: from..<to, name: asked.name, isExact: asked.exact, source: asked.source)
     }
 }
 
