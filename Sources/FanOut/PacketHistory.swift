@@ -17,9 +17,7 @@ package struct PacketHistory: Sendable {
         /// Maximum payload bytes.
         package var maximumBytes: Int
 
-        package init(
-            duration: Duration = .zero, longestGOP: Duration = .seconds(20), maximumBytes: Int = 32 << 20
-        ) {
+        package init(duration: Duration = .zero, longestGOP: Duration = .seconds(20), maximumBytes: Int = 32 << 20) {
             (self.duration, self.longestGOP, self.maximumBytes) = (duration, longestGOP, maximumBytes)
         }
 
