@@ -36,9 +36,7 @@ package struct HLSOptions: Sendable, Equatable {
     /// The options that say so.
     package static let options: [AddressOption] = [
         .init("segment", "segment", .time, help: "segment=4s"), .init("list", "list", help: "list=6"),
-        .init(
-            "endList", "endlist",
-            help: "endlist=program, always or never (which ends close the playlist)"),
+        .init("endList", "endlist", help: "endlist=program, always or never (which ends close the playlist)"),
     ]
 
     package init() {}
