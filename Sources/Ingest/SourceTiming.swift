@@ -76,9 +76,7 @@ final class SourceTiming: SourceTimes {
 
     /// Sets how the tracks of an input that was opened again are stamped, and collects its packets from the start.
     /// `settings` replace the clock's settings; nil leaves them unchanged.
-    func restart(
-        _ tracks: [TrackKind: TrackStamps], as settings: SourceClockSettings? = nil
-    ) {
+    func restart(_ tracks: [TrackKind: TrackStamps], as settings: SourceClockSettings? = nil) {
         state.withLock { state in
             for track in TrackKind.timed {
                 if let line = state.clock.line(of: track) { state.lastLines[track] = line }

@@ -185,7 +185,6 @@ final class DecodingLane {
         if isLogged { return }
         isLogged = true
         monitor.logger.warning(
-            "\(kind.rawValue) of the input cannot be decoded",
-            metadata: ["input": "\(name)", "reason": "\(failure)"])
+            "\(kind.rawValue) of the input cannot be decoded", metadata: ["input": "\(name)", "reason": "\(failure)"])
     }
 }

@@ -16,8 +16,7 @@ extension InputLocation {
         let bytes: AddressBytes
         do throws(AVFailure) {
             guard comesAsBytes else {
-                return try Demuxer(
-                    url: url, options: settings, interrupter: monitor.interrupter, subject: description)
+                return try Demuxer(url: url, options: settings, interrupter: monitor.interrupter, subject: description)
             }
             bytes = try AddressBytes(
                 url: url, options: settings, interrupter: monitor.interrupter, subject: description)
@@ -39,8 +38,7 @@ extension InputLocation {
         var options = settings
         if srtAddress != nil { options.format = "mpegts" }
         do throws(AVFailure) {
-            return try Demuxer(
-                reading: bytes, options: options, interrupter: monitor.interrupter, subject: description)
+            return try Demuxer(reading: bytes, options: options, interrupter: monitor.interrupter, subject: description)
         } catch {
             throw IngestError.cannotBeOpened(input: description, reason: error.message)
         }

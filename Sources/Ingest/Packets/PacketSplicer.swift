@@ -53,9 +53,7 @@ package struct PacketSplicer: Sendable {
     }
 
     /// The clock events of an input since the last call.
-    package mutating func takeEvents(of index: Int) -> [SourceClockEvent] {
-        inputs[index]?.timeline.takeEvents() ?? []
-    }
+    package mutating func takeEvents(of index: Int) -> [SourceClockEvent] { inputs[index]?.timeline.takeEvents() ?? [] }
 
     /// Tracks of an input from which no packets arrive although its other track continues.
     package func silentTracks(of index: Int) -> Set<TrackKind> { inputs[index]?.timeline.silentTracks ?? [] }
@@ -74,9 +72,7 @@ package struct PacketSplicer: Sendable {
     }
 
     /// Prepares for an input whose sender begins again.
-    package mutating func restart(_ index: Int) {
-        inputs[index]?.timeline.restart()
-    }
+    package mutating func restart(_ index: Int) { inputs[index]?.timeline.restart() }
 
     /// Removes a closed input. If the input was on air, its last packets still count as the newest.
     package mutating func close(_ index: Int) {

@@ -221,8 +221,7 @@ package struct PacketTimeline: Sendable {
         }
         let time = TimeBase.mpegTS.rescale(newest.dts, to: packet.timeBase)
         return EncodedPacket(
-            of: packet.description, pts: time, dts: time, duration: 0, isKeyframe: true,
-            payload: SharedBytes(section))
+            of: packet.description, pts: time, dts: time, duration: 0, isKeyframe: true, payload: SharedBytes(section))
     }
 
     /// The track's existing description if it has the same content as `given`; otherwise a new one.
