@@ -59,8 +59,7 @@ package struct Compositor {
 
     /// The region where `layer` shows through the one drawn over it; nil if it is hidden.
     private func overlap(with layer: (frame: VideoFrame?, placement: Placement), opacity: Double) -> Overlap? {
-        let place = PixelPlacement(
-            layer.placement, of: layer.frame ?? black, program: (format.width, format.height))
+        let place = PixelPlacement(layer.placement, of: layer.frame ?? black, program: (format.width, format.height))
         return place.destination.isEmpty ? nil : Overlap(place.outer, radius: place.outerRadius, opacity: opacity)
     }
 
@@ -85,9 +84,7 @@ package struct Compositor {
     }
 
     /// Renders the transition from `a` to `b` at `progress`.
-    package func blend(
-        _ a: VideoFrame, _ b: VideoFrame, by transition: Transition, progress: Double
-    ) -> VideoFrame {
+    package func blend(_ a: VideoFrame, _ b: VideoFrame, by transition: Transition, progress: Double) -> VideoFrame {
         var canvas = pool.canvas()
         renderer.render(a, b, transition, progress: progress, into: &canvas)
         return canvas.finish(pts: b.pts, timeBase: b.timeBase, duration: b.duration)

@@ -23,8 +23,7 @@ package struct RGBColor: Sendable, Hashable, Codable, CustomStringConvertible {
         default:
             let digits = text.utf8.dropFirst()
             guard text.utf8.first == UInt8(ascii: "#"), digits.count == 6,
-                digits.allSatisfy({ $0 != UInt8(ascii: "+") }),
-                let value = UInt32(text.dropFirst(), radix: 16)
+                digits.allSatisfy({ $0 != UInt8(ascii: "+") }), let value = UInt32(text.dropFirst(), radix: 16)
             else { return nil }
             self.init(
                 red: UInt8(truncatingIfNeeded: value >> 16), green: UInt8(truncatingIfNeeded: value >> 8),
@@ -109,8 +108,7 @@ struct ColorMatrix {
         let luma = red * r + (1 - red - blue) * g + blue * b
         func sample(_ value: Double) -> UInt8 { UInt8(min(255, max(0, value.rounded()))) }
         return PixelColor(
-            y: sample(lumaOffset + lumaScale * luma),
-            u: sample(128 + chromaScale * (b - luma) / (2 * (1 - blue))),
+            y: sample(lumaOffset + lumaScale * luma), u: sample(128 + chromaScale * (b - luma) / (2 * (1 - blue))),
             v: sample(128 + chromaScale * (r - luma) / (2 * (1 - red))))
     }
 }

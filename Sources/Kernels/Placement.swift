@@ -158,8 +158,7 @@ struct PixelPlacement: Equatable {
         let scaleY = from.height * Double(source.height) / (to.height * Double(program.height))
         let across = Self.limits(limits.x, limits.width, of: source.width)
         let down = Self.limits(limits.y, limits.height, of: source.height)
-        let (left, columns) = Self.part(
-            from.x, from.width, of: source.width, within: across, for: width, scale: scaleX)
+        let (left, columns) = Self.part(from.x, from.width, of: source.width, within: across, for: width, scale: scaleX)
         let (top, rows) = Self.part(from.y, from.height, of: source.height, within: down, for: height, scale: scaleY)
         self.source = PixelRectangle(x: left, y: top, width: columns, height: rows)
         let unit = Double(program.height)
