@@ -97,13 +97,10 @@ package final class TrackReader {
         return track.flatMap { box.encodedPacket(of: $0, payload: SharedBytes(frame.payload), isKeyframe: true) }
     }
 
-    private static func track(
-        _ configuration: [UInt8], _ timeBase: TimeBase, fallback: Int?
-    ) -> TrackDescription? {
+    private static func track(_ configuration: [UInt8], _ timeBase: TimeBase, fallback: Int?) -> TrackDescription? {
         guard let header = AACHeader(configuration: configuration) else { return nil }
         return TrackDescription(
-            audio: .aac,
-            format: AudioFormat(sampleRate: header.sampleRate, channels: header.channels ?? fallback ?? 2),
+            audio: .aac, format: AudioFormat(sampleRate: header.sampleRate, channels: header.channels ?? fallback ?? 2),
             timeBase: timeBase, decoderConfiguration: SharedBytes(configuration), frameLength: header.frameLength)
     }
 }

@@ -60,9 +60,7 @@ package final class FrameConverter {
 
     /// Converts a frame with its pts, in ticks of the stream's time base, and delivers the frames that are ready:
     /// usually this one; when deinterlacing, the previous one.
-    package func convert(
-        _ decoded: DecodedFrame, pts: Int64, deliver: (VideoFrame) -> Void
-    ) throws(AVFailure) {
+    package func convert(_ decoded: DecodedFrame, pts: Int64, deliver: (VideoFrame) -> Void) throws(AVFailure) {
         let current = traits(of: decoded)
         if shape != current {
             try finish(deliver: deliver)
@@ -119,8 +117,7 @@ extension FrameConverter {
             aspect: (sameSize ? stream.sampleAspectRatio ?? stated : stated) ?? .square, color: color(of: decoded),
             // Deinterlacing stays on after the first interlaced frame: bwdif leaves progressive frames alone.
             isInterlaced: stream.isInterlaced || relay_frame_is_interlaced(decoded.frame) != 0
-                || (shape?.isInterlaced == true && sameSize),
-            rowsRunDown: values.linesize.0 > 0)
+                || (shape?.isInterlaced == true && sameSize), rowsRunDown: values.linesize.0 > 0)
     }
 
     /// The frame's color tags, else the container's, else the default for its size.
