@@ -120,8 +120,7 @@ extension ClipStore {
         try load()
         let complete = state.withLock { state -> [String] in
             let changed = now.flatMap { recorded in
-                state.machine.complete(
-                    recorded.program, recordedUpTo: recorded.end, isSuspended: recorded.isSuspended)
+                state.machine.complete(recorded.program, recordedUpTo: recorded.end, isSuspended: recorded.isSuspended)
             }
             for id in changed { writer.note(state.row(id, channel: archive.channel)) }
             return changed.filter { state.machine.clip($0)?.isComplete ?? false }
@@ -322,8 +321,7 @@ extension ClipStore.State {
     /// The clip's row in the catalogue.
     func row(_ id: String, channel: String) -> CatalogueClip? {
         guard let clip = machine.clip(id), let facts = facts[id] else { return nil }
-        var row = CatalogueClip(
-            clip, channel: channel, rate: facts.rate, start: facts.start, name: facts.name)
+        var row = CatalogueClip(clip, channel: channel, rate: facts.rate, start: facts.start, name: facts.name)
         (row.released, row.audioOffset) = (facts.released, facts.audioOffset)
         return row
     }

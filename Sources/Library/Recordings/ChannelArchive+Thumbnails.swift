@@ -33,9 +33,7 @@ extension ChannelArchive {
         of id: String, at seconds: Double, width: Int, isExact: Bool
     ) throws(Refusal) -> (bytes: [UInt8], isLasting: Bool) {
         let (_, file) = try file(id)
-        guard !file.isStream else {
-            throw Refusal(.unusable, "Of MPEG-TS recordings there are no thumbnails.")
-        }
+        guard !file.isStream else { throw Refusal(.unusable, "Of MPEG-TS recordings there are no thumbnails.") }
         return try telling {
             let time = Int64(seconds * 1e9)
             let bytes = try isExact ? frame(of: file, at: time, width) : keyframe(of: file, at: time, width)
@@ -143,8 +141,7 @@ final class RecentValues<Key: Hashable & Sendable, Value: Sendable>: Sendable {
             state.withLock { state in
                 state.clock += 1
                 state.values[key] = newValue.map { ($0, state.clock) }
-                guard state.values.count > limit,
-                    let oldest = state.values.min(by: { $0.value.used < $1.value.used })
+                guard state.values.count > limit, let oldest = state.values.min(by: { $0.value.used < $1.value.used })
                 else { return }
                 state.values[oldest.key] = nil
             }

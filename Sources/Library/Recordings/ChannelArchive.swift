@@ -285,8 +285,7 @@ extension ChannelArchive {
                 guard !segment.name.hasSuffix(RecordFormat.ts.fileExtension),
                     let descriptor = try? directory.open(recording: segment.name),
                     let map = try? map(
-                        OpenFile(
-                            name: segment.name, closedName: segment.name, isOpen: false, descriptor: descriptor))
+                        OpenFile(name: segment.name, closedName: segment.name, isOpen: false, descriptor: descriptor))
                 else { continue }
                 files.append(
                     .init(
@@ -310,9 +309,7 @@ extension ChannelArchive {
         }
     }
 
-    private static var nothing: Refusal {
-        Refusal(.notFound, "Nothing was recorded then that can be played.")
-    }
+    private static var nothing: Refusal { Refusal(.notFound, "Nothing was recorded then that can be played.") }
 }
 
 // MARK: The files of a run
