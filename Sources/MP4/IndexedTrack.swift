@@ -77,8 +77,7 @@ extension IndexedTrack {
                 samples.append(
                     IndexedSample(
                         dts: time, pts: time, duration: Int64(run.value), offset: 0,
-                        size: Int64(table.sizes[samples.count]),
-                        isSync: false))
+                        size: Int64(table.sizes[samples.count]), isSync: false))
                 time += Int64(run.value)
             }
         }

@@ -54,9 +54,7 @@ package struct MovieLayout {
 
     /// The layout of a file with the tracks of `description`, created at `creationTime`, with the `udta` box
     /// `userData`.
-    package init(
-        description: StreamDescription, creationTime: UInt64, userData: [UInt8], form: MovieForm = .mp4
-    ) {
+    package init(description: StreamDescription, creationTime: UInt64, userData: [UInt8], form: MovieForm = .mp4) {
         (tracks, self.form) = ([], form)
         if let video = description.video, let frames = video.frameFormat {
             let aspect = frames.sampleAspectRatio
@@ -121,8 +119,7 @@ extension MovieLayout.Track {
             if box.type == "colr" { color = try Self.color(box.body) ?? color }
         }
         return TrackDescription(
-            video: codec,
-            frames: FrameFormat(width: width, height: height, sampleAspectRatio: aspect, color: color),
+            video: codec, frames: FrameFormat(width: width, height: height, sampleAspectRatio: aspect, color: color),
             timeBase: TimeBase(1, Int32(clamping: timescale)),
             decoderConfiguration: SharedBytes(Array(try fields.first(name).rest)))
     }

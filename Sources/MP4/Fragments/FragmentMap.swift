@@ -130,8 +130,7 @@ package struct FragmentMap: Sendable {
             let start = first.decodeTime + Int64(first.compositionOffset) - track.mediaTime
             found = Fragment(
                 bytes: 0..<0, start: max(0, base.rescale(start, to: .nanoseconds)),
-                duration: base.rescale(length, to: .nanoseconds),
-                frames: track.kind == .video ? run.samples.count : 0,
+                duration: base.rescale(length, to: .nanoseconds), frames: track.kind == .video ? run.samples.count : 0,
                 beginsWithKeyframe: first.isSync && (track.kind == .video || !hasVideo),
                 keyframe: track.kind == .video ? Self.keyframe(of: run, track, at: offset) : nil)
         }
