@@ -67,8 +67,7 @@ package final class FrameBuffer: FrameStorage {
             let chroma = luma / 4
             return try body(
                 Planes(
-                    y: .init(bytes: base, stride: width),
-                    u: .init(bytes: base + luma, stride: width / 2),
+                    y: .init(bytes: base, stride: width), u: .init(bytes: base + luma, stride: width / 2),
                     v: .init(bytes: base + luma + chroma, stride: width / 2)))
         }
     }

@@ -27,9 +27,7 @@ package struct FrameRate: Sendable, Hashable, Codable, CustomStringConvertible {
         TimeBase.nanoseconds.rescale(duration.inNanoseconds, to: timeBase, rounding: .up)
     }
 
-    package var description: String {
-        denominator == 1 ? "\(numerator)" : "\(numerator)/\(denominator)"
-    }
+    package var description: String { denominator == 1 ? "\(numerator)" : "\(numerator)/\(denominator)" }
 }
 
 /// The constant frame rate that fits a stream best.
