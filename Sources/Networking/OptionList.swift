@@ -30,8 +30,7 @@ package struct OptionList {
             let sides = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             let name = URLParts.decode(sides[0]).lowercased()
             let value = sides.count > 1 ? URLParts.decode(sides[1]) : ""
-            return Pair(
-                name: aliases[name] ?? name, value: value, subject: "Option number \(index + 1) of the address")
+            return Pair(name: aliases[name] ?? name, value: value, subject: "Option number \(index + 1) of the address")
         }
     }
 
@@ -73,9 +72,7 @@ package struct OptionList {
     }
 
     /// Takes the value of the option `name`, a whole number within `range`.
-    package mutating func takeNumber(
-        _ name: String, in range: ClosedRange<Int64>
-    ) throws(AddressError) -> Int64? {
+    package mutating func takeNumber(_ name: String, in range: ClosedRange<Int64>) throws(AddressError) -> Int64? {
         guard let text = try take(name) else { return nil }
         guard let number = Int64(text), range.contains(number) else {
             throw error(in: name, "is a number from \(range.lowerBound) to \(range.upperBound)")
@@ -96,9 +93,7 @@ package struct OptionList {
 
     /// Takes the value of the option `name`, a whole number of seconds or milliseconds such as `4`, `4s` or `2500ms`,
     /// within `range`, whole seconds.
-    package mutating func takeDuration(
-        _ name: String, in range: ClosedRange<Int64>
-    ) throws(AddressError) -> Duration? {
+    package mutating func takeDuration(_ name: String, in range: ClosedRange<Int64>) throws(AddressError) -> Duration? {
         guard let text = try take(name) else { return nil }
         let digits = text.prefix { $0.isASCII && $0.isNumber }
         let factors: [Substring: Int64] = ["ms": 1, "s": 1000, "": 1000]
@@ -106,8 +101,7 @@ package struct OptionList {
         guard let count = Int64(digits), let factor = factors[text[digits.endIndex...]], count <= longest,
             (range.lowerBound * 1000...longest).contains(count * factor)
         else {
-            throw error(
-                in: name, "is a length from \(range.lowerBound)s to \(range.upperBound)s, such as 4s or 2500ms")
+            throw error(in: name, "is a length from \(range.lowerBound)s to \(range.upperBound)s, such as 4s or 2500ms")
         }
         return .milliseconds(count * factor)
     }

@@ -33,8 +33,7 @@ package struct OutboundBuffer {
     ) {
         guard !range.isEmpty else { return }
         pieces.append(
-            Piece(
-                bytes: bytes, start: range.lowerBound, end: range.upperBound, endsFrame: endsFrame, place: place))
+            Piece(bytes: bytes, start: range.lowerBound, end: range.upperBound, endsFrame: endsFrame, place: place))
         pendingBytes += range.count
     }
 
