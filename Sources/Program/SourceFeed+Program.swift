@@ -161,7 +161,5 @@ extension SourceFeed {
     }
 
     /// Whether a paced source's audio continues with the current frame.
-    private func isPlaying(_ state: borrowing State) -> Bool {
-        (state.origin != nil || !hasVideo) && !state.isStalled
-    }
+    private func isPlaying(_ state: borrowing State) -> Bool { (state.origin != nil || !hasVideo) && !state.isStalled }
 }

@@ -80,8 +80,7 @@ package final class Bus: Sendable {
             let frame = max(frame ?? state.next, state.next)
             if frame == state.next { state.scene = scene }
             state.cues.removeAll { $0.frame == frame }
-            state.cues.append(
-                Cue(scene: scene, transition: transition, frames: frames, frame: frame, stinger: stinger))
+            state.cues.append(Cue(scene: scene, transition: transition, frames: frames, frame: frame, stinger: stinger))
             state.cues.sort { $0.frame < $1.frame }
             return frame
         }
