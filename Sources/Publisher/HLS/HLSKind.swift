@@ -17,8 +17,7 @@ extension OutputKind {
 
 extension OutputNumber {
     /// Segments written.
-    static let segments = OutputNumber(
-        "segments", metric: "relay_output_segments_total", "HLS: segments written.")
+    static let segments = OutputNumber("segments", metric: "relay_output_segments_total", "HLS: segments written.")
 }
 
 /// A directory of HLS, and how it is written.

@@ -38,9 +38,7 @@ struct SRTCaller {
     }
 
     /// Checks what its queue dropped, at `now` (monotonic nanoseconds). Returns a message for the log.
-    mutating func noteDrops(at now: Int64) -> String? {
-        drops.note(session.packets.drops, at: now).map(text)
-    }
+    mutating func noteDrops(at now: Int64) -> String? { drops.note(session.packets.drops, at: now).map(text) }
 
     /// Ends its session for the reason `ending`: counts the packets that were not sent. Returns messages for the log;
     /// `others` are still on air.

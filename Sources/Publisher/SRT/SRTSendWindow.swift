@@ -66,9 +66,7 @@ struct SRTSendWindow {
 
     /// Checks the `age` of the oldest unacknowledged message, nil if all are acknowledged, at `now`. `losses` counts
     /// loss reports, and packets that libsrt dropped, since the connection began.
-    mutating func look(
-        age: Int64?, roundTrip: Double, losses: @autoclosure () -> Int64, at now: Int64
-    ) -> Verdict {
+    mutating func look(age: Int64?, roundTrip: Double, losses: @autoclosure () -> Int64, at now: Int64) -> Verdict {
         guard let age, age > maximumAge(roundTrip: roundTrip) else { return open(losses, at: now) }
         let first = now - age * 1000
         guard let since = shutSince else {

@@ -64,8 +64,7 @@ actor SRTSession: QueueActor, CountedReceiver {
     /// A session that sends `packets` to the receiver behind `socket`, on the queue of `executor`. `onNotice` and
     /// `onEnd` are called there.
     init(
-        socket: SRTSocket, url: SRTURL, packets: PacketQueue, description: StreamDescription,
-        executor: QueueExecutor,
+        socket: SRTSocket, url: SRTURL, packets: PacketQueue, description: StreamDescription, executor: QueueExecutor,
         onNotice: @escaping @Sendable (AttemptEvent) -> Void, onEnd: @escaping @Sendable (Ending) -> Void
     ) throws(AVFailure) {
         self.socket = socket
