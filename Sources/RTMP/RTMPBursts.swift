@@ -43,9 +43,7 @@ package struct RTMPBursts {
 
     /// The chunks of `packets`, whose messages follow the previous ones by `steps`. If they do not exist, `make`
     /// appends them to a buffer.
-    mutating func chunks(
-        of packets: [EncodedPacket], steps: [Int64], make: (inout OutboundBuffer) -> Void
-    ) -> Chunks {
+    mutating func chunks(of packets: [EncodedPacket], steps: [Int64], make: (inout OutboundBuffer) -> Void) -> Chunks {
         // The latest is the likeliest match.
         for index in bursts.indices.reversed() where bursts[index].packets.last === packets.last {
             let isSame = bursts[index].packets.elementsEqual(packets, by: ===) && bursts[index].steps == steps

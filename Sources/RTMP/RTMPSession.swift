@@ -36,9 +36,7 @@ package final class RTMPSession {
     /// A session on a duplicate of `socket`'s descriptor, because librtmp closes its descriptor. librtmp does not get
     /// the user and password, because it would log in over a connection of its own, without deadline, IPv6, TLS or
     /// proxy. `isEnhanced` announces Enhanced RTMP to the server.
-    package init(
-        url: RTMPURL, login: String, socket: TCPSocket, isEnhanced: Bool = false
-    ) throws(OutputFailure) {
+    package init(url: RTMPURL, login: String, socket: TCPSocket, isEnhanced: Bool = false) throws(OutputFailure) {
         let copy = fcntl(socket.descriptor, F_DUPFD_CLOEXEC, 0)
         guard copy >= 0, let rtmp = RTMP_Alloc() else {
             if copy >= 0 { close(copy) }
@@ -143,8 +141,7 @@ package final class RTMPSession {
             start: rtmp.pointee.m_sb.sb_start, count: Int(max(0, rtmp.pointee.m_sb.sb_size)))
         return Handover(
             streamID: UInt32(bitPattern: rtmp.pointee.m_stream_id),
-            parser: RTMPInboundParser(
-                chunkBytes: Int(rtmp.pointee.m_inChunkSize), streams: inboundStreams()),
+            parser: RTMPInboundParser(chunkBytes: Int(rtmp.pointee.m_inChunkSize), streams: inboundStreams()),
             unread: Array(buffered), receivedBytes: Int(rtmp.pointee.m_nBytesIn))
     }
 
@@ -162,8 +159,7 @@ package final class RTMPSession {
             let partial = packet.m_body.map {
                 Array(UnsafeRawBufferPointer(start: $0, count: Int(packet.m_nBytesRead)))
             }
-            streams[index] = .init(
-                type: packet.m_packetType, length: Int(packet.m_nBodySize), body: partial ?? [])
+            streams[index] = .init(type: packet.m_packetType, length: Int(packet.m_nBodySize), body: partial ?? [])
         }
         return streams
     }
