@@ -8,8 +8,7 @@ internal import Logging
 /// `relay check`: tests, without going live, whether a configuration file will work here.
 struct CheckCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
-        commandName: "check",
-        abstract: "Tries what a configuration file needs, without going live.",
+        commandName: "check", abstract: "Tries what a configuration file needs, without going live.",
         discussion: """
             Inputs are opened, outputs' names are resolved and their servers connected to (TCP and TLS), ports are opened, \
             directories looked at, free space compared with what recordings will take, and the encoder runs for 3 s of \

@@ -30,8 +30,7 @@ struct RelayCommand: AsyncParsableCommand {
         subcommands: [
             RunCommand.self, CtlCommand.self, CheckCommand.self, RecordingsCommand.self, RenderCommand.self,
             StitchCommand.self, DevicesCommand.self, DiagnoseCommand.self,
-        ],
-        defaultSubcommand: RunCommand.self)
+        ], defaultSubcommand: RunCommand.self)
 
     /// Replaces the parser's own method, whose messages would repeat arguments that may contain a key.
     static func main() async {

@@ -156,9 +156,7 @@ extension ConfigurationReader {
 
     /// Reads an address with its options in the form that the flag takes. The node is a text, or a mapping with
     /// `address` and the keys of options.
-    private mutating func address(
-        _ node: ConfigurationNode, _ key: String, _ options: [AddressOption]
-    ) -> String? {
+    private mutating func address(_ node: ConfigurationNode, _ key: String, _ options: [AddressOption]) -> String? {
         guard case .mapping(let entries) = node.content else {
             return scalar(node, key, orElse: "It is an address, or a mapping with address: and options.")
         }
@@ -189,9 +187,7 @@ extension ConfigurationReader {
         return address + "#" + pairs.joined(separator: ",")
     }
 
-    private mutating func values(
-        of option: AddressOption, _ node: ConfigurationNode, _ key: String
-    ) -> [String]? {
+    private mutating func values(of option: AddressOption, _ node: ConfigurationNode, _ key: String) -> [String]? {
         switch option.form {
         case .text: return scalar(node, key).map { [$0] }
         case .time: return time(node, key).map { [$0] }
@@ -359,7 +355,5 @@ extension ConfigurationReader {
         return "\(file)#\(option("cut", cut))"
     }
 
-    private func option(_ name: String, _ value: String) -> String {
-        "\(name)=\(value.replacing(",", with: "%2C"))"
-    }
+    private func option(_ name: String, _ value: String) -> String { "\(name)=\(value.replacing(",", with: "%2C"))" }
 }

@@ -339,8 +339,7 @@ extension Host: ControlledHost {
             case .none: throw Refusal(.conflict, "relay was started with flags, and has no file to read again.")
             case .ending: throw Refusal(.unavailable, "relay is about to end.")
             case .refused(let lines):
-                throw Refusal(
-                    .unusable, "The configuration file is not applied: \(lines.first ?? "")", errors: lines)
+                throw Refusal(.unusable, "The configuration file is not applied: \(lines.first ?? "")", errors: lines)
             }
         }
     }

@@ -20,9 +20,7 @@ struct ProcessSignals {
 
     /// The signals that ask for the end. SIGHUP is not one of them if the process was started with it ignored, as by
     /// `nohup`: such a process outlives its terminal.
-    static var endRequests: [CInt] {
-        [SIGINT, SIGTERM] + (isIgnored(SIGHUP) ? [] : [SIGHUP])
-    }
+    static var endRequests: [CInt] { [SIGINT, SIGTERM] + (isIgnored(SIGHUP) ? [] : [SIGHUP]) }
 
     /// Calls `body` on the queue each time that signal `number` comes.
     mutating func watch(_ number: CInt, _ body: @escaping @Sendable () -> Void) {
