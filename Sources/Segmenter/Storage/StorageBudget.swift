@@ -69,9 +69,7 @@ package struct StorageBudget: Sendable, Hashable {
     /// Free bytes from which recording resumes: five seconds of recording above the reserve, so that it does not stop
     /// again at once; no more, because the operator who has made room is waiting for it. At a low bitrate it is more
     /// than closing a file releases and a new file takes: otherwise the stop itself would restart the recording.
-    package var resumeBytes: Int64 {
-        Self.sum(reserveBytes, max(bytes(in: .seconds(5)), 2 * Preallocation.leastStep))
-    }
+    package var resumeBytes: Int64 { Self.sum(reserveBytes, max(bytes(in: .seconds(5)), 2 * Preallocation.leastStep)) }
 
     /// Free bytes that retention keeps at least, so that old files are deleted before recording stops: a minute above
     /// the resume limit. A minute would be a large part of a small disk, so that part is at most a tenth of the file
