@@ -76,9 +76,7 @@ struct StitchInspector {
 
     /// Inspects the file `path`. Blocks on the disk.
     static func read(_ path: String, isCancelled: () -> Bool) throws(ClipFailure) -> StitchSource {
-        guard let found = realpath(path, nil) else {
-            throw ClipFailure("\(FileFailure("read", path, code: errno)).")
-        }
+        guard let found = realpath(path, nil) else { throw ClipFailure("\(FileFailure("read", path, code: errno)).") }
         defer { free(found) }
         let resolved = String(cString: found)
         var quick = try StitchInspector(resolved, name: path)
@@ -358,8 +356,7 @@ extension StitchInspector {
             stream: video.index, codec: video.codecName,
             frames: FrameFormat(
                 width: frames.width, height: frames.height, sampleAspectRatio: frames.sampleAspectRatio ?? .square,
-                color: frames.color),
-            orientation: frames.orientation, isInterlaced: frames.isInterlaced,
+                color: frames.color), orientation: frames.orientation, isInterlaced: frames.isInterlaced,
             configuration: configuration, obstacle: obstacle(isPieced: numbers.isPieced),
             isDemuxed: !isMovie, units: units, is8Bit420: sets?.is8Bit420 ?? true, timeBase: video.timeBase,
             samples: numbers.samples, times: times,

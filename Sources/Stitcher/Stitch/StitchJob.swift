@@ -81,9 +81,7 @@ package struct StitchJob {
 
     /// Reads the recordings of `range` and makes the plan; `request` names the result, and contains no clips. Blocks on
     /// the disk.
-    package init(
-        _ range: RecordedRange, _ request: StitchRequest, isCancelled: () -> Bool
-    ) throws(ClipFailure) {
+    package init(_ range: RecordedRange, _ request: StitchRequest, isCancelled: () -> Bool) throws(ClipFailure) {
         sources = try range.read(isCancelled: isCancelled)
         let plan = try RangePlan(
             sources, from: range.range.lowerBound, to: range.range.upperBound, isExact: range.isExact,
@@ -227,8 +225,7 @@ package struct StitchJob {
         let settings = request.settings.encoder
         var audio: AudioWriter?
         if let format = plan.audio, let heard {
-            audio = AudioWriter(
-                heard, format, sources, bitrate: settings.audioBitrate, file: file, joint: copiedClips)
+            audio = AudioWriter(heard, format, sources, bitrate: settings.audioBitrate, file: file, joint: copiedClips)
         }
         let (frame, total, writer) = (plan.video.frameRate.timeBase, plan.frameCount, audio)
         let base = plan.audio?.timeBase ?? .milliseconds

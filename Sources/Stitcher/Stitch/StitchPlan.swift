@@ -126,9 +126,7 @@ package struct StitchPlan: Sendable {
     }
 
     /// The plan of the clip with the number `index`, which is placed behind the clips planned so far.
-    private func planned(
-        _ clip: StitchClip, _ index: Int, _ source: StitchSource
-    ) throws(ClipFailure) -> Clip {
+    private func planned(_ clip: StitchClip, _ index: Int, _ source: StitchSource) throws(ClipFailure) -> Clip {
         let range = try ClipRange(clip, of: source, at: video.frameRate)
         var planned = Clip(
             source: index, frames: range.frames, count: range.count, place: frameCount,

@@ -83,9 +83,7 @@ struct AudioSeamTrial {
 
     /// The windows of the new packets for `range`, and of the packets that the encoder makes before them, by the time
     /// of each.
-    private func windows(
-        _ range: Range<Int64>, isFirst: Bool, _ mixer: inout AudioMixer
-    ) throws -> [Int64: AACWindow] {
+    private func windows(_ range: Range<Int64>, isFirst: Bool, _ mixer: inout AudioMixer) throws -> [Int64: AACWindow] {
         let encoder = try AACEncoder(format: format, bitrate: bitrate)
         var fed = AudioWriter.start(of: range, encoder, isFirst: isFirst)
         var (windows, end): ([Int64: AACWindow], Int64) = ([:], .min)
