@@ -167,8 +167,7 @@ extension Director {
                 name: change.scene.name, layout: change.scene.layout.layout.rawValue,
                 sources: change.scene.layout.sources, frame: goesOn ? change.frame.number : frame.number,
                 run: recording.run, transition: goesOn ? change.kind : "cut",
-                seconds: goesOn ? length(of: change) : nil,
-                details: details(of: change, at: frame, withWay: goesOn))
+                seconds: goesOn ? length(of: change) : nil, details: details(of: change, at: frame, withWay: goesOn))
         }
         if let event { recording.record(event) }
     }

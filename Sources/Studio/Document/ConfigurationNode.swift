@@ -154,8 +154,7 @@ package struct ConfigurationNode {
         case .duplicatedKeysInMapping(let keys, let context):
             // The message repeats only known keys: any other key may be a piece of an address.
             .init(
-                mark: Self.mark(context.mark),
-                key: keys.first.flatMap { words.contains($0) ? $0 : nil } ?? "",
+                mark: Self.mark(context.mark), key: keys.first.flatMap { words.contains($0) ? $0 : nil } ?? "",
                 text: "A key is here twice.")
         case .reader(let problem, _, _, _):
             .init(mark: nil, key: "", text: "This is no text in UTF-8: \(problem).")

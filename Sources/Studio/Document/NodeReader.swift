@@ -101,8 +101,7 @@ extension NodeReader {
     /// Reads a transition: either a type alone, or a mapping of a type, a length (read by `length`), an easing and, if
     /// the transition shows one, a color. `kind` reads the type.
     package mutating func transition(
-        _ node: ConfigurationNode, _ key: String,
-        kind: (inout Self, ConfigurationNode, String) -> Transition.Kind?,
+        _ node: ConfigurationNode, _ key: String, kind: (inout Self, ConfigurationNode, String) -> Transition.Kind?,
         length: (inout Self, ConfigurationNode, String) -> Duration?
     ) -> (kind: Transition.Kind, duration: Duration, easing: Easing, color: RGBColor?)? {
         guard case .mapping(let entries) = node.content else {
