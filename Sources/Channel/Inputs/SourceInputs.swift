@@ -137,7 +137,8 @@ extension SourceInputs {
 
     /// The format of the source's video, if an input that counts has answered.
     private func native(isOverdue: Bool) -> VideoFormat? {
-        choice.answer(of: sources, isOverdue: isOverdue, known: state.withLock { $0.inputs.map(\.description?.video) })
+        choice.answer(
+            of: sources, isOverdue: isOverdue, known: state.withLock { $0.inputs.map(\.description?.video) })
     }
 }
 
@@ -192,9 +193,11 @@ extension SourceInputs {
         let delay = configured.inputs[index].latency ?? Self.usualLatency
         let feed = SourceFeed(
             pacing: description.isLive ? .live(frameRate: video.frameRate) : .paced, frameRate: format.frameRate,
-            audio: .program, leads: configured.inputs[index].isReference, standsUnseen: stands,
+            audio: .program, leads: configured.inputs[index].isReference,
+            standsUnseen: stands,
             keepsPackets: isOneOfSeveral && configured.canKeepPackets && description.isLive ? delay : nil,
-            wanted: bus.packets, clock: clock)
+            wanted: bus.packets,
+            clock: clock)
         replace(index, by: feed)
         bus.add(feed)
         return (feed, format)
