@@ -28,7 +28,7 @@ import Testing
 
     // Templates are noted as texts and read again. The text of one that was nearly as long as may be was longer than that, so
     // it was forgotten, with all files that it had named.
-    @Test func `The text of a template makes the same template, and is not longer than what was parsed`() throws {
+    @Test func `A template's text parses to the same template, and is not longer than the parsed text`() throws {
         var random = SeededRandom()
         let all = templates(4000, &random)
         #expect(all.count > 100)
@@ -46,7 +46,7 @@ import Testing
         #expect(try RecordDirectory.prepare(directory.path).templates.contains(template))
     }
 
-    @Test func `What is parsed stays below its directory and has no hidden part, whatever it is filled with`() {
+    @Test func `A path made from a template stays below its directory and has no hidden component`() {
         var random = SeededRandom()
         for (text, template) in templates(4000, &random) {
             let path = template.path(
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func `A name is read as it was made, open, closed, numbered and set aside`() {
+    @Test func `A template reads every name that it makes: open, closed, numbered and set aside`() {
         var random = SeededRandom()
         for (text, template) in templates(4000, &random) where sequences(of: template) <= 1 {
             let channel = random.pick(["c", "cam-1", "a_b", "studio.2", "-", "test_20261121T140310.123Z_000001"])
@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    @Test func `A name with its channel in it is no other channel's`() {
+    @Test func `A name that contains its channel is not read as a name of another channel`() {
         var random = SeededRandom()
         for (text, template) in templates(4000, &random) where template.hasChannel {
             let channel = random.pick(["c", "cam-1", "a_b", "studio.2", "1"])
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    @Test func `Any text is taken or refused with a sentence that ends`() throws {
+    @Test func `Any text is parsed as a template or refused with a complete sentence`() throws {
         var random = SeededRandom()
         let wild =
             Self.pieces + ["{", "}", "%", "\\", ":", "\u{0}", "\u{301}", "\n", "..", "{start", "}}", "\u{1F3A5}"]
@@ -126,7 +126,7 @@ import Testing
     // The system reads bytes: for it, a slash with a combining mark behind it divides a path all the same, and a name that
     // begins with a point is hidden.
     @Test(arguments: ["a/\u{301}{sequence}", ".\u{301}{sequence}", "a/.\u{301}{sequence}"])
-    func `A slash or a point in front of a combining mark is refused`(text: String) {
+    func `A template with a slash or a dot before a combining mark is refused`(text: String) {
         #expect(throws: TextFailure.self) { try NameTemplate(parsing: text) }
     }
 }
