@@ -110,7 +110,7 @@ struct CataloguePropertyTests {
         }
     }
 
-    @Test("Two gaps overlap if they miss a common frame of the same run, in either order of the comparison")
+    @Test("Two gaps overlap if the same frame of a run is missing in both, in either order of the comparison")
     func overlaps() {
         var random = SeededRandom()
         func gap(_ run: String, _ from: Int64, _ to: Int64?) -> CatalogueGap {
@@ -222,7 +222,7 @@ struct CataloguePropertyTests {
         #expect(throws: FileFailure.self) { try UploadMark.channels(in: directory.path("none")) }
     }
 
-    @Test("Databases whose clips are yet to be restored are known by their numbers, and lost clips by a lasting mark")
+    @Test("Databases with clips to restore are listed by their numbers, and lost clips leave a lasting mark")
     func clipMarks() throws {
         let directory = try TemporaryDirectory()
         #expect(ClipMark.time(in: directory.path) == nil)
@@ -241,7 +241,7 @@ struct CataloguePropertyTests {
         #expect(directory.all.contains(ClipMark.unknown))
     }
 
-    @Test("A checksum is that of all bytes, for any number of blocks, and reports its progress")
+    @Test("A checksum covers all bytes of any number of blocks, and its progress is reported")
     func checksums() throws {
         let directory = try TemporaryDirectory()
         // The sums of no byte and of "abc" (FIPS 180-4's examples).
