@@ -20,7 +20,7 @@ import Testing
             clock: clock, logger: quiet)
     }
 
-    @Test func `Files are made durable by the policy, while writing continues`() throws {
+    @Test func `The sync policy decides how often a file is synchronised while it is written`() throws {
         for (sync, expected) in [
             (SyncPolicy.never, 0...0), (.segment, 0...0), (.fragment, 8...11), (.every(.seconds(2)), 2...3),
         ] {
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func `Policies are read, and invalid ones are refused`() throws {
+    @Test func `A sync policy is parsed, and an invalid one is refused`() throws {
         #expect(try SyncPolicy(parsing: "fragment") == .fragment)
         #expect(try SyncPolicy(parsing: "30s") == .every(.seconds(30)))
         for text in ["", "always", "0s", "10ms", "-1"] {
@@ -56,7 +56,7 @@ import Testing
         return numbers[0] * numbers[1]
     }
 
-    @Test func `Space is reserved ahead of a file, and unused space is released`() throws {
+    @Test func `Space is reserved ahead of a file's data, and unused space is released at the close`() throws {
         let directory = try TemporaryDirectory()
         let recording = try Recording(
             description(rate: Self.rate), length: .duration(.seconds(60)), directory: directory)
@@ -70,7 +70,7 @@ import Testing
         #expect(try occupied(try #require(recording.finished.first)) < 200_000)
     }
 
-    @Test func `The median and the 99th percentile of writes differ from the longest`() {
+    @Test func `One very long write does not raise the median or the 99th percentile to its latency`() {
         var histogram = LatencyHistogram()
         for _ in 0..<98 { histogram.record(1_000_000) }
         histogram.record(100_000_000)
