@@ -214,7 +214,7 @@ struct TablePropertyTests {
         }
     }
 
-    @Test func `A small file cannot use the memory for two days of frames`() {
+    @Test func `A small file cannot make the reader allocate memory for two days of frames`() {
         let ctts = PlainBox.full("ctts", PlainBox.u32(1) + PlainBox.u32(1 << 25) + PlainBox.u32(5))
         let stbl = PlainBox.box("stbl", ctts + PlainBox.full("stsz", PlainBox.u32(9) + PlainBox.u32(1 << 25)))
         let trak = PlainBox.box("trak", PlainBox.box("mdia", PlainBox.box("minf", stbl)))
