@@ -144,7 +144,7 @@ struct ParameterSetPropertyTests {
         }
     }
 
-    @Test func `In a damaged frame the sets are put before SEI, or the frame is unchanged`() {
+    @Test func `A damaged frame gets the parameter sets inserted, or stays unchanged`() {
         var random = SeededRandom()
         for _ in 0..<40 {
             let written = WrittenSets(.h264, using: &random)
