@@ -106,6 +106,24 @@ struct WebhookTests {
         #expect(queue.next?.id == 2)
     }
 
+    @Test("An event that is dropped from a full queue while it is being delivered counts once, by whether it arrived")
+    func countedOnce() {
+        var random = SeededRandom()
+        for _ in 0..<200 {
+            var queue = WebhookQueue()
+            queue.append((1...500).map { makeEvent($0) }, missed: 3)
+            let new = UInt64.random(in: 0...600, using: &random)
+            let told = queue.leftOut
+            queue.append((0..<new).map { makeEvent(501 + $0) })
+            let outcome = random.pick([.delivered, .failed, .refused] as [WebhookQueue.Outcome])
+            _ = queue.tried(makeEvent(1), outcome, told: told)
+            #expect(503 + new == queue.delivered + queue.leftOutInAll + UInt64(queue.count))
+            // What the next message tells: the events that its receiver will never get.
+            let dropped = queue.next.map { $0.id - 1 } ?? 0
+            #expect(queue.leftOut == (outcome == .delivered ? dropped - 1 : dropped + 3))
+        }
+    }
+
     // MARK: What is sent
 
     @Test("A webhook gets events of its kinds and minimum level, and never events about webhooks")
