@@ -24,8 +24,6 @@ import Testing
         return found
     }
 
-    private func sequences(of template: NameTemplate) -> Int { template.parts.count { $0 == .sequence } }
-
     // Templates are noted as texts and read again. The text of one that was nearly as long as may be was longer than that, so
     // it was forgotten, with all files that it had named.
     @Test func `The text of a template makes the same template, and is not longer than what was parsed`() throws {
@@ -60,7 +58,7 @@ import Testing
 
     @Test func `A name is read as it was made, open, closed, numbered and set aside`() {
         var random = SeededRandom()
-        for (text, template) in templates(4000, &random) where sequences(of: template) <= 1 {
+        for (text, template) in templates(4000, &random) {
             let channel = random.pick(["c", "cam-1", "a_b", "studio.2", "-", "test_20261121T140310.123Z_000001"])
             let start = UTCTime(milliseconds: .random(in: 0..<4_102_444_800_000, using: &random))
             let sequence = random.pick([0, 1, 999_999, 1_000_000, 123_456_789])
@@ -79,6 +77,36 @@ import Testing
                 #expect(used?.sequence == (template.hasSequence ? sequence : 0), "\(text): \(path)")
             }
         }
+    }
+
+    @Test(arguments: [
+        "{sequence}{sequence}", "{sequence}_{sequence}", "{sequence}1{sequence}%y", "{sequence}/{channel}/{sequence}",
+    ]) func `A number that occurs several times in a name has to be the same each time`(text: String) throws {
+        let template = try NameTemplate(parsing: text)
+        for sequence in [1, 111_111, 1_111_111, 11_111_111, 123_456_789] {
+            let path = template.path(
+                channel: "c", start: UTCTime(milliseconds: 1_795_269_790_123), sequence: sequence, offset: 0)
+            #expect(template.read(Substring(path), channel: "c")?.sequence == sequence, "\(path)")
+            var other = path
+            let place = try #require(path.firstRange(of: UTCTime.pad(sequence, 6)))
+            other.replaceSubrange(place, with: UTCTime.pad(sequence + 1, 6))
+            #expect(template.read(Substring(other), channel: "c") == nil, "\(other)")
+        }
+    }
+
+    @Test func `A start that occurs several times in a name has to be the same each time`() throws {
+        let template = try NameTemplate(parsing: "{start}_{start}")
+        let (one, two) = ("20261121T140310.123Z", "20261121T140310.124Z")
+        #expect(template.read(Substring("\(one)_\(one)"), channel: "c")?.start == one)
+        #expect(template.read(Substring("\(one)_\(two)"), channel: "c") == nil)
+    }
+
+    @Test(arguments: ["{channel}_{start}_{sequence}%y", "{channel}_{start}_{sequence}{sequence}"])
+    func `A number with further digits after a standard name is read as the template makes it`(text: String) throws {
+        let template = try NameTemplate(parsing: text)
+        let name = SegmentName(
+            channel: "c", start: UTCTime(milliseconds: 1_795_269_790_123), sequence: 7, template: template)
+        #expect(SegmentName(usedBy: name.closed, channel: "c", template: template)?.sequence == 7)
     }
 
     @Test func `A name with its channel in it is no other channel's`() {
