@@ -122,6 +122,34 @@ import Testing
         }
     }
 
+    @Test func `A template is refused for a channel if its names could be longer than file systems store`() throws {
+        var random = SeededRandom()
+        let long = "{channel}_{channel}_{channel}_{sequence}"
+        let all = templates(1000, &random) + [(text: long, template: try NameTemplate(parsing: long))]
+        var results: Set<Bool> = []
+        for (text, template) in all {
+            for length in [1, 60, 100, 120] {
+                let channel = String(repeating: "c", count: length)
+                let name = SegmentName(
+                    channel: channel, start: UTCTime(milliseconds: 1_795_269_790_123), sequence: 999_999_999,
+                    template: template
+                ).numbered(999)
+                let paths = [
+                    name.open, name.description + SegmentName.brokenSuffix, SegmentSalvage.repairedName(name.closed),
+                ]
+                let longest = paths.flatMap { $0.split(separator: "/") }.map(\.utf8.count).max() ?? 0
+                do {
+                    try template.checkLength(channel: channel)
+                    #expect(longest <= 255, "\(text)")
+                } catch {
+                    #expect(longest > 255 && error.description.contains("255 at most"), "\(text)")
+                }
+                results.insert(longest > 255)
+            }
+        }
+        #expect(results == [true, false])
+    }
+
     @Test func `A dated template makes different names for different seconds`() {
         var random = SeededRandom()
         for (text, template) in templates(4000, &random) where template.isDated {

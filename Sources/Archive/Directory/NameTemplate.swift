@@ -25,6 +25,8 @@ package struct NameTemplate: Sendable, Hashable {
     /// The form of ``UTCTime/basic``.
     static let startPattern = "00000000T000000.000Z"
     private static let longest = 200
+    /// The most digits of a number that is read.
+    private static let mostDigits = 18
     /// The maximum number of directories between the record directory and a file.
     static let deepest = 4
     private static let fields =
@@ -146,13 +148,15 @@ package struct NameTemplate: Sendable, Hashable {
     }
 
     /// A path with every field filled in.
-    private var sample: String {
+    private var sample: String { sample(channel: "c", sequence: "000001") }
+
+    func sample(channel: String, sequence: String) -> String {
         parts.map { part in
             switch part {
             case .literal(let text): text
-            case .channel: "c"
+            case .channel: channel
             case .start: Self.startPattern
-            case .sequence: "000001"
+            case .sequence: sequence
             case .calendar(let field): field.pattern
             }
         }.joined()
@@ -246,7 +250,7 @@ extension NameTemplate {
             return after(String(known), in: path).flatMap { read($0, rest, channel, texts) }
         }
         let digits = path.prefix { $0.isASCII && $0.isNumber }
-        for length in stride(from: min(digits.count, 18), through: 6, by: -1) {
+        for length in stride(from: min(digits.count, mostDigits), through: 6, by: -1) {
             var texts = texts
             texts.sequence = digits.prefix(length)
             if let found = read(path.dropFirst(length), rest, channel, texts) { return found }
