@@ -13,7 +13,7 @@ import Testing
 @Suite("Delivery of events to webhooks")
 struct WebhookTests {
     private func makeEvent(
-        _ id: UInt64, kind: String = "output", level: ControlEvent.Level = .info, text: String = "text"
+        _ id: UInt64, kind: EventKind = .output, level: ControlEvent.Level = .info, text: String = "text"
     ) -> ControlEvent {
         var event = ControlEvent(
             time: UTCTime(milliseconds: 1_795_269_790_123), channel: "main", level: level, kind: kind, text: text)
@@ -129,14 +129,14 @@ struct WebhookTests {
     @Test("A webhook gets events of its kinds and minimum level, and never events about webhooks")
     func settings() throws {
         var settings = WebhookSettings(try HTTPEndpoint("http://127.0.0.1:1/hook"))
-        for kind in ControlEvent.kinds { #expect(settings.takes(makeEvent(1, kind: kind))) }
-        #expect(!settings.takes(makeEvent(1, kind: ControlEvent.webhookKind, level: .error)))
-        settings.kinds = ["alarm", ControlEvent.webhookKind]
+        for kind in EventKind.allCases { #expect(settings.takes(makeEvent(1, kind: kind)) == (kind != .webhook)) }
+        #expect(!settings.takes(makeEvent(1, kind: .webhook, level: .error)))
+        settings.kinds = [.alarm, .webhook]
         settings.level = .warning
-        #expect(!settings.takes(makeEvent(1, kind: ControlEvent.webhookKind, level: .error)))
+        #expect(!settings.takes(makeEvent(1, kind: .webhook, level: .error)))
         for level in ControlEvent.Level.allCases {
-            #expect(settings.takes(makeEvent(1, kind: "alarm", level: level)) == (level >= .warning))
-            #expect(!settings.takes(makeEvent(1, kind: "output", level: level)))
+            #expect(settings.takes(makeEvent(1, kind: .alarm, level: level)) == (level >= .warning))
+            #expect(!settings.takes(makeEvent(1, kind: .output, level: level)))
         }
         #expect(ControlEvent.Level.allCases == ControlEvent.Level.allCases.shuffled().sorted())
     }

@@ -113,7 +113,7 @@ import Testing
 
     private func makeEvent(_ number: Int) -> ControlEvent {
         ControlEvent(
-            time: UTCTime(milliseconds: 0), channel: nil, level: .info, kind: "output", text: "event \(number)")
+            time: UTCTime(milliseconds: 0), channel: nil, level: .info, kind: .output, text: "event \(number)")
     }
 
     @Test func `Readers that look now and then get each event once and in order, or know that they missed some`() {
@@ -152,7 +152,7 @@ import Testing
 
     @Test func `An event is written with what is known of it, and its time as people read it`() throws {
         var event = ControlEvent(
-            time: UTCTime(milliseconds: 1_795_269_790_123), channel: nil, level: .warning, kind: "relay",
+            time: UTCTime(milliseconds: 1_795_269_790_123), channel: nil, level: .warning, kind: .relay,
             text: "a\n\"b\"")
         #expect(
             try JSONValue(event)
