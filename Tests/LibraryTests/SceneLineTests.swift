@@ -232,4 +232,17 @@ struct SceneLineTests {
         #expect(show.parts.map(\.scene.sources) == [["cam1"], ["cam1"], ["cam2"]])
         #expect(show.parts.suffix(2).map(\.frames) == [125, 125])
     }
+
+    @Test("A show's run-down is readable whatever its source and the directory of its recordings are called")
+    func names() throws {
+        for name in ["a\u{2028}b", "\u{85}", "\"x\" # y", "tab\t", "\u{FFFE}"] {
+            var run = Run(name: "a", rate: FrameRate(25), begin: Self.begin, files: [0..<250])
+            run.scenes = [(0, [name])]
+            let show = try RecordedShow(of: run.rows.segments, run.rows.events, channel: nil, limits: nil)
+            let text = show.text(directory: "/\(name)/\n- x", from: "a", to: "b")
+            let segments = try ReadYAML(text).segments
+            #expect(segments.map { $0["scene"]?["sources"] } == [.list([.text(name)])], "\(text.debugDescription)")
+            #expect(segments.map { $0["frames"] } == [.text("250")])
+        }
+    }
 }
