@@ -110,6 +110,28 @@ struct CataloguePropertyTests {
         }
     }
 
+    @Test("Overlapping gaps are merged into one that ends with the later of them, and shared frames count once")
+    func joinedOverlaps() {
+        func gap(_ from: Int64, _ to: Int64?, frames: Int?) -> CatalogueGap {
+            CatalogueGap(
+                channel: "test", run: "a1", start: from * Self.frame / 1_000_000, from: from * Self.frame,
+                to: to.map { $0 * Self.frame }, frames: frames, cause: "slow", isTold: true)
+        }
+        let whole = gap(10, 50, frames: 40)
+        #expect(CatalogueGap.joined([whole, gap(20, 30, frames: 10)]) == [whole])
+        #expect(CatalogueGap.joined([gap(10, 20, frames: 10), whole]) == [whole])
+        #expect(CatalogueGap.joined([whole, gap(20, 50, frames: 30)]) == [whole])
+        #expect(CatalogueGap.joined([gap(10, 30, frames: 20), gap(20, 50, frames: 30)]) == [whole])
+        #expect(CatalogueGap.joined([gap(10, 30, frames: nil), gap(20, 50, frames: 30)]) == [gap(10, 50, frames: nil)])
+        // What contains another gap is followed by a third.
+        #expect(
+            CatalogueGap.joined([whole, gap(20, 30, frames: 10), gap(50, 60, frames: 10)])
+                == [gap(10, 60, frames: 50)])
+        // The end of the program is not known.
+        let endless = gap(20, nil, frames: nil)
+        #expect(CatalogueGap.joined([gap(10, 20, frames: 10), endless]) == [gap(10, nil, frames: nil)])
+    }
+
     @Test("Two gaps overlap if the same frame of a run is missing in both, in either order of the comparison")
     func overlaps() {
         var random = SeededRandom()

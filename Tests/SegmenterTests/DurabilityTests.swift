@@ -80,4 +80,24 @@ import Testing
         #expect((1.0...2.1).contains(status.p50Milliseconds))
         #expect((100.0...200.0).contains(status.p99Milliseconds))
     }
+
+    @Test func `The median and the 99th percentile are upper bounds, at most twice as long as the exact values`() {
+        var random = SeededRandom()
+        for _ in 0..<200 {
+            var histogram = LatencyHistogram()
+            let longest = random.pick([1, 999, 1000, 1024, 1_048_576, 40_000_000_000] as [Int64])
+            var durations = (0..<Int.random(in: 1...300, using: &random)).map { _ in
+                Int64.random(in: 0...longest, using: &random)
+            }
+            for duration in durations { histogram.record(duration) }
+            durations.sort()
+            let status = histogram.status
+            for (percent, bound) in [(50, status.p50Milliseconds), (99, status.p99Milliseconds)] {
+                // The nearest rank.
+                let exact = Double(durations[(durations.count * percent + 99) / 100 - 1]) / 1e6
+                #expect(bound >= exact && bound <= max(0.001, 2 * exact), "\(percent) of \(durations)")
+            }
+            #expect(status.p99Milliseconds <= status.maximumMilliseconds)
+        }
+    }
 }

@@ -111,7 +111,7 @@ import Testing
 
     private func makeEvent(_ number: Int) -> ControlEvent {
         ControlEvent(
-            time: UTCTime(milliseconds: 0), channel: nil, level: .info, kind: "output", text: "event \(number)")
+            time: UTCTime(milliseconds: 0), channel: nil, level: .info, kind: .output, text: "event \(number)")
     }
 
     @Test func `Each reader gets every event once and in order, or can tell that it missed some`() {
@@ -150,7 +150,7 @@ import Testing
 
     @Test func `An event's JSON has only its known values, and its time in ISO 8601 format`() throws {
         var event = ControlEvent(
-            time: UTCTime(milliseconds: 1_795_269_790_123), channel: nil, level: .warning, kind: "relay",
+            time: UTCTime(milliseconds: 1_795_269_790_123), channel: nil, level: .warning, kind: .relay,
             text: "a\n\"b\"")
         #expect(
             try JSONValue(event)
