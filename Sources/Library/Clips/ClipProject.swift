@@ -37,7 +37,7 @@ struct ClipProject {
     /// been ended, or none of which is recorded any more, becomes a comment.
     func text(_ items: [Item], in order: String, files: [String: [RunFile]]) -> String {
         var lines = [
-            "# Clips of \(Self.plain(channel)), in \(order). Files lie in the directory of the recordings.",
+            "# Clips of \(YAMLText.plain(channel)), in \(order). Files lie in the directory of the recordings.",
             "segments:",
         ]
         for (number, item) in items.enumerated() {
@@ -47,11 +47,11 @@ struct ClipProject {
                 item.times.map { Self.pieces($0, frame: clip.time(of: 1), files[clip.clip.run] ?? []) } ?? []
             if pieces.isEmpty {
                 let why = clip.clip.end == nil ? "is running" : "is not recorded any more"
-                lines.append("  # \(Self.plain(name)) \(why).")
+                lines.append("  # \(YAMLText.plain(name)) \(why).")
             }
             for (index, piece) in pieces.map(fit).enumerated() {
-                lines.append("  - name: \(Self.quoted(name))")
-                lines.append("    file: \(Self.quoted(piece.file))")
+                lines.append("  - name: \(YAMLText.quoted(YAMLText.plain(name)))")
+                lines.append("    file: \(YAMLText.quoted(piece.file))")
                 lines.append("    in: \(Self.seconds(piece.start))s")
                 lines.append("    duration: \(Self.seconds(piece.length))s")
                 if index > 0 {
@@ -108,18 +108,6 @@ struct ClipProject {
         let micros = (nanoseconds + 500) / 1000
         let fraction = String(micros % 1_000_000)
         return "\(micros / 1_000_000).\(String(repeating: "0", count: 6 - fraction.count))\(fraction)"
-    }
-
-    /// Returns a text in double quotes (YAML 1.2.2, 7.3.1).
-    private static func quoted(_ text: String) -> String {
-        let escaped = text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
-        return "\"\(plain(escaped))\""
-    }
-
-    /// Returns a text in one line.
-    private static func plain(_ text: String) -> String {
-        String(
-            String.UnicodeScalarView(text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }))
     }
 }
 

@@ -318,6 +318,12 @@ extension ClipStore {
 }
 
 extension ClipStore.State {
+    /// Forgets all that is known of a removed clip: another one may take its id.
+    mutating func forget(_ id: String) {
+        facts[id] = nil
+        gone.remove(id)
+    }
+
     /// The clip's row in the catalogue.
     func row(_ id: String, channel: String) -> CatalogueClip? {
         guard let clip = machine.clip(id), let facts = facts[id] else { return nil }
