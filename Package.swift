@@ -315,8 +315,8 @@ let package = Package(
         .testTarget(
             name: "LibraryTests",
             dependencies: [
-                "Archive", "Catalogue", "Library", "MP4", "Media", "RecordingSamples",
-                "Segmenter", "Stitcher", "TestSupport",
+                "Archive", "Catalogue", "Kernels", "Library", "MP4", "Media", "RecordingSamples",
+                "Segmenter", "Stitcher", "Studio", "TestSupport",
             ], swiftSettings: testSettings),
         .testTarget(
             name: "StatusTests",

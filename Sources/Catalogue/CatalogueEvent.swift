@@ -20,7 +20,6 @@ package struct CatalogueEvent: Sendable, Codable, Equatable {
 
     private enum CodingKeys: String, CodingKey { case channel, start, kind, text }
 
-    /// An event.
     package init(channel: String, at time: UTCTime, kind: String, text: String) {
         (self.channel, start, self.kind, self.text) = (channel, time.milliseconds, kind, text)
     }

@@ -51,7 +51,8 @@ package struct CatalogueGap: Sendable, Codable, Equatable {
             cause: gap.reason, isTold: true)
     }
 
-    /// Returns `gaps`, and merges gaps that follow each other without a frame in between.
+    /// Returns `gaps`, merging those that overlap or follow each other without a frame in between. A gap without an end
+    /// is not merged with a later one: its run did record something after it.
     static func joined(_ gaps: [CatalogueGap]) -> [CatalogueGap] {
         var result: [CatalogueGap] = []
         for gap in gaps.sorted(by: { ($0.run, $0.from) < ($1.run, $1.from) }) {
@@ -59,12 +60,19 @@ package struct CatalogueGap: Sendable, Codable, Equatable {
                 result.append(gap)
                 continue
             }
-            last.to = gap.to
-            last.frames = last.frames.flatMap { frames in gap.frames.map { frames + $0 } }
+            last.to = gap.to.map { max(end, $0) }
+            last.frames = last.frames.flatMap { frames in gap.frames(after: end).map { frames + $0 } }
             if last.cause != gap.cause { last.cause += "; then " + gap.cause }
             result[result.count - 1] = last
         }
         return result
+    }
+
+    /// The number of missing frames after program time `time`; nil if it is unknown.
+    private func frames(after time: Int64) -> Int? {
+        guard let count = frames, count > 0, let to, time > from else { return frames }
+        let length = max(1, (to - from) / Int64(count))
+        return min(count, max(0, Int((to - time + length / 2) / length)))
     }
 
     /// Whether the two gaps share missing frames, or begin at the same frame.

@@ -53,9 +53,7 @@ struct Cells {
     static let length: ClosedRange<Int64> = 0...31_536_000_000_000_000
     static let count: ClosedRange<Int64> = 0...1 << 45
 
-    private func value(_ column: String) -> DatabaseValue.Storage {
-        (row[column] as DatabaseValue?)?.storage ?? .null
-    }
+    private func value(_ column: String) -> DatabaseValue.Storage { (row[column] as DatabaseValue?)?.storage ?? .null }
 
     func isNull(_ column: String) -> Bool {
         if case .null = value(column) { true } else { false }
@@ -99,8 +97,7 @@ extension CatalogueSegment {
     init?(validating row: Row) {
         let cells = Cells(row: row)
         guard let name = cells.path("name"), let channel = cells.text("channel"),
-            let sequence = cells.optional("sequence", in: Cells.count),
-            let run = cells.optional("run", cells.text),
+            let sequence = cells.optional("sequence", in: Cells.count), let run = cells.optional("run", cells.text),
             let start = cells.integer("start", in: Cells.wallClock),
             let programStart = cells.optional("program_start", in: Cells.programTime),
             let programEnd = cells.optional("program_end", in: Cells.programTime),
@@ -112,8 +109,7 @@ extension CatalogueSegment {
             let duration = cells.integer("duration", in: Cells.length),
             let frames = cells.integer("frames", in: Cells.count),
             let audioSamples = cells.integer("audio_samples", in: Cells.count),
-            let bytes = cells.integer("bytes", in: Cells.count),
-            let sha256 = cells.optional("sha256", cells.checksum),
+            let bytes = cells.integer("bytes", in: Cells.count), let sha256 = cells.optional("sha256", cells.checksum),
             let ending = cells.optional("ending", { cells.text($0).flatMap(SegmentEnding.init) }),
             let upload = cells.optional("upload", { cells.text($0).flatMap(UploadState.init) }),
             let deleted = cells.optional("deleted", in: Cells.wallClock),

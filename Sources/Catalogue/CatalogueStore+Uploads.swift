@@ -68,8 +68,7 @@ extension CatalogueStore {
     /// Stores the upload state of the file `name`.
     func setUpload(_ upload: UploadState, of name: String) throws(CatalogueFailure) {
         try write {
-            try $0.execute(
-                sql: "UPDATE segments SET upload = ? WHERE name = ?", arguments: [upload.rawValue, name])
+            try $0.execute(sql: "UPDATE segments SET upload = ? WHERE name = ?", arguments: [upload.rawValue, name])
         }
     }
 

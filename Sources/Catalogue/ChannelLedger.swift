@@ -105,9 +105,7 @@ package struct ChannelLedger: Sendable {
     /// Stores `clips`, and removes the clips whose ids are in `removed`. Creates the catalogue if it is missing.
     /// Returns the catalogue's identity. If a later call passes this identity as `checked`, and the database still has
     /// it, the database is not checked again.
-    package func note(
-        _ clips: [CatalogueClip], removing removed: [String], checked: [UInt64] = []
-    ) throws -> [UInt64] {
+    package func note(_ clips: [CatalogueClip], removing removed: [String], checked: [UInt64] = []) throws -> [UInt64] {
         do {
             // No database is created in an empty mount point.
             try directory.checkMount()

@@ -79,13 +79,13 @@ extension Channel {
     package func mark(_ text: String, at time: Int64) {
         for encoding in [stream] + program.renditions.map(\.stream) { encoding.mark(text, at: time) }
         recordings.current?.mark(text, at: time)
-        logger.info("marked: \(text)", metadata: [LogKey.event: "marker"])
+        logger.info("marked: \(text)", metadata: [LogKey.event: "\(EventKind.marker.rawValue)"])
     }
 
     /// Records an operator's action in the log and in the catalogue.
     package func note(_ text: String, output: String? = nil) {
         recordings.current?.noteEvent("operator", text)
-        var metadata: Logger.Metadata = [LogKey.event: "operator"]
+        var metadata: Logger.Metadata = [LogKey.event: "\(EventKind.operator.rawValue)"]
         metadata["output"] = output.map { "\($0)" }
         logger.notice("\(text)", metadata: metadata)
     }

@@ -97,9 +97,7 @@ package struct DropPolicy: Sendable {
     }
 
     /// Whether an output on air waits for a keyframe although a queue with `depth` nanoseconds has room.
-    package func needsKeyframe(depth: Int64) -> Bool {
-        !mode.isHolding && awaitsKeyframe && depth < disposableDepth
-    }
+    package func needsKeyframe(depth: Int64) -> Bool { !mode.isHolding && awaitsKeyframe && depth < disposableDepth }
 
     /// Decides about `packet` while the queue contains `depth` of media time (nanoseconds, the packet included) and
     /// `bytes`.

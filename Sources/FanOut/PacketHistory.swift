@@ -18,10 +18,7 @@ package struct PacketHistory: Sendable {
         /// Maximum payload bytes.
         package var maximumBytes: Int
 
-        /// Creates limits.
-        package init(
-            duration: Duration = .zero, longestGOP: Duration = .seconds(20), maximumBytes: Int = 32 << 20
-        ) {
+        package init(duration: Duration = .zero, longestGOP: Duration = .seconds(20), maximumBytes: Int = 32 << 20) {
             (self.duration, self.longestGOP, self.maximumBytes) = (duration, longestGOP, maximumBytes)
         }
 
@@ -39,7 +36,6 @@ package struct PacketHistory: Sendable {
     /// Payload bytes of all packets.
     package private(set) var bytes = 0
 
-    /// An empty history.
     package init(limits: Limits = .currentGOP) { self.limits = limits }
 
     /// The packets in the order of publishing. The first one is a keyframe.

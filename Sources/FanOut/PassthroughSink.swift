@@ -41,9 +41,7 @@ package final class PassthroughSink: PacketSink {
 
     package func finish() { next.finish() }
 
-    private static func order(
-        _ packet: EncodedPacket, _ track: inout Track?, _ counts: inout Counts
-    ) -> EncodedPacket {
+    private static func order(_ packet: EncodedPacket, _ track: inout Track?, _ counts: inout Counts) -> EncodedPacket {
         // If the time base has changed, the intervals are dropped, but times still increase.
         let before = track.map { $0.description.timeBase.rescale($0.dts, to: packet.timeBase, rounding: .down) }
         let dts = max(packet.dts, before.map { $0 + 1 } ?? packet.dts)

@@ -14,7 +14,6 @@ package struct QueueLimits: Sendable, Equatable {
     /// ahead of time, see ``ArrivalPace``.
     package var takesBursts = false
 
-    /// Creates limits.
     package init(
         disposableThreshold: Duration, videoThreshold: Duration, maximumDuration: Duration, maximumBytes: Int
     ) {

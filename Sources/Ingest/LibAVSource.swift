@@ -15,9 +15,7 @@ final class LibAVSource: MediaSource {
     private let startOnce = StartOnce()
 
     /// Plays `input`, a file that was opened at `location` with `options`.
-    init(
-        _ input: sending OpenedInput, at location: InputLocation, options: IngestOptions, monitor: SourceMonitor
-    ) {
+    init(_ input: sending OpenedInput, at location: InputLocation, options: IngestOptions, monitor: SourceMonitor) {
         (self.location, self.options, self.monitor) = (location, options, monitor)
         description = input.description
         queue = DispatchQueue(label: "relay.ingest.\(location.description)")
@@ -51,8 +49,7 @@ final class LibAVSource: MediaSource {
     /// Opens the input, plays it, and closes it. `loopEnd` is the end of the media that a loop has delivered so far, in
     /// samples; nil if the input is not a loop or has delivered nothing.
     private func play(
-        in loop: ReopenLoop, into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?,
-        loopEnd: inout Int64?
+        in loop: ReopenLoop, into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?, loopEnd: inout Int64?
     ) -> IngestError? {
         do throws(IngestError) {
             let input = try opening.open(in: loop)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 package import Media
+internal import Synchronization
 
 /// A source of frames and audio that is open and ready to deliver.
 package protocol MediaSource: AnyObject, Sendable {
@@ -14,4 +15,12 @@ package protocol MediaSource: AnyObject, Sendable {
     func stop()
     /// The current status of the source. May be read on any thread.
     var status: SourceStatus { get }
+}
+
+/// Tells the first caller from all later callers.
+final class StartOnce: Sendable {
+    private let started = Atomic<Bool>(false)
+
+    /// Returns true for the first caller only.
+    func begin() -> Bool { !started.exchange(true, ordering: .acquiringAndReleasing) }
 }

@@ -54,8 +54,7 @@ final class SourceReader {
                 video = try VideoTrack(
                     try input.track(stream), target: wantedVideo, sink: sink, monitor: monitor, subject: subject)
                 let base = stream.timeBase
-                timeline = SourceTimeline(
-                    timeBase: base, frameDuration: input.frameRate.timeBase.rescale(1, to: base))
+                timeline = SourceTimeline(timeBase: base, frameDuration: input.frameRate.timeBase.rescale(1, to: base))
             } else {
                 video = nil
                 timeline = SourceTimeline(timeBase: format.timeBase, frameDuration: 1)

@@ -81,9 +81,7 @@ final class SourceTiming: SourceTimes {
 
     /// Declares the timestamps of the tracks of an input that was opened again; the input's packets are then collected
     /// until the source is placed again. `settings` replace the clock's settings; nil leaves them unchanged.
-    func restart(
-        _ tracks: [TrackKind: TrackStamps], as settings: SourceClockSettings? = nil
-    ) {
+    func restart(_ tracks: [TrackKind: TrackStamps], as settings: SourceClockSettings? = nil) {
         state.withLock { state in
             for track in TrackKind.timed {
                 if let line = state.clock.line(of: track) { state.lastLines[track] = line }

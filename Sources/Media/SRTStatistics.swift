@@ -32,7 +32,6 @@ package struct SRTStatistics: Sendable, Equatable {
 
         package static let names = CodingKeys.allCases.map(\.rawValue)
 
-        /// Nothing counted yet.
         package init() {}
 
         /// Adds the counters of another connection.
@@ -119,7 +118,6 @@ package struct SRTStatistics: Sendable, Equatable {
     /// The current state; nil without a connection.
     package var moment: Moment?
 
-    /// No connection yet.
     package init() {}
 
     /// Merges several callers' numbers: counters and rates add up, of all other values the worst is kept. `past` has

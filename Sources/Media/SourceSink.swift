@@ -32,3 +32,25 @@ package protocol SourceSink: AnyObject, Sendable {
     /// Ends `track`: it delivers nothing more.
     func end(_ track: TrackKind)
 }
+
+/// A live source's knowledge of its own clock. Media times are on the source's timeline, moments on CLOCK_MONOTONIC.
+/// Any thread may call.
+package protocol SourceTimes: AnyObject, Sendable {
+    /// Moves the source's clock mapping to `moment`, and detects late media. Called at each tick of the program.
+    func advance(to moment: Timestamp)
+    /// When `time` of the source's timeline is due by the current mapping; nil while the source has none.
+    func due(_ time: Timestamp, of track: TrackKind) -> Timestamp?
+    /// How much longer the media of `track` lasts on our clock than by its timestamps: 0.0001 is 100 ppm.
+    func stretch(of track: TrackKind) -> Double
+}
+
+/// Receives a live source's packets as they arrived, in addition to the decoded media. No call blocks.
+package protocol PacketTap: AnyObject, Sendable {
+    /// Whether the tap wants packets.
+    var wantsPackets: Bool { get }
+    /// The input is open, perhaps from another sender; the packets that follow begin with a keyframe. `refusal` says
+    /// why the packets cannot be used, in one sentence without a full stop; nil if they can.
+    func beginPackets(refusal: String?)
+    /// Receives a packet, in decoding order of its track. Its times are on the source's timeline.
+    func deliver(packet: EncodedPacket)
+}

@@ -54,9 +54,7 @@ struct FLVReader {
     mutating func packets(type: UInt8, multitrack: UInt8) throws(FLVFailure) -> [FLVPacket] {
         var type = type
         while type == FLVPacket.Kind.modifier { type = try modified() }
-        guard type == multitrack else {
-            return [FLVPacket(type: type, fourCC: try fourCC(), track: 0, payload: bytes)]
-        }
+        guard type == multitrack else { return [FLVPacket(type: type, fourCC: try fourCC(), track: 0, payload: bytes)] }
         let header = try byte()
         return try tracks(type: header & 0x0F, form: header >> 4)
     }

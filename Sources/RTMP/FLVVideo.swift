@@ -38,9 +38,7 @@ package struct FLVVideo: Sendable {
         // Frame type 5 is a command to the player, without a frame.
         guard frameType != 5 else { return nil }
         if first & 0x80 == 0 {
-            guard let codec = Self.legacyCodecs[first & 0x0F] else {
-                throw .unsupported("video codec \(first & 0x0F)")
-            }
+            guard let codec = Self.legacyCodecs[first & 0x0F] else { throw .unsupported("video codec \(first & 0x0F)") }
             self.codec = codec
             let type = try reader.byte()
             let time = try reader.signed24()

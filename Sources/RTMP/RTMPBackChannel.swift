@@ -23,7 +23,7 @@ package struct RTMPBackChannel {
     /// Replies to send, at most one message of each kind.
     private var owed: [RTMPMessage] = []
 
-    /// Continues where librtmp stopped reading.
+    /// The parser that continues where librtmp stopped reading.
     package init(handover: RTMPSession.Handover) {
         self.init(parser: handover.parser, unread: handover.unread, receivedBytes: handover.receivedBytes)
     }

@@ -43,9 +43,7 @@ package struct RTMPBursts {
 
     /// The chunks of `packets`; `steps` are the times between their messages and the previous ones. If the chunks do
     /// not exist yet, `make` appends them to a buffer.
-    mutating func chunks(
-        of packets: [EncodedPacket], steps: [Int64], make: (inout OutboundBuffer) -> Void
-    ) -> Chunks {
+    mutating func chunks(of packets: [EncodedPacket], steps: [Int64], make: (inout OutboundBuffer) -> Void) -> Chunks {
         // The latest burst is the most likely match.
         for index in bursts.indices.reversed() where bursts[index].packets.last === packets.last {
             let isSame = bursts[index].packets.elementsEqual(packets, by: ===) && bursts[index].steps == steps

@@ -155,8 +155,7 @@ package struct RTMPInboundParser {
         case 1: try setChunkSize(stream.body)
         case 2: if let id = Self.number(stream.body) { discard(id) }
         default:
-            return Message(
-                type: stream.type, timestamp: stream.timestamp, streamID: stream.streamID, body: stream.body)
+            return Message(type: stream.type, timestamp: stream.timestamp, streamID: stream.streamID, body: stream.body)
         }
         return nil
     }

@@ -36,9 +36,7 @@ package final class RTMPSession {
     /// A session on a duplicate of `socket`'s descriptor, because librtmp closes its descriptor. librtmp does not get
     /// the user and password: it would log in over its own connection, without deadline, IPv6, TLS or proxy.
     /// `isEnhanced` announces Enhanced RTMP to the server.
-    package init(
-        url: RTMPURL, login: String, socket: TCPSocket, isEnhanced: Bool = false
-    ) throws(OutputFailure) {
+    package init(url: RTMPURL, login: String, socket: TCPSocket, isEnhanced: Bool = false) throws(OutputFailure) {
         let copy = fcntl(socket.descriptor, F_DUPFD_CLOEXEC, 0)
         guard copy >= 0, let rtmp = RTMP_Alloc() else {
             if copy >= 0 { close(copy) }
@@ -144,8 +142,7 @@ package final class RTMPSession {
             start: rtmp.pointee.m_sb.sb_start, count: Int(max(0, rtmp.pointee.m_sb.sb_size)))
         return Handover(
             streamID: UInt32(bitPattern: rtmp.pointee.m_stream_id),
-            parser: RTMPInboundParser(
-                chunkBytes: Int(rtmp.pointee.m_inChunkSize), streams: inboundStreams()),
+            parser: RTMPInboundParser(chunkBytes: Int(rtmp.pointee.m_inChunkSize), streams: inboundStreams()),
             unread: Array(buffered), receivedBytes: Int(rtmp.pointee.m_nBytesIn))
     }
 
@@ -163,8 +160,7 @@ package final class RTMPSession {
             let partial = packet.m_body.map {
                 Array(UnsafeRawBufferPointer(start: $0, count: Int(packet.m_nBytesRead)))
             }
-            streams[index] = .init(
-                type: packet.m_packetType, length: Int(packet.m_nBodySize), body: partial ?? [])
+            streams[index] = .init(type: packet.m_packetType, length: Int(packet.m_nBodySize), body: partial ?? [])
         }
         return streams
     }
@@ -180,5 +176,41 @@ package final class RTMPSession {
             return OutputFailure(.unreachable, step: step, reason: "\(url): the server did not answer in time")
         }
         return OutputFailure(.rejected, step: step, reason: "\(url): the server closed the connection")
+    }
+}
+
+/// The `connect` command (Adobe RTMP 1.0, 7.2.1.1). It replaces librtmp's, which puts additional properties outside the
+/// command object.
+struct RTMPConnectCommand {
+    /// The command's transaction ID.
+    static let transaction = 1
+    /// Servers recognize this version as an encoder.
+    static let flashVersion = "FMLE/3.0 (compatible; FMSc/1.0)"
+    /// `capsEx`: the server may ask us to reconnect (Enhanced RTMP v2, "Enhancing NetConnection connect Command").
+    private static let reconnects = 1.0
+
+    /// The application; for a login, the login data follows it.
+    let app: String
+    /// The `tcUrl`; for a login, the login data follows it.
+    let target: String
+
+    /// Whether the command announces codecs in the form of Enhanced RTMP.
+    var isEnhanced = false
+
+    /// The command in AMF0.
+    var bytes: [UInt8] {
+        var writer = AMF0Writer()
+        writer.write("connect")
+        writer.write(Double(Self.transaction))
+        var properties: [(String, AMF0Value)] = [
+            ("app", .string(app)), ("type", .string("nonprivate")), ("flashVer", .string(Self.flashVersion)),
+            ("tcUrl", .string(target)), ("capsEx", .number(Self.reconnects)),
+        ]
+        if isEnhanced {
+            let codes = Codec.allCases.compactMap(\.enhancedFourCC)
+            properties.append(("fourCcList", .array(codes.map { .string($0) })))
+        }
+        writer.writeObject(properties)
+        return writer.bytes
     }
 }

@@ -20,7 +20,6 @@ package struct RTMPTransport: Sendable, Equatable {
             help: "enhanced=yes (the server takes HEVC, AV1, Opus and AC-3, which --copy can bring)"),
     ]
 
-    /// A transport of these values.
     package init(tls: TLSVerification = .system, proxy: ProxyURL? = nil) {
         self.tls = tls
         self.proxy = proxy

@@ -61,6 +61,5 @@ package struct SRTInputStatistics: Sendable, Hashable, Codable {
     /// Number of callers that the whole listening port has rejected.
     package var callersRejected: Int64 = 0
 
-    /// The statistics before the first connection.
     package init() {}
 }

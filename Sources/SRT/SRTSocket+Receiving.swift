@@ -55,8 +55,7 @@ extension SRTSocket {
         let status = withUnsafeMutablePointer(to: &storage) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
                 srt_getpeername(handle, address, &length) == 0
-                    ? getnameinfo(
-                        address, socklen_t(length), &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST) : -1
+                    ? getnameinfo(address, socklen_t(length), &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST) : -1
             }
         }
         guard status == 0 else { return "?" }

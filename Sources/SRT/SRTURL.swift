@@ -48,9 +48,7 @@ package struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
     package let local: HostAddress?
 
     /// Whether two inputs receive the same stream.
-    package func hasSameStream(as other: SRTURL) -> Bool {
-        SRTReception(self).wanted == SRTReception(other).wanted
-    }
+    package func hasSameStream(as other: SRTURL) -> Bool { SRTReception(self).wanted == SRTReception(other).wanted }
 
     /// Whether two inputs may share a port.
     package func canShare(with other: SRTURL) -> Bool { SRTListener.shared(self) == SRTListener.shared(other) }
@@ -70,9 +68,7 @@ package struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
         }
         let query = try Query(OptionList(query: parts.query, of: "SRT", aliases: SRTOption.aliases), role)
         mode = query.mode ?? (parts.host.isEmpty ? .listener : .caller)
-        guard mode == .listener || !parts.host.isEmpty else {
-            throw AddressError("The address has no host to call.")
-        }
+        guard mode == .listener || !parts.host.isEmpty else { throw AddressError("The address has no host to call.") }
         host = parts.host.isEmpty ? "127.0.0.1" : parts.host
         self.port = port
         options = query.options
@@ -198,8 +194,7 @@ extension SRTURL {
         func local(for mode: Mode, port: UInt16) throws(AddressError) -> HostAddress? {
             guard localAddress != nil || localPort != nil else { return nil }
             guard mode != .listener else {
-                throw AddressError(
-                    "A listener's own address is the address itself: leave localaddr and localport out.")
+                throw AddressError("A listener's own address is the address itself: leave localaddr and localport out.")
             }
             let port = localPort ?? (mode == .rendezvous ? port : 0)
             guard let address = HostAddress(literal: localAddress ?? "0.0.0.0", port: port) else {

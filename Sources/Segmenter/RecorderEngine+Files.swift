@@ -63,8 +63,7 @@ extension RecorderEngine {
         position.isTrimmed = start.shown != nil
         position.isCopied = start.shown != nil && settings.isEmpty
         return SegmentFileSettings(
-            directory: configuration.directory.path, name: name, format: configuration.format,
-            description: description,
+            directory: configuration.directory.path, name: name, format: configuration.format, description: description,
             tags: MovieTags(
                 channel: configuration.channel, start: time, encoderSettings: settings, version: configuration.version,
                 position: position),
@@ -165,8 +164,7 @@ extension RecorderEngine {
         let lastFrame = max(file.start, file.recordedEnd - frame)
         // The last file gets all later marks, regardless of why it ends.
         let isLast = isFinishing && file.ending != .rotate
-        file.chapters = moments.chapters(
-            in: file.start..<file.recordedEnd, lastFrame: isLast ? lastFrame : nil)
+        file.chapters = moments.chapters(in: file.start..<file.recordedEnd, lastFrame: isLast ? lastFrame : nil)
     }
 
     /// Handles a write failure: counts the packets that are not on disk as a gap, closes the file as well as possible,

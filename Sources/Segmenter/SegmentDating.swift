@@ -2,6 +2,7 @@
 
 internal import Archive
 internal import Media
+internal import Synchronization
 
 /// Dates the start of each file by the wall clock. While program time and wall clock run in step, program time gives
 /// the exact date. If a program stalls, or the wall clock is set, they drift apart.
@@ -80,5 +81,23 @@ struct SegmentDating {
         let isNews = shift != 0 && !wasReported
         wasReported = wasReported || isNews
         return (UTCTime(milliseconds: last), isNews ? shift : nil)
+    }
+}
+
+/// The wall-clock time of program time 0, for several recorders of one program that name their files by the same time.
+/// The first recorder sets it. May be used on any thread.
+package final class ProgramEpoch: Sendable {
+    private let milliseconds = Mutex<Int64?>(nil)
+
+    /// An epoch that is not set yet.
+    package init() {}
+
+    /// Returns the value that was set first, in milliseconds since 1970; sets it to `own` if it was not set before.
+    func decided(_ own: Int64) -> Int64 {
+        milliseconds.withLock { known in
+            let decided = known ?? own
+            known = decided
+            return decided
+        }
     }
 }

@@ -24,9 +24,7 @@ package final class CommonBuffer: Sendable {
         func need(_ need: Int64?) { buffer.set(need, of: number) }
 
         /// The buffer to use for a source that needs `own`.
-        func buffer(for own: Int64) -> Int64 {
-            own > CommonBuffer.most ? own : max(own, buffer.greatest)
-        }
+        func buffer(for own: Int64) -> Int64 { own > CommonBuffer.most ? own : max(own, buffer.greatest) }
     }
 
     private struct State {

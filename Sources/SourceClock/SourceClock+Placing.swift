@@ -66,9 +66,7 @@ extension SourceClock {
         if maps.count == 2 { maps[index(of: track)].floor.move(by: -distance) } else { maps[0].floor.restart() }
     }
 
-    private mutating func place(
-        at offset: Int64, need: Int64, _ arrived: Int64, _ events: inout [SourceClockEvent]
-    ) {
+    private mutating func place(at offset: Int64, need: Int64, _ arrived: Int64, _ events: inout [SourceClockEvent]) {
         for index in maps.indices {
             let floor =
                 settings.arrivals == .captureTime
@@ -149,9 +147,7 @@ extension SourceClock {
     }
 
     /// The largest buffer that is granted automatically; a configured latency never counts as excess.
-    var mostBuffer: Int64 {
-        max(settings.limit.inNanoseconds, settings.latency.inNanoseconds &+ 500_000_000)
-    }
+    var mostBuffer: Int64 { max(settings.limit.inNanoseconds, settings.latency.inNanoseconds &+ 500_000_000) }
 
     /// Returns buffer beyond the limit at once, if more than the limit was not needed for half a minute. At the rate of
     /// a slew that would take hours.
@@ -161,8 +157,7 @@ extension SourceClock {
         var spare = Int64.max
         for track in delays.tracks {
             guard let state = delays[track], !state.isSilent else { continue }
-            guard let offset = maps[index(of: track)].offset,
-                let greatest = state.greatest(since: moment &- time)
+            guard let offset = maps[index(of: track)].offset, let greatest = state.greatest(since: moment &- time)
             else { return }
             spare = min(spare, offset.value &- greatest)
         }

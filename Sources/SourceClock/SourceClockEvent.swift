@@ -50,6 +50,5 @@ package struct SourceClockStatus: Sendable, Hashable, Codable {
     /// Number of lasting changes of the path's delay.
     package var pathChanges = 0
 
-    /// Starts with zeros.
     package init() {}
 }

@@ -104,17 +104,6 @@ extension SourceClockSettings {
         return settings
     }
 
-    /// A low-latency playlist of partial segments (RFC 8216bis, 4.4.3.8: PART-HOLD-BACK), read part by part.
-    package static func lowLatencyPlaylist(partHoldBack: Duration, target: Duration) -> SourceClockSettings {
-        var settings = SourceClockSettings(
-            arrivals: .bursts, latency: partHoldBack, limit: target * 2, collecting: .zero,
-            patience: target * 2 + .seconds(1))
-        settings.bucket = max(.seconds(1), partHoldBack)
-        settings.pathStep = partHoldBack / 4
-        settings.shrinks = false
-        return settings
-    }
-
     /// Capture devices. `stampsAreMonotonic` if the driver's timestamps are of CLOCK_MONOTONIC, as V4L2 tells by
     /// V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC and ALSA by SND_PCM_TSTAMP_TYPE_MONOTONIC, if requested.
     package static func device(stampsAreMonotonic: Bool) -> SourceClockSettings {

@@ -16,7 +16,7 @@ import Testing
         #expect(pace.due(ms(780), now: ms(5400)) == ms(5080))
     }
 
-    @Test("A packet that follows a later one is due at once, and does not change when the others are due")
+    @Test("A packet with an earlier time than the previous one is due at once, and does not delay the others")
     func behind() {
         var pace = FilePace()
         for time in stride(from: Int64(0), through: 800, by: 40) { _ = pace.due(ms(time), now: ms(5000 + time)) }

@@ -98,7 +98,7 @@ struct PassthroughAirPropertyTests {
         }
     }
 
-    @Test("At most 32 MiB are kept for the beginning; beyond that, exactly all kept packets are dropped")
+    @Test("At most 32 MiB are kept for the program's beginning; beyond that, all kept packets are dropped")
     func bounded() {
         var random = SeededRandom()
         var givenUp = 0
@@ -117,7 +117,7 @@ struct PassthroughAirPropertyTests {
         #expect(givenUp > 0)
     }
 
-    @Test("Packets taken for the beginning are no longer kept, and free the space for later packets")
+    @Test("Packets with which the program begins are no longer kept, and leave their space to later packets")
     func taken() {
         var random = SeededRandom()
         for _ in 0..<60 {
@@ -137,7 +137,7 @@ struct PassthroughAirPropertyTests {
         }
     }
 
-    @Test("A backup's keyframe frees space: a backup with GOPs of 20 MiB is kept without being dropped")
+    @Test("A backup's keyframe frees the space of the previous GOP, so that GOPs of 20 MiB are not dropped")
     func backupForEver() {
         var air = PassthroughAir()
         for time in 0..<Int64(200) {

@@ -25,7 +25,7 @@ struct PassthroughAirTests {
     private let source = PacketSourceDescription(
         stream: StreamDescription(video: Self.video, audio: nil), canWait: false, clock: .rtmp, stampBits: nil)
 
-    @Test("All packets of the first input are kept for the beginning, but only the newest GOP of a backup")
+    @Test("For the program's beginning, all packets of the first input are kept, but only a backup's newest GOP")
     func early() {
         var air = PassthroughAir()
         for time in stride(from: Int64(0), through: 2040, by: 40) {
@@ -39,7 +39,7 @@ struct PassthroughAirTests {
         #expect(air.takeEarly().isEmpty)
     }
 
-    @Test("Packets that wait for the beginning are dropped when their input is closed or opened again")
+    @Test("Packets that wait for the program's beginning are dropped when their input is closed or opened again")
     func reopened() {
         var air = PassthroughAir()
         for input in 0...2 { air.open(input, source) }
@@ -49,7 +49,7 @@ struct PassthroughAirTests {
         #expect(air.takeEarly().map(\.index) == [0])
     }
 
-    @Test("What waits for the beginning is bounded: beyond 32 MiB the program begins with what comes later")
+    @Test("If more than 32 MiB wait for the program's beginning, the program begins with later packets instead")
     func bound() {
         var air = PassthroughAir()
         for time in 0..<32 { air.keep([frame(Int64(time), bytes: 1 << 20)], of: 0, at: moment(Int64(time))) }

@@ -38,7 +38,7 @@ struct PassthroughTests {
 
     // MARK: One input
 
-    @Test("A single input's packets are published exactly as its timeline times them")
+    @Test("A single input's packets are published with exactly the times of its timeline")
     func identical() throws {
         var random = SeededRandom()
         for _ in 0..<20 {
@@ -93,7 +93,7 @@ struct PassthroughTests {
         #expect(bench.air.all.count == count + 3)
     }
 
-    @Test("A passthrough ends with its input: normally after frames, but unreadable after none or a failure")
+    @Test("A passthrough ends with its input: as done after frames, as unreadable without a frame or after a failure")
     func ends() throws {
         let cases: [(frames: Bool, failure: String?, end: ChannelEnd)] = [
             (true, nil, .done), (false, nil, .failed(.inputUnreadable)), (true, "gone", .failed(.inputUnreadable)),
@@ -128,7 +128,7 @@ struct PassthroughTests {
         #expect(bench.passthrough.status.passthrough?.frames == 75)
     }
 
-    @Test("A file is paced by the program's times, neither stalled nor hurried by a jump of its stamps")
+    @Test("A file is paced by the program's times, and a jump of its timestamps neither delays nor hurries it")
     func paced() throws {
         let clock = ManualClock()
         let (bench, source) = try bench(canWait: true, clock: clock)

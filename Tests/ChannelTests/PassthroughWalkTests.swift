@@ -108,7 +108,7 @@ struct PassthroughWalkTests {
         #expect(changes > 20)
     }
 
-    @Test("Only audio that is played during the first frame goes on air before it")
+    @Test("Only audio that is played with the first frame goes on air before that frame")
     func preRoll() {
         let sender = FakeSender(0, offset: 5000)
         var splicer = PacketSplicer()
@@ -125,7 +125,7 @@ struct PassthroughWalkTests {
         #expect(packets.dropLast().allSatisfy { $0.dtsNanoseconds >= -20_000_000 })
     }
 
-    @Test("A passthrough begins at time 0, also if its input was read for a while before it went on air")
+    @Test("A passthrough begins at time 0, even if its input was read for a while before it went on air")
     func zero() {
         let sender = FakeSender(0, offset: 5000)
         var splicer = PacketSplicer()

@@ -43,7 +43,7 @@ struct ProgramInputsTests {
 
     // MARK: One input
 
-    @Test("A program of one input takes its format, shows and plays it, and reads it after start")
+    @Test("A program of one input has the input's format, shows and plays it, and reads it after the start")
     func one() throws {
         media.set(Self.a, description(320))
         let inputs = try open(configuration(Self.a))
@@ -73,7 +73,7 @@ struct ProgramInputsTests {
         #expect(inputs.bus.scene?.layers.count == 1 && media[Self.a]?.formats.audio == nil)
     }
 
-    @Test("An input that is missing or has no video is an error of the program, which then closes all inputs")
+    @Test("A program with an input that is missing or has no video fails, and closes all inputs")
     func unreadable() throws {
         #expect(throws: ChannelFailure.self) { try open(configuration(Self.a)) }
         media.set(Self.a, description(nil))
@@ -172,7 +172,7 @@ struct ProgramInputsTests {
         }
     }
 
-    @Test("The preferred input with video, or else the slate, is on air after random losses")
+    @Test("After random losses, the preferred input that has video is on air, or else the slate")
     func losses() throws {
         var random = SeededRandom()
         media.set(Self.a, description(320))

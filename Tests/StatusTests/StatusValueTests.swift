@@ -42,9 +42,7 @@ import Testing
         return status
     }
 
-    @Test func `A run-down is read as it was written, fits its description, and says nothing of what is not known`()
-        throws
-    {
+    @Test func `A run-down's status is decoded as it was encoded, fits its schema and omits unknown values`() throws {
         var random = SeededRandom()
         let schema = try #require(try Schema("Rundown"))
         for _ in 0..<300 {
@@ -59,7 +57,7 @@ import Testing
 
     // MARK: Passing through
 
-    @Test func `What is passed through is counted, whatever comes in whatever order`() {
+    @Test func `Passed-through packets, frames and bytes are counted in any order of arrival`() {
         var random = SeededRandom()
         let video = TrackDescription(
             format: VideoFormat(width: 320, height: 180, frameRate: FrameRate(25)),
@@ -87,7 +85,7 @@ import Testing
         }
     }
 
-    @Test func `How far a program is, is told by what is passed through, or else by its frames`() {
+    @Test func `The program's time is that of its passed-through packets, or else of its frames`() {
         var status = ChannelStatus(
             sources: [], feed: FeedStatus(), program: ProgramStatus(), encoder: EncoderStatus(),
             frameRate: FrameRate(25))
@@ -98,14 +96,14 @@ import Testing
         #expect(status.programNanoseconds == 77)
     }
 
-    @Test func `A source of several has the counts of its feed`() {
+    @Test func `The status of one of several sources has the counts of its feed`() {
         var feed = FeedStatus()
         (feed.framesRepeated, feed.framesLate, feed.framesDropped) = (3, 2, 1)
         let part = PartStatus(name: "one", isOnAir: true, selection: nil, feed: feed, levels: [-6])
         #expect(part.framesRepeated == 3 && part.framesLate == 2 && part.framesDropped == 1 && part.levels == [-6])
     }
 
-    @Test func `Something is recorded once its recorder has media`() {
+    @Test func `A recording without a recorder has recorded nothing`() {
         #expect(!RecordingStatus().hasRecorded)
     }
 
@@ -113,10 +111,10 @@ import Testing
 
     private func makeEvent(_ number: Int) -> ControlEvent {
         ControlEvent(
-            time: UTCTime(milliseconds: 0), channel: nil, level: .info, kind: "output", text: "event \(number)")
+            time: UTCTime(milliseconds: 0), channel: nil, level: .info, kind: .output, text: "event \(number)")
     }
 
-    @Test func `Readers that look now and then get each event once and in order, or know that they missed some`() {
+    @Test func `Each reader gets every event once and in order, or can tell that it missed some`() {
         var random = SeededRandom()
         for _ in 0..<20 {
             let log = EventLog()
@@ -141,7 +139,7 @@ import Testing
         }
     }
 
-    @Test func `Events of many threads are numbered without a hole`() async {
+    @Test func `Events of many threads are numbered without a gap`() async {
         let log = EventLog()
         let event = makeEvent(0)
         await withTaskGroup(of: Void.self) { group in
@@ -150,9 +148,9 @@ import Testing
         #expect(log.events(after: 0).map(\.id) == Array(1...400))
     }
 
-    @Test func `An event is written with what is known of it, and its time as people read it`() throws {
+    @Test func `An event's JSON has only its known values, and its time in ISO 8601 format`() throws {
         var event = ControlEvent(
-            time: UTCTime(milliseconds: 1_795_269_790_123), channel: nil, level: .warning, kind: "relay",
+            time: UTCTime(milliseconds: 1_795_269_790_123), channel: nil, level: .warning, kind: .relay,
             text: "a\n\"b\"")
         #expect(
             try JSONValue(event)

@@ -25,8 +25,7 @@ extension RecordingArchive {
             let total = recordings.count
             for (index, (name, kind)) in recordings.enumerated() where kind != .open {
                 report("repairing", Int64(index), Int64(total))
-                guard !name.hasSuffix(SegmentSalvage.repairedSuffix),
-                    !names.contains(SegmentSalvage.repairedName(name))
+                guard !name.hasSuffix(SegmentSalvage.repairedSuffix), !names.contains(SegmentSalvage.repairedName(name))
                 else { continue }
                 if let repair = salvage(name) { repairs.append(repair) }
             }
@@ -42,8 +41,7 @@ extension RecordingArchive {
         switch entry.outcome {
         case .completed(let name, let frames, let dropped):
             let rest = dropped > 0 ? ", \(dropped) damaged bytes left out" : ""
-            return Repair(
-                file: entry.fileName, text: "completed as \(name): \(frames) frames\(rest)", isRepaired: true)
+            return Repair(file: entry.fileName, text: "completed as \(name): \(frames) frames\(rest)", isRepaired: true)
         case .renamed(let name):
             return Repair(file: entry.fileName, text: "was complete, and is called \(name) now", isRepaired: true)
         case .setAside(let name, let reason):

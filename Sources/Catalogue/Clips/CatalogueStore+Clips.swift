@@ -18,8 +18,7 @@ extension CatalogueStore {
     func put(_ clips: [CatalogueClip], removing removed: [String], of channel: String) throws(CatalogueFailure) {
         try write { database in
             for id in removed {
-                try database.execute(
-                    sql: "DELETE FROM clips WHERE channel = ? AND id = ?", arguments: [channel, id])
+                try database.execute(sql: "DELETE FROM clips WHERE channel = ? AND id = ?", arguments: [channel, id])
             }
             for clip in clips { try Self.put(clip, database) }
         }
@@ -77,16 +76,14 @@ extension CatalogueClip {
             let first = cells.integer("first_frame", in: Self.frames),
             let end = cells.optional("end_frame", in: Self.frames), first <= end ?? .max,
             let lacking = cells.integer("lacking", in: Self.frames),
-            let complete = cells.integer("complete", in: 0...1),
-            let rate = cells.integer("rate", in: 1...1_000_000),
+            let complete = cells.integer("complete", in: 0...1), let rate = cells.integer("rate", in: 1...1_000_000),
             let divisor = cells.integer("rate_divisor", in: 1...1_000_000),
             let name = cells.optional("name", cells.text),
             let released = cells.optional("released", in: Cells.wallClock),
             let audioOffset = cells.optional("audio_offset", in: Self.offsets)
         else { return nil }
         self.init(
-            ClipMachine.Clip(
-                id: id, run: run, first: first, end: end, lacking: lacking, isComplete: complete == 1),
+            ClipMachine.Clip(id: id, run: run, first: first, end: end, lacking: lacking, isComplete: complete == 1),
             channel: channel, rate: FrameRate(Int32(rate), Int32(divisor)), start: start, name: name)
         (self.released, self.audioOffset) = (released, audioOffset)
     }

@@ -16,7 +16,6 @@ package struct ClipMachine: Sendable {
         package var frames: Range<Int64>
         package var rate: FrameRate
 
-        /// A program.
         package init(run: String, frames: Range<Int64>, rate: FrameRate) {
             (self.run, self.frames, self.rate) = (run, frames, rate)
         }
@@ -50,7 +49,6 @@ package struct ClipMachine: Sendable {
         /// The number of frames before it that are also requested.
         package var before: Int64
 
-        /// A command.
         package init(id: String, at: Int64? = nil, before: Int64 = 0) {
             (self.id, self.at, self.before) = (id, at, before)
         }

@@ -61,8 +61,7 @@ package struct InputSpecification {
             let backups = options.takeAll("backup")
             whenOff = try options.takeChoice("when-off", of: WhenOff.self)
             (audio, audioOption) = try Self.audio(taking: &options)
-            location = try InputLocation(
-                address: try secrets.expand(address), taking: &options, shownAs: address)
+            location = try InputLocation(address: try secrets.expand(address), taking: &options, shownAs: address)
             try options.finish()
             self.backups = try Self.backups(backups, secrets)
         } catch {
@@ -80,9 +79,7 @@ package struct InputSpecification {
         }
     }
 
-    private static func selection(
-        taking options: inout OptionList
-    ) throws -> (SourceSelector.Options, given: String?) {
+    private static func selection(taking options: inout OptionList) throws -> (SourceSelector.Options, given: String?) {
         var selection = SourceSelector.Options()
         var given: String?
         if let timeout = try options.takeTime("timeout", in: timeouts) {

@@ -160,12 +160,12 @@ package final class Recording: SceneRecording {
                     """
                     recording waits for its disk and begins when that is mounted: \(admission.sentence) \
                     If the directory is on no disk of its own any more, give --no-record-mount.
-                    """, metadata: [LogKey.event: "storage"])
+                    """, metadata: [LogKey.event: "\(EventKind.storage.rawValue)"])
                 return
             }
             let refusal = "recording refused: \(admission.sentence)"
             guard program.hasOutputs else { throw ChannelFailure(.storageRefused, refusal) }
-            program.logger.error("\(refusal)", metadata: [LogKey.event: "storage"])
+            program.logger.error("\(refusal)", metadata: [LogKey.event: "\(EventKind.storage.rawValue)"])
         }
     }
 

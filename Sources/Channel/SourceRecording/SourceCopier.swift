@@ -64,9 +64,7 @@ final class SourceCopier: SourceCoding {
     private let state = Mutex(State())
 
     /// Creates a copier of packets to `hub`, for a program of `frameRate`.
-    init(
-        frameRate: FrameRate, into hub: PacketStream, logger: Logger, makeEncoder: @escaping EncoderMaker
-    ) {
+    init(frameRate: FrameRate, into hub: PacketStream, logger: Logger, makeEncoder: @escaping EncoderMaker) {
         (self.frameRate, self.hub, self.logger, self.makeEncoder) = (frameRate, hub, logger, makeEncoder)
     }
 

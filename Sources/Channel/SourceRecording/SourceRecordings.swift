@@ -89,8 +89,7 @@ final class SourceRecordings: KeyframeRequester {
         let coding: any SourceCoding =
             source.hasVideo
             ? try coding(of: source.name, recorded, isCopied: isCopied, into: hub, clock: program.clock, logger: logger)
-            : try SourceAudioEncoder(
-                of: source.name, bitrate: recorded.encoder.audioBitrate, into: hub, logger: logger)
+            : try SourceAudioEncoder(of: source.name, bitrate: recorded.encoder.audioBitrate, into: hub, logger: logger)
         var one = Recording.Program(
             channel: channel, hasOutputs: true, delay: isCopied || !source.hasVideo ? nil : program.delay,
             gop: program.gop,
@@ -116,8 +115,7 @@ final class SourceRecordings: KeyframeRequester {
                 logger: logger)
         }
         guard isCopied else { return try makeEncoder() }
-        return SourceCopier(
-            frameRate: recorded.format.frameRate, into: hub, logger: logger, makeEncoder: makeEncoder)
+        return SourceCopier(frameRate: recorded.format.frameRate, into: hub, logger: logger, makeEncoder: makeEncoder)
     }
 
     func requestKeyframe(at programTime: Int64?) {

@@ -41,7 +41,6 @@ package struct Backoff: Sendable, Equatable {
     /// that accepts the stream and then drops it.
     package var stableAfter: Duration
 
-    /// Creates a schedule.
     package init(
         base: Duration = .seconds(1), cap: Duration = .seconds(15), lostCap: Duration = .seconds(5),
         quickFor: Duration = .seconds(30), refusedInterval: Duration = .seconds(60),

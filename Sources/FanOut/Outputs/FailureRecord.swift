@@ -71,8 +71,7 @@ struct FailureRecord: Sendable {
         let (same, other): (OutputEndpoint, OutputEndpoint) =
             endpoint == .backup ? (.backup, .primary) : (.primary, .backup)
         let inRow = failure.kind == .unreachable ? unanswered : answered
-        let wait = policy.backoff.delay(
-            afterFailure: max(1, inRow), kind: failure.kind, past: past, jitter: jitter)
+        let wait = policy.backoff.delay(afterFailure: max(1, inRow), kind: failure.kind, past: past, jitter: jitter)
         let again = now + wait.inNanoseconds
         refusedUntil[same] = failure.kind == .refused ? again : nil
         let isLast = policy.attemptLimit.map { total > $0 } ?? false
@@ -84,8 +83,7 @@ struct FailureRecord: Sendable {
             ? wait : policy.backoff.delay(afterFailure: 1, kind: .unreachable, jitter: jitter)
         let elsewhere = max(now + short.inNanoseconds, refusedUntil[other] ?? 0)
         let goesElsewhere = elsewhere <= again || failure.kind != .refused && refusedUntil[other] == nil
-        return Verdict(
-            endpoint: goesElsewhere ? other : same, due: goesElsewhere ? elsewhere : again, isLast: isLast)
+        return Verdict(endpoint: goesElsewhere ? other : same, due: goesElsewhere ? elsewhere : again, isLast: isLast)
     }
 
     private func past(at now: Int64) -> Backoff.Past {

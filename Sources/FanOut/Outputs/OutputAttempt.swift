@@ -66,7 +66,6 @@ package struct AttemptProgress: Sendable, Equatable {
     /// Protocol-specific numbers.
     package var details = OutputDetails()
 
-    /// Creates counts that are all zero.
     package init() {}
 }
 
@@ -98,4 +97,13 @@ extension OutputTarget {
     package var awaitsCallers: Bool { false }
     package func redirected(to address: String) -> (any OutputTarget)? { nil }
     package func conclude(_ completion: @escaping @Sendable (OutputFailure?) -> Void) { completion(nil) }
+}
+
+/// Why an output ends cleanly. Viewers need to know this: an HLS playlist says whether anything follows.
+package enum EndReason: Sendable, Equatable {
+    /// The program is over: its input ended, or its length was reached. Nothing follows.
+    case programOver
+    /// The output may continue later: a signal ended the process, the program failed, the output was paused or removed,
+    /// or another address took over.
+    case interrupted
 }

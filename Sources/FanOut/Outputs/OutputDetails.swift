@@ -48,7 +48,6 @@ package struct OutputDetails: Sendable, Equatable {
     /// Numbers that only outputs of one kind have, by the keys of ``OutputNumber``.
     private var numbers: [String: Double] = [:]
 
-    /// Creates empty details.
     package init() {}
 
     /// A number that only outputs of one kind have; nil if this output's kind does not have it.
@@ -121,5 +120,22 @@ extension OutputDetails.Receivers {
         var container = encoder.container(keyedBy: AnyCodingKey.self)
         let numbers = [Int64(count), Int64(total), Int64(refused), queueMilliseconds, Int64(droppedFrames)]
         for (key, number) in zip(Self.keys(kind), numbers) { try container.encode(number, forKey: key) }
+    }
+}
+
+/// A number that only outputs of one kind have, in addition to the numbers of all outputs.
+package struct OutputNumber: Sendable, Hashable {
+    /// The number's name in the status, which does not change.
+    package let key: String
+    /// The name of the metric.
+    package let metric: String
+    /// What the number is, in one line.
+    package let help: String
+    /// Whether the number only increases.
+    package let isCounter: Bool
+
+    /// A number whose name in the status is `key`.
+    package init(_ key: String, metric: String, _ help: String, isCounter: Bool = true) {
+        (self.key, self.metric, self.help, self.isCounter) = (key, metric, help, isCounter)
     }
 }

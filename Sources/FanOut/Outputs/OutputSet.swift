@@ -22,7 +22,6 @@ package struct OutputDefinition: Sendable {
     /// Where the output was defined.
     package var origin: OutputOrigin
 
-    /// Creates a definition.
     package init(
         name: String, rendition: String? = nil, target: any OutputTarget, backup: (any OutputTarget)? = nil,
         limits: QueueLimits = .live, retry: RetryPolicy = RetryPolicy(), origin: OutputOrigin = .flags
@@ -133,9 +132,7 @@ package final class OutputSet: Sendable {
         leave(output)
     }
 
-    private func append(
-        _ definition: OutputDefinition, isPaused: Bool, to state: inout State
-    ) throws(OutputSetError) {
+    private func append(_ definition: OutputDefinition, isPaused: Bool, to state: inout State) throws(OutputSetError) {
         guard !state.isOver else { throw .over }
         guard let stream = stream(of: definition.rendition) else {
             throw .refused(definition.name, reason: "There is no rendition \(definition.rendition ?? "").")
@@ -211,9 +208,7 @@ package final class OutputSet: Sendable {
         return output
     }
 
-    private func change<R: Sendable>(
-        _ body: (inout State) throws(OutputSetError) -> R
-    ) throws(OutputSetError) -> R {
+    private func change<R: Sendable>(_ body: (inout State) throws(OutputSetError) -> R) throws(OutputSetError) -> R {
         try state.withLock { (state) throws(OutputSetError) in try body(&state) }
     }
 }

@@ -174,9 +174,7 @@ package struct OutputStateMachine: Sendable {
         return []
     }
 
-    private mutating func failed(
-        _ attempt: Int, _ failure: OutputFailure, at now: Int64, jitter: Double
-    ) -> [Action] {
+    private mutating func failed(_ attempt: Int, _ failure: OutputFailure, at now: Int64, jitter: Double) -> [Action] {
         if candidate?.attempt == attempt { return candidateFailed(failure) }
         guard let connection = current, connection.attempt == attempt else { return [] }
         current = nil

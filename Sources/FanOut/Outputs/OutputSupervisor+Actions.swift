@@ -51,9 +51,7 @@ extension OutputSupervisor {
     }
 
     /// A queue that begins at the next keyframe.
-    private func makeQueue() -> PacketQueue {
-        PacketQueue(limits: limits, isFromStart: false, leading: leading)
-    }
+    private func makeQueue() -> PacketQueue { PacketQueue(limits: limits, isFromStart: false, leading: leading) }
 
     private func begin(_ number: Int, at endpoint: OutputEndpoint) {
         let (target, packets) = state.withLock { lanes -> (any OutputTarget, PacketQueue) in
@@ -226,8 +224,7 @@ extension OutputSupervisor {
         switch event {
         case nil: break
         case .began(let drops):
-            logger.warning(
-                "the target takes less than the program makes: frames are dropped", metadata: drops.metadata)
+            logger.warning("the target takes less than the program makes: frames are dropped", metadata: drops.metadata)
         case .over(let drops): logger.notice("no frame is dropped any more", metadata: drops.metadata)
         case .cut(let drops): logger.notice("went off air while frames were dropped", metadata: drops.metadata)
         }

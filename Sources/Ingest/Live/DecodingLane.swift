@@ -69,7 +69,7 @@ final class DecodingLane {
     /// Bytes queued for decoding.
     var bytes: Int { current?.track.decoder.queue.bytes ?? 0 }
 
-    /// Takes the next packet of the track.
+    /// Counts the next packet of the track.
     func append(_ packet: LivePacket) { waiting.append(packet) }
 
     /// The sender has disconnected: the decoder is drained.
@@ -186,7 +186,6 @@ final class DecodingLane {
         if isLogged { return }
         isLogged = true
         monitor.logger.warning(
-            "\(kind.rawValue) of the input cannot be decoded",
-            metadata: ["input": "\(name)", "reason": "\(failure)"])
+            "\(kind.rawValue) of the input cannot be decoded", metadata: ["input": "\(name)", "reason": "\(failure)"])
     }
 }

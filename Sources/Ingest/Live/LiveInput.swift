@@ -156,7 +156,6 @@ final class LiveInput: LiveFeed {
         packet.stamp(
             pts: TimeBase.nanoseconds.rescale(noted.time.nanoseconds, to: base),
             dts: TimeBase.nanoseconds.rescale(noted.decodeTime.nanoseconds, to: base))
-        inbox.put(
-            .packet(LivePacket(content: .read(packet, stream), time: noted.time, decodeTime: noted.decodeTime)))
+        inbox.put(.packet(LivePacket(content: .read(packet, stream), time: noted.time, decodeTime: noted.decodeTime)))
     }
 }

@@ -73,8 +73,7 @@ package final class LiveSource: MediaSource {
             frameRate: video?.frameRate ?? FrameRate(25), programTime: sink.programTime, delay: delay,
             name: location.description, monitor: monitor)
         sink.attach(timing)
-        let inbox = PacketInbox(
-            wanted, known: stamps, stampBits: opened.stampBits, timing: timing, monitor: monitor)
+        let inbox = PacketInbox(wanted, known: stamps, stampBits: opened.stampBits, timing: timing, monitor: monitor)
         feed.start(into: inbox, wanted: wanted)
         queue.async { [self] in
             SourceDecoder(

@@ -80,9 +80,7 @@ final class OpenedInput {
     }
 
     /// The constant frame rate that fits the frames best.
-    var frameRate: FrameRate {
-        NominalRate.of(average: video?.video?.averageRate, base: video?.video?.baseRate)
-    }
+    var frameRate: FrameRate { NominalRate.of(average: video?.video?.averageRate, base: video?.video?.baseRate) }
 
     var description: SourceDescription {
         var description = SourceDescription(

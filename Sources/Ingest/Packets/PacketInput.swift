@@ -65,8 +65,7 @@ final class PacketInput {
             patience: SourceClockSettings.of(formatName: demuxer.formatName, target: demuxer.targetDuration).patience)
         splices = demuxer.spliceStream.map { ($0.index, TrackDescription(data: .scte35, timeBase: $0.timeBase)) }
         let isMissingAudio = location.tracks.hasAudio && !streams.contains { $0.kind == .audio }
-        demuxer.select(
-            Set(streams.map(\.index) + [splices?.index].compactMap(\.self)), followsAll: isMissingAudio)
+        demuxer.select(Set(streams.map(\.index) + [splices?.index].compactMap(\.self)), followsAll: isMissingAudio)
         try peek(untilKnown: !isReopened)
     }
 

@@ -54,9 +54,7 @@ package struct PacketSplicer: Sendable {
     }
 
     /// The clock events of an input since the last call of this function.
-    package mutating func takeEvents(of index: Int) -> [SourceClockEvent] {
-        inputs[index]?.timeline.takeEvents() ?? []
-    }
+    package mutating func takeEvents(of index: Int) -> [SourceClockEvent] { inputs[index]?.timeline.takeEvents() ?? [] }
 
     /// Tracks of an input that deliver no packets although its other track continues.
     package func silentTracks(of index: Int) -> Set<TrackKind> { inputs[index]?.timeline.silentTracks ?? [] }
@@ -75,9 +73,7 @@ package struct PacketSplicer: Sendable {
     }
 
     /// Prepares for an input whose sender restarts.
-    package mutating func restart(_ index: Int) {
-        inputs[index]?.timeline.restart()
-    }
+    package mutating func restart(_ index: Int) { inputs[index]?.timeline.restart() }
 
     /// Removes a closed input. If the input was on air, its last packets still count as the newest packets on air.
     package mutating func close(_ index: Int) {
@@ -95,8 +91,8 @@ package struct PacketSplicer: Sendable {
         inputs[index]?.timeline.take(packet, at: arrival) ?? []
     }
 
-    /// Takes packets of an input that belong together and already have their times. Returns, in order, the packets
-    /// that go on air as a result. `arrival` is when the packets arrived or are due.
+    /// Takes packets of an input that belong together and already have their times. Returns, in order, the packets that
+    /// go on air as a result. `arrival` is when the packets arrived or are due.
     package mutating func splice(_ packets: [EncodedPacket], of index: Int, at arrival: Timestamp) -> [EncodedPacket] {
         guard let leading = inputs[index]?.leading else { return [] }
         // Audio before the first keyframe is played while the keyframe is being decoded, so it is passed on as well.

@@ -139,8 +139,7 @@ struct RTMPPacketReader {
             guard let header = AACHeader(configuration: configuration) else {
                 return complain("the AAC configuration cannot be read")
             }
-            setAudio(
-                .aac, header.sampleRate, header.channels ?? 2, configuration, frameLength: header.frameLength)
+            setAudio(.aac, header.sampleRate, header.channels ?? 2, configuration, frameLength: header.frameLength)
         case .opus where configuration.count > 9:
             setAudio(.opus, 48_000, Int(configuration[9]), configuration, frameLength: 960)
         default: complain("\(codec.rawValue) is not carried")

@@ -71,8 +71,7 @@ package final class RTMPServerSource: PacketSource {
             throw IngestError.cannotBeOpened(input: url.description, reason: error.reason)
         }
         logger.info("waiting for a publisher", metadata: ["input": "\(url)"])
-        return PacketSourceDescription(
-            stream: try awaitTracks(), canWait: false, clock: .rtmp, stampBits: 32)
+        return PacketSourceDescription(stream: try awaitTracks(), canWait: false, clock: .rtmp, stampBits: 32)
     }
 
     /// Blocks until a publisher's tracks are known.

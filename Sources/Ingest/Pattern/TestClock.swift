@@ -25,9 +25,7 @@ struct TestClock: Hashable {
     }
 
     /// The first frame at or after the full second.
-    func firstFrame(of second: Int64) -> Int64 {
-        TimeBase(1, 1).rescale(second, to: frameRate.timeBase, rounding: .up)
-    }
+    func firstFrame(of second: Int64) -> Int64 { TimeBase(1, 1).rescale(second, to: frameRate.timeBase, rounding: .up) }
 
     /// The sample at which frame `number` begins.
     func sample(of number: Int64) -> Int64 { frameRate.timeBase.rescale(number, to: sampleBase) }

@@ -65,9 +65,7 @@ package struct TrackOptions: Sendable, Hashable {
         guard let text = try options.take(name) else { return nil }
         if let number = Int(text), (1...100).contains(number) { return .number(number) }
         let isLanguage = text.allSatisfy { $0.isASCII && $0.isLetter || $0 == "-" } && (2...12).contains(text.count)
-        guard isLanguage else {
-            throw options.error(in: name, "is a number from 1 to 100, or a language such as eng")
-        }
+        guard isLanguage else { throw options.error(in: name, "is a number from 1 to 100, or a language such as eng") }
         return .language(text.lowercased())
     }
 

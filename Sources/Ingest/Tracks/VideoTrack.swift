@@ -39,9 +39,7 @@ final class VideoTrack {
     /// Decodes one frame and delivers the frames that are ready. `place` returns a frame's time on the source's
     /// timeline and its duration, for the frame's pts; the time is nil for a frame that must not be shown. All are in
     /// ticks of the stream.
-    func step(
-        inputEnded: Bool, place: (_ pts: Int64?) -> (pts: Int64?, duration: Int64?)
-    ) -> TrackDecoder.Progress {
+    func step(inputEnded: Bool, place: (_ pts: Int64?) -> (pts: Int64?, duration: Int64?)) -> TrackDecoder.Progress {
         switch decoder.next(inputEnded: inputEnded) {
         case .needsPacket:
             return .needsPacket

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Media
+internal import Stitcher
 package import Studio
 
 /// A request to begin a clip, made by the press of a button.
@@ -16,7 +17,6 @@ package struct ClipStart: Sendable {
     /// The seconds before that frame that the clip is to include.
     package var before: Double
 
-    /// Creates a request.
     package init(id: String? = nil, name: String? = nil, at: Double? = nil, before: Double = 0) {
         (self.id, self.name, self.at, self.before) = (id, name, at, before)
     }
@@ -83,7 +83,6 @@ package struct ClipPart: Sendable {
     /// Whether the clip's files stay protected as before when the export is done.
     package var isHeldOn: Bool
 
-    /// Creates a part.
     package init(
         id: String, skipped: (start: Int64, end: Int64) = (0, 0), transition: TransitionRequest? = nil,
         audioOffset: Duration = .zero, isHeldOn: Bool = false
@@ -125,12 +124,42 @@ package struct ClipExport: Sendable {
     /// than the first frame.
     package var finished: @Sendable (_ audioOffset: Int64?) -> Void
 
-    /// Creates the export of these frames.
     package init(
         run: String, times: Range<Int64>, frameDuration: Int64, isRecorded: @escaping @Sendable () -> Bool,
         finished: @escaping @Sendable (_ audioOffset: Int64?) -> Void
     ) {
         (self.run, self.times, self.frameDuration) = (run, times, frameDuration)
         (self.isRecorded, self.finished) = (isRecorded, finished)
+    }
+}
+
+extension ClipExport {
+    /// Returns those of a run's `files` that overlap the clip, and the clip's times in milliseconds since 1970 by the
+    /// files' own dates. Each end is the middle of its frame, because milliseconds are too coarse for a frame's
+    /// beginning.
+    func selection(
+        _ files: [RunFile], in directory: String
+    ) throws(ClipFailure) -> (files: [(path: String, name: String)], range: Range<Int64>) {
+        let half = frameDuration / 2
+        let middle = times.lowerBound + half..<max(times.lowerBound + half + 1, times.upperBound - half)
+        let found = files.filter { $0.program.overlaps(times) }
+        guard let first = found.first, let last = found.last else {
+            throw ClipFailure("Nothing of the clip is recorded any more.")
+        }
+        func milliseconds(_ time: Int64, _ file: RunFile) -> Int64 {
+            file.start + (time - file.program.lowerBound) / 1_000_000
+        }
+        let start = milliseconds(middle.lowerBound, first)
+        return (
+            found.map { ("\(directory)/\($0.name)", $0.name) },
+            start..<max(start + 1, milliseconds(middle.upperBound, last))
+        )
+    }
+
+    /// Corrects `report`, in which the clip is half a frame longer at both ends, to the clip's own frames.
+    func tell(_ report: inout ClipReport) {
+        let frame = frameDuration / 1_000_000 + 1
+        if report.widenedStart <= frame { report.widenedStart = 0 }
+        if report.widenedEnd <= frame { report.widenedEnd = 0 }
     }
 }

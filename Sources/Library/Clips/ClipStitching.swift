@@ -54,8 +54,7 @@ struct ClipStitching {
 
     static func pieces(of clip: StitchedClip, _ files: [RunFile], in directory: String) -> [StitchClip] {
         // A frame may begin shortly before the end of its interval in the program.
-        let pieces = ClipProject.pieces(
-            clip.clip.times, frame: clip.clip.frameDuration, least: shortest, files)
+        let pieces = ClipProject.pieces(clip.clip.times, frame: clip.clip.frameDuration, least: shortest, files)
         return pieces.enumerated().map { index, piece in
             var one = StitchClip(
                 path: "\(directory)/\(piece.opened)", from: .nanoseconds(piece.start),

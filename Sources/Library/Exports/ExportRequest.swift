@@ -80,7 +80,6 @@ package struct ExportPlan: Sendable, Encodable {
     /// Notes for the reader of the file.
     package var notes: [String]
 
-    /// Creates a plan.
     package init(copiedFrames: Int, encodedFrames: Int, reasons: [String], notes: [String]) {
         (self.copiedFrames, self.encodedFrames) = (copiedFrames, encodedFrames)
         (self.reasons, self.notes) = (reasons, notes)

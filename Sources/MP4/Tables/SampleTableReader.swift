@@ -123,9 +123,7 @@ enum SampleTableReader {
     }
 
     /// The number of samples per chunk, each with the first chunk that it applies to, counted from 0.
-    private static func groups(
-        _ box: BoxReader, chunks: Int
-    ) throws(MP4Failure) -> [(first: Int, count: Int)] {
+    private static func groups(_ box: BoxReader, chunks: Int) throws(MP4Failure) -> [(first: Int, count: Int)] {
         var box = box
         _ = try box.versionAndFlags()
         var groups: [(first: Int, count: Int)] = []

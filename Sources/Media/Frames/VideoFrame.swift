@@ -21,7 +21,6 @@ package struct VideoFrame: Sendable {
     /// the frame.
     package var region: FrameRegion?
 
-    /// Creates a frame.
     package init(
         pts: Int64, timeBase: TimeBase, duration: Int64 = 0, width: Int, height: Int, storage: any FrameStorage
     ) {
@@ -31,5 +30,21 @@ package struct VideoFrame: Sendable {
         self.width = width
         self.height = height
         self.storage = storage
+    }
+}
+
+/// The part of a frame that the video fills when there are bars beside it. All numbers are even.
+package struct FrameRegion: Sendable, Hashable {
+    /// Columns left of it.
+    package let x: Int
+    /// Rows above it.
+    package let y: Int
+    /// Its columns.
+    package let width: Int
+    /// Its rows.
+    package let height: Int
+
+    package init(x: Int, y: Int, width: Int, height: Int) {
+        (self.x, self.y, self.width, self.height) = (x, y, width, height)
     }
 }

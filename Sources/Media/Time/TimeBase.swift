@@ -65,14 +65,10 @@ package struct TimeBase: Sendable, Hashable, Codable, CustomStringConvertible {
     }
 
     /// `duration` in ticks of this time base, rounded to the nearest.
-    package func ticks(_ duration: Duration) -> Int64 {
-        TimeBase.nanoseconds.rescale(duration.inNanoseconds, to: self)
-    }
+    package func ticks(_ duration: Duration) -> Int64 { TimeBase.nanoseconds.rescale(duration.inNanoseconds, to: self) }
 
     /// The duration of `ticks`, to the nanosecond. For display, deadlines and logs; never to compute media time.
-    package func duration(_ ticks: Int64) -> Duration {
-        .nanoseconds(rescale(ticks, to: .nanoseconds))
-    }
+    package func duration(_ ticks: Int64) -> Duration { .nanoseconds(rescale(ticks, to: .nanoseconds)) }
 
     package var description: String { "\(numerator)/\(denominator)" }
 }

@@ -44,9 +44,7 @@ package final class TLSServerIdentity: Sendable {
     /// Reads the pair from the files `certificate` (the certificate, then the intermediate ones) and `key`. Blocks.
     /// Throws if they are unreadable, not PEM, not a pair, expired, or if every user of the machine may read the key.
     /// `notice` is called after each later change, with one sentence.
-    package init(
-        certificate: String, key: String, notice: @escaping @Sendable (String) -> Void
-    ) throws(OutputFailure) {
+    package init(certificate: String, key: String, notice: @escaping @Sendable (String) -> Void) throws(OutputFailure) {
         self.certificate = certificate
         self.key = key
         self.notice = notice

@@ -80,8 +80,7 @@ package final class Bus: Sendable {
             let frame = max(frame ?? state.next, state.next)
             if frame == state.next { state.scene = scene }
             state.cues.removeAll { $0.frame == frame }
-            state.cues.append(
-                Cue(scene: scene, transition: transition, frames: frames, frame: frame, stinger: stinger))
+            state.cues.append(Cue(scene: scene, transition: transition, frames: frames, frame: frame, stinger: stinger))
             state.cues.sort { $0.frame < $1.frame }
             return frame
         }
@@ -217,4 +216,17 @@ package final class Bus: Sendable {
         Scaler().draw(frame, at: .full, on: &canvas)
         return canvas.finish(pts: frame.pts, timeBase: frame.timeBase)
     }
+}
+
+/// A short video with alpha that is shown over a change of scene; the scene changes while the video covers the frame.
+package protocol Stinger: AnyObject, Sendable {
+    /// Its length in program frames.
+    var frames: Int64 { get }
+    /// The number of its frame with which the new scene begins.
+    var cut: Int64 { get }
+    /// Returns its frame `number` in the program's size, in memory with alpha; the previous frame if it is not ready;
+    /// nil before the first frame is ready. Called on the program's thread; does not wait.
+    func frame(_ number: Int64) -> VideoFrame?
+    /// Makes it ready to be shown again. Returns at once.
+    func rewind()
 }

@@ -80,7 +80,6 @@ package struct Scene: Sendable, Equatable {
     /// The overlays over the layers, unless an operator chose otherwise. Transitions happen below them.
     package var overlays: [Overlay] = []
 
-    /// A scene with these parts.
     package init(layers: [Layer], audio: [Audio], overlays: [Overlay] = []) {
         (self.layers, self.audio, self.overlays) = (layers, audio, overlays)
     }

@@ -26,8 +26,7 @@ extension SceneLayout {
         var shape: Placement.Shape {
             let way = 1 - width - 2 * Corner.margin
             func part(_ start: Double) -> Double { way > 0 ? min(1, max(0, (start - Corner.margin) / way)) : 0.5 }
-            return Placement.Shape(
-                area: .init(x: x, y: y, width: width, height: width), across: part(x), down: part(y))
+            return Placement.Shape(area: .init(x: x, y: y, width: width, height: width), across: part(x), down: part(y))
         }
 
         /// An inset as users write it: a corner, or `x` and `y`; a missing coordinate has its standard value. Throws if

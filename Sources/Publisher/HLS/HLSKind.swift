@@ -17,8 +17,7 @@ extension OutputKind {
 
 extension OutputNumber {
     /// The number of segments that were written.
-    static let segments = OutputNumber(
-        "segments", metric: "relay_output_segments_total", "HLS: segments written.")
+    static let segments = OutputNumber("segments", metric: "relay_output_segments_total", "HLS: segments written.")
 }
 
 /// An HLS directory, and how it is written.

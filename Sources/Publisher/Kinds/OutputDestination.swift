@@ -56,7 +56,6 @@ package struct OutputResources: Sendable {
     /// The encoding of the program that the output publishes.
     package var stream: PacketStream
 
-    /// Resources with these values.
     package init(
         writers: RTMPWriterPool, server: RTMPServer, identity: TLSServerIdentity?, onPlay: RTMPAuthorization?,
         stream: PacketStream
@@ -74,7 +73,6 @@ package struct OutputCheckResources: Sendable {
     /// configured.
     package let identity: @Sendable () throws(OutputFailure) -> TLSServerIdentity?
 
-    /// Resources with these values.
     package init(server: RTMPServer, identity: @escaping @Sendable () throws(OutputFailure) -> TLSServerIdentity?) {
         (self.server, self.identity) = (server, identity)
     }
@@ -95,7 +93,6 @@ package struct OutputFinding: Sendable, Equatable {
     /// The finding as a sentence without secrets.
     package let text: String
 
-    /// A finding with these values.
     package init(_ result: Result, _ text: String) { (self.result, self.text) = (result, text) }
 
     /// The finding that results from `work`; if `work` throws, the address is unusable.

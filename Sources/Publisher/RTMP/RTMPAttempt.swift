@@ -155,8 +155,7 @@ extension RTMPAttempt {
         try enter("connect")
         let proxy = transport.proxy
         var socket = try TCPSocket.connect(
-            to: addresses, name: proxy?.description ?? "\(url.host) port \(url.port)",
-            within: Self.connectTimeout
+            to: addresses, name: proxy?.description ?? "\(url.host) port \(url.port)", within: Self.connectTimeout
         ) { adopt($0, alone: false) }
         guard adopt(socket, alone: true) else { throw abandoned }
         if let proxy {
@@ -165,8 +164,7 @@ extension RTMPAttempt {
         }
         if url.isSecure {
             try enter("tls")
-            socket = try TLSTunnel.open(
-                over: socket, host: url.host, trust: transport.tls, within: Self.openTimeout)
+            socket = try TLSTunnel.open(over: socket, host: url.host, trust: transport.tls, within: Self.openTimeout)
             guard adopt(socket, alone: true) else {
                 socket.resetOnClose()
                 throw abandoned

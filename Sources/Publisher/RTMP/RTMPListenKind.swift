@@ -18,9 +18,7 @@ extension OutputKind {
 extension RTMPListenURL: OutputDestination {
     package var descriptors: Int { maximumPlayers * (isSecure ? 3 : 1) + 2 }
 
-    package var listening: ListeningPort? {
-        ListeningPort(host: host, port: port, transport: .tcp, offer: self)
-    }
+    package var listening: ListeningPort? { ListeningPort(host: host, port: port, transport: .tcp, offer: self) }
 
     package func target(name: String, with resources: OutputResources) throws(OutputFailure) -> any OutputTarget {
         let offer = try RTMPOffer(

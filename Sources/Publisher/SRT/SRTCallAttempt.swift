@@ -117,9 +117,7 @@ extension SRTCallAttempt {
             poll()
         } else {
             let rejection = socket.rejection(of: url)
-            guard rejection.kind == .unreachable, !untried.isEmpty, now < lastDeadline else {
-                return fail(rejection)
-            }
+            guard rejection.kind == .unreachable, !untried.isEmpty, now < lastDeadline else { return fail(rejection) }
             do throws(OutputFailure) { try callNext() } catch { fail(error) }
         }
     }

@@ -38,9 +38,7 @@ struct SRTCaller {
     }
 
     /// Checks at `now` (monotonic nanoseconds) which packets its queue dropped. Returns a message for the log.
-    mutating func noteDrops(at now: Int64) -> String? {
-        drops.note(session.packets.drops, at: now).map(text)
-    }
+    mutating func noteDrops(at now: Int64) -> String? { drops.note(session.packets.drops, at: now).map(text) }
 
     /// Ends its session for the reason `ending`, and counts the packets that were not sent. Returns messages for the
     /// log; `others` is the number of callers that are still on air.

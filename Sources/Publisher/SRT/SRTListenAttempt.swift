@@ -27,7 +27,7 @@ actor SRTListenAttempt: EndingAttempt, PacketServer {
     private let clock: any MonotonicClock
     let report: AttemptReport
     private let admission: SRTAdmission
-    private let totals = SRTCallerTotals()
+    private let totals = ReceiverTotals(.callers)
     private let wakes = WakeFlag()
     nonisolated let executor: QueueExecutor
 
@@ -117,7 +117,7 @@ extension SRTListenAttempt {
     /// Reports refused receivers: first each one, then more and more rarely, because anyone can connect.
     private func noteRejections() {
         let (count, last) = admission.rejections
-        let known = totals.setRejected(count)
+        let known = totals.setRefused(count)
         let hasDoubled = count.leadingZeroBitCount < known.leadingZeroBitCount
         guard count > known, let last, known < 4 || hasDoubled else { return }
         report.tell(.notice("a receiver was sent away with code \(last.rawValue), \(last) (\(count) so far)"))
@@ -139,10 +139,10 @@ extension SRTListenAttempt {
                 onNotice: { [report] in report.tell($0) },
                 onEnd: { [weak self] ending in self?.post { $0.left(number, ending) } })
             callers.append(SRTCaller(number: number, session: session))
+            totals.add(session)
         } catch {
             return report.tell(.notice("a receiver could not be served: \(error)"))
         }
-        totals.setSessions(callers.map(\.session))
         admission.setCallers(callers.count)
         report.tell(.notice("receiver \(number) called; \(callers.count) on air"))
         phase = .live

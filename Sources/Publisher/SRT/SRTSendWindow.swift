@@ -68,9 +68,7 @@ struct SRTSendWindow {
 
     /// Checks at `now` the `age` of the oldest unacknowledged message, which is nil if all are acknowledged. `losses`
     /// is the number of loss reports, and of packets that libsrt dropped, since the connection began.
-    mutating func look(
-        age: Int64?, roundTrip: Double, losses: @autoclosure () -> Int64, at now: Int64
-    ) -> Verdict {
+    mutating func look(age: Int64?, roundTrip: Double, losses: @autoclosure () -> Int64, at now: Int64) -> Verdict {
         guard let age, age > maximumAge(roundTrip: roundTrip) else { return open(losses, at: now) }
         let first = now - age * 1000
         guard let since = shutSince else {

@@ -87,8 +87,7 @@ extension SRTSession {
         let hasKeyframe = packets.connected()
         catchUp()
         guard phase == .live else { return }
-        onNotice(
-            .notice("the receiver took nothing for \(duration / 1000) ms: the stream continues at a keyframe"))
+        onNotice(.notice("the receiver took nothing for \(duration / 1000) ms: the stream continues at a keyframe"))
         if !hasKeyframe { onNotice(.needsKeyframe) }
     }
 

@@ -10,7 +10,7 @@ internal import Synchronization
 /// One SRT connection and the program that it carries: a queue of packets, a transport stream, a socket.
 ///
 /// It runs on its own queue, or on the queue of the attempt that connected.
-actor SRTSession: QueueActor {
+actor SRTSession: QueueActor, CountedReceiver {
     /// How a session ended. It is reported once, on `queue`.
     enum Ending: Sendable {
         case failed(OutputFailure)
@@ -35,7 +35,7 @@ actor SRTSession: QueueActor {
     static let messagesAhead = 64
 
     let url: SRTURL
-    let packets: PacketQueue
+    nonisolated let packets: PacketQueue
     nonisolated let executor: QueueExecutor
     let socket: SRTSocket
     let stream: TransportStream
@@ -65,8 +65,7 @@ actor SRTSession: QueueActor {
     /// A session that sends `packets` to the receiver behind `socket`, on the queue of `executor`. `onNotice` and
     /// `onEnd` are called there.
     init(
-        socket: SRTSocket, url: SRTURL, packets: PacketQueue, description: StreamDescription,
-        executor: QueueExecutor,
+        socket: SRTSocket, url: SRTURL, packets: PacketQueue, description: StreamDescription, executor: QueueExecutor,
         onNotice: @escaping @Sendable (AttemptEvent) -> Void, onEnd: @escaping @Sendable (Ending) -> Void
     ) throws(AVFailure) {
         self.socket = socket

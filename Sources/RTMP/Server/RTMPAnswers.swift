@@ -71,8 +71,7 @@ struct RTMPAnswers {
             server += [
                 ("fourCcList", .array((Self.videoFourCCs + Self.audioFourCCs).map { .string($0) })),
                 ("videoFourCcInfoMap", Self.map(Self.videoFourCCs)),
-                ("audioFourCcInfoMap", Self.map(Self.audioFourCCs)),
-                ("capsEx", .number(0)),
+                ("audioFourCcInfoMap", Self.map(Self.audioFourCCs)), ("capsEx", .number(0)),
             ]
         }
         let status = Status.success("NetConnection.Connect.Success", "Connection succeeded.")

@@ -84,8 +84,7 @@ final class RTMPListener: Sendable {
             let reason = TCPSocket.message(error.errnoCode)
             throw OutputFailure(kind, step: "listen", reason: "\(URLParts.bracketed(host)):\(port): \(reason)")
         } catch {
-            throw OutputFailure(
-                .unreachable, step: "listen", reason: "\(URLParts.bracketed(host)):\(port): \(error)")
+            throw OutputFailure(.unreachable, step: "listen", reason: "\(URLParts.bracketed(host)):\(port): \(error)")
         }
     }
 

@@ -115,8 +115,7 @@ package final class RTMPServer: Sendable {
             do throws(OutputFailure) {
                 // Another thread may have opened the port meanwhile.
                 if let listener = try join(endpoint, at: place) { return .success(listener) }
-                let listener = RTMPListener(
-                    identity: identity, limits: limits, loop: Self.group.next(), notice: notice)
+                let listener = RTMPListener(identity: identity, limits: limits, loop: Self.group.next(), notice: notice)
                 _ = listener.add(endpoint)
                 for closing in state.withLock({ $0.takeClosings() }) { try? closing.wait() }
                 try listener.open(host: place.host, port: place.port)
@@ -137,9 +136,7 @@ package final class RTMPServer: Sendable {
             guard listener.isSecure == url.isSecure else {
                 return .failure(Self.failure("\(url): the port is used with and without TLS"))
             }
-            guard listener.add(endpoint) else {
-                return .failure(Self.failure("\(url): the stream is named twice"))
-            }
+            guard listener.add(endpoint) else { return .failure(Self.failure("\(url): the stream is named twice")) }
             return .success(listener)
         }
         return try result.get()
@@ -159,9 +156,7 @@ package final class RTMPServer: Sendable {
         if isLast { listener.close() }
     }
 
-    static func failure(_ reason: String) -> OutputFailure {
-        OutputFailure(.refused, step: "listen", reason: reason)
-    }
+    static func failure(_ reason: String) -> OutputFailure { OutputFailure(.refused, step: "listen", reason: reason) }
 }
 
 /// Limits for a server's clients.
@@ -187,6 +182,5 @@ package struct RTMPServerLimits: Sendable {
     /// How long a refused client has to read the reason.
     package var refusalTime = Duration.milliseconds(300)
 
-    /// The default limits.
     package init() {}
 }

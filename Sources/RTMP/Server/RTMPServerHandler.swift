@@ -117,9 +117,7 @@ final class RTMPServerHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     /// Turns reading on or off. While it is off, data stays with the client.
-    private func read(_ isWanted: Bool) {
-        try? context?.channel.syncOptions?.setOption(.autoRead, value: isWanted)
-    }
+    private func read(_ isWanted: Bool) { try? context?.channel.syncOptions?.setOption(.autoRead, value: isWanted) }
 }
 
 extension RTMPServerHandler {
@@ -187,9 +185,7 @@ extension RTMPServerHandler {
         deadline = schedule(after: time) { $0.finish() }
     }
 
-    private func finish() {
-        context?.close(promise: nil)
-    }
+    private func finish() { context?.close(promise: nil) }
 
     private func close(_ end: RTMPPublication.End) {
         self.end(end)
@@ -260,9 +256,7 @@ extension RTMPServerHandler {
         }
     }
 
-    private func publish(
-        _ request: RTMPStreamRequest, _ endpoint: RTMPEndpoint, _ receiver: any RTMPStreamReceiver
-    ) {
+    private func publish(_ request: RTMPStreamRequest, _ endpoint: RTMPEndpoint, _ receiver: any RTMPStreamReceiver) {
         guard let loop = context?.eventLoop else { return }
         let bound = NIOLoopBound(self, eventLoop: loop)
         let publication = RTMPPublication(request: request, address: address) { publication, control in

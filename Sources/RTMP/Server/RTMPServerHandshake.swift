@@ -118,8 +118,7 @@ extension RTMPServerHandshake {
         func digest(in first: [UInt8]) -> [UInt8]? {
             let place = place(in: first)
             let digest = Array(first[place])
-            let expected = HMACSHA256.code(
-                of: first[..<place.lowerBound] + first[place.upperBound...], key: Key.client)
+            let expected = HMACSHA256.code(of: first[..<place.lowerBound] + first[place.upperBound...], key: Key.client)
             return expected == digest ? digest : nil
         }
     }

@@ -196,8 +196,7 @@ extension RTMPServerSession {
         let transaction = values.count > 1 ? values[1].number ?? 0 : 0
         guard phase != .connecting || name == "connect" else {
             answers.error(
-                transaction: transaction,
-                .error("NetConnection.Call.Failed", "connect must be the first command."))
+                transaction: transaction, .error("NetConnection.Call.Failed", "connect must be the first command."))
             throw Failure(description: "its first command is not connect")
         }
         switch name {
@@ -257,8 +256,7 @@ extension RTMPServerSession {
         let name = argument.text ?? argument.text("streamName") ?? ""
         request = (action, stream)
         phase = .requested
-        return .requested(
-            RTMPStreamRequest(action, app: app, name: name, client: client, capabilities: capabilities))
+        return .requested(RTMPStreamRequest(action, app: app, name: name, client: client, capabilities: capabilities))
     }
 
     private mutating func end() -> Event? {

@@ -106,7 +106,7 @@ struct RunCommand: BlockingCommand {
         return names.first { single.contains(String($0)) && !seen.insert($0).inserted }.map(String.init)
     }
 
-    /// The configuration made from the flags; throws a sentence about their fault.
+    /// The configuration made from the flags; throws a sentence that says what is wrong with them.
     func channelConfiguration() throws(TextFailure) -> ChannelConfiguration { try flags.channelConfiguration() }
 
     /// The settings of the HTTP server made from the flags; throws a sentence about their fault.

@@ -61,8 +61,7 @@ final class ChannelRun: Sendable {
     /// `control` is the one of the run that it replaces, so that operators' changes stay in effect; nil for a new one.
     init(
         _ plan: ConfiguredChannel, isFirst: Bool, isLasting: Bool = true, control: ChannelControl? = nil,
-        resources: HostResources,
-        logger: Logger
+        resources: HostResources, logger: Logger
     ) {
         name = plan.name
         (self.isFirst, self.isLasting) = (isFirst, isLasting)

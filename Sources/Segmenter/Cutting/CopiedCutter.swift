@@ -127,9 +127,7 @@ struct CopiedCutter: SegmentCutting {
         let isCodedAnew = isWriting && !isBack && frame.description !== fileVideo
         if frame.isKeyframe { dropGroup(before: frame, isCodedAnew: isCodedAnew) }
         let canFollow = !isCodedAnew && (isWriting && !isBack || hasGroup)
-        guard frame.isKeyframe || canFollow else {
-            return actions.append(.skip(frame))
-        }
+        guard frame.isKeyframe || canFollow else { return actions.append(.skip(frame)) }
         newestFrame = max(newestFrame, frame.dtsNanoseconds)
         framesEnd = max(framesEnd, frame.ptsNanoseconds + frameLength)
         hasGroup = hasGroup || frame.isKeyframe

@@ -63,9 +63,7 @@ struct SegmentCutter: SegmentCutting {
     var nextBoundary: Int64? { schedule.boundary?.nanoseconds }
 
     /// Sets the wall-clock time of program time 0, in milliseconds; the grid needs it.
-    mutating func setProgramStart(_ milliseconds: Int64) {
-        schedule.programStart = UTCTime(milliseconds: milliseconds)
-    }
+    mutating func setProgramStart(_ milliseconds: Int64) { schedule.programStart = UTCTime(milliseconds: milliseconds) }
 
     /// Ends the open file at the next keyframe.
     mutating func cutNow() -> [Action] {
@@ -236,13 +234,10 @@ struct SegmentCutter: SegmentCutting {
         begin([keyframe], firstAudio: leading == .audio ? keyframe : nil, &actions)
     }
 
-    private mutating func begin(
-        _ frames: [EncodedPacket], firstAudio: EncodedPacket?, _ actions: inout [Action]
-    ) {
+    private mutating func begin(_ frames: [EncodedPacket], firstAudio: EncodedPacket?, _ actions: inout [Action]) {
         let preRoll = firstAudio.flatMap { $0.description === lastAudio?.description ? lastAudio : nil }
         let start = SegmentStart(
-            keyframe: frames[0], preRoll: preRoll, firstAudio: firstAudio, boundary: nextBoundary,
-            lateness: lateness)
+            keyframe: frames[0], preRoll: preRoll, firstAudio: firstAudio, boundary: nextBoundary, lateness: lateness)
         phase = .writing
         fileVideo = leading == .video ? frames[0].description : nil
         fileAudio = firstAudio?.description ?? audioTrack

@@ -263,8 +263,7 @@ final class SegmentCloser: Sendable {
             guard access("\(directory.path)/\(closed)", F_OK) == 0 else { break }
             // A transport stream has no metadata: only its frames can be counted.
             if name.fileExtension == RecordFormat.ts.fileExtension {
-                let frames = try? TransportStreamFile.frames(
-                    in: "\(directory.path)/\(closed)", written: written.bytes)
+                let frames = try? TransportStreamFile.frames(in: "\(directory.path)/\(closed)", written: written.bytes)
                 return (closed, min(frames ?? 0, written.frames))
             }
             guard let facts = try? SegmentReader.read("\(directory.path)/\(closed)"),

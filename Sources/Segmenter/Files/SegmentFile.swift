@@ -296,7 +296,6 @@ final class SegmentFile {
             fileName: fileName, channel: name.channel, sequence: name.sequence, start: settings.tags.start,
             programStart: start, programEnd: recordedEnd, frames: container.shown?.frames ?? frames,
             audioSamples: container.shown?.audioSamples ?? max(0, audioSamples - hiddenSamples), bytes: bytes,
-            ending: ending,
-            run: settings.tags.position?.run ?? "")
+            ending: ending, run: settings.tags.position?.run ?? "")
     }
 }

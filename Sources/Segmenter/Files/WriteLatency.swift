@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How long writes take.
+/// How long writes take, or other work on files.
 package struct WriteLatencyStatus: Sendable, Codable, Equatable {
     /// Writes counted.
     package var count = 0
-    /// The median, rounded up to a power of two of microseconds; in milliseconds.
+    /// An upper bound of the median, in milliseconds: the lowest power of two of microseconds above it, or the longest
+    /// write if that is shorter.
     package var p50Milliseconds = 0.0
     /// The longest write, in milliseconds.
     package var maximumMilliseconds = 0.0
-    /// The 99th percentile, rounded up to a power of two of microseconds; in milliseconds.
+    /// The same for the 99th percentile.
     package var p99Milliseconds = 0.0
     /// How many writes took no longer than each of ``bounds``.
     package var counts: [Int] = []
@@ -42,7 +43,8 @@ struct LatencyHistogram {
         maximum = max(maximum, nanoseconds)
     }
 
-    /// Returns the bound in milliseconds that `percent` percent of the durations do not exceed.
+    /// Returns an upper bound, in milliseconds, of the shortest duration that at least `percent` of 100 durations do not
+    /// exceed: it is at most twice as long, or a microsecond.
     private func bound(_ percent: Int) -> Double {
         var seen = 0
         let index = buckets.firstIndex { bucket in

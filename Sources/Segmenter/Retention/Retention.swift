@@ -81,8 +81,7 @@ package final class Retention: RecordingObserver {
         vetoes: [any RetentionVeto] = [], observers: [any RecordingObserver] = [],
         probe: any FreeSpaceProbe = SystemFreeSpace(), clock: any MonotonicClock = SystemClock(),
         wallClock: @escaping @Sendable () -> UTCTime = { .now }, startLimit: Duration = .seconds(5),
-        leastFreeOf: (@Sendable (_ capacity: Int64) -> Int64)? = nil,
-        isConfirmed: (@Sendable (UTCTime) -> Bool)? = nil,
+        leastFreeOf: (@Sendable (_ capacity: Int64) -> Int64)? = nil, isConfirmed: (@Sendable (UTCTime) -> Bool)? = nil,
         newestRow: @escaping @Sendable () -> UTCTime? = { nil }, logger: Logger
     ) {
         self.startLimit = startLimit
@@ -371,8 +370,7 @@ package final class Retention: RecordingObserver {
     /// The space that retention has freed and may still free.
     package var balance: RetentionBalance {
         state.withLock {
-            RetentionBalance(
-                deletedBytes: $0.status.deletedBytes, reclaimableBytes: $0.status.reclaimableBytes)
+            RetentionBalance(deletedBytes: $0.status.deletedBytes, reclaimableBytes: $0.status.reclaimableBytes)
         }
     }
 

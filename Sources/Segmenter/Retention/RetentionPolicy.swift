@@ -177,9 +177,7 @@ struct RetentionPolicy {
 
     /// Returns the bytes of the files in `look` that may be deleted during a recording of `budget`: to free disk space,
     /// or because a limit will require it by then. `mayDelete` is called for each file.
-    mutating func deletable(
-        _ look: Look, during budget: StorageBudget, mayDelete: (StoredSegment) -> Bool
-    ) -> Int64 {
+    mutating func deletable(_ look: Look, during budget: StorageBudget, mayDelete: (StoredSegment) -> Bool) -> Int64 {
         let look = dated(look)
         guard failedAttempts < Self.mostFailedAttempts else { return 0 }
         let least = max(.zero, rules.minimumAge - budget.duration)

@@ -29,7 +29,6 @@ package struct RetentionBalance: Sendable, Equatable {
     /// Bytes that can be freed before recording has to stop.
     package var reclaimableBytes: Int64
 
-    /// A balance.
     package init(deletedBytes: Int64 = 0, reclaimableBytes: Int64 = 0) {
         self.deletedBytes = deletedBytes
         self.reclaimableBytes = reclaimableBytes

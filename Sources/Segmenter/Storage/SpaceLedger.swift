@@ -19,7 +19,6 @@ package final class SpaceLedger: Sendable {
 
     private let state = Mutex(State())
 
-    /// An empty ledger.
     package init() {}
 
     /// Registers a recording of `owner`; `stillNeeded` returns how many bytes it still needs.

@@ -70,9 +70,7 @@ package struct StorageBudget: Sendable, Hashable {
     /// does not stop again at once; it is no more, because the operator who has freed space is waiting for it. At a low
     /// bitrate it is more than closing a file releases and a new file takes: otherwise the stop itself would restart
     /// the recording.
-    package var resumeBytes: Int64 {
-        Self.sum(reserveBytes, max(bytes(in: .seconds(5)), 2 * Preallocation.leastStep))
-    }
+    package var resumeBytes: Int64 { Self.sum(reserveBytes, max(bytes(in: .seconds(5)), 2 * Preallocation.leastStep)) }
 
     /// The minimum of free bytes that retention maintains, so that old files are deleted before recording stops: a
     /// minute of recording above the resume limit. As a minute may be much for a small disk, it counts as at most a

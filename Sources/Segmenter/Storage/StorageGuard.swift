@@ -59,7 +59,7 @@ package final class StorageGuard: Sendable {
         self.probe = probe
         self.clock = clock
         var logger = logger
-        logger[metadataKey: LogKey.event] = "storage"
+        logger[metadataKey: LogKey.event] = "\(EventKind.storage.rawValue)"
         self.logger = logger
         self.control = control
         self.writtenBytes = writtenBytes

@@ -15,7 +15,6 @@ package struct RecordedRange: Sendable {
     /// Program times in nanoseconds, if the frames are requested that begin within these times; otherwise nil.
     package var program: Range<Int64>?
 
-    /// A range with these properties.
     package init(
         files: [(path: String, name: String)], range: Range<Int64>, isExact: Bool = true, program: Range<Int64>? = nil
     ) {

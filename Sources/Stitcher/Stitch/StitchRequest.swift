@@ -15,7 +15,6 @@ package struct StitchTransition: Sendable, Equatable {
     /// A color that replaces the transition's own color, which is in a frame's color space; nil means black.
     package var color: RGBColor?
 
-    /// A transition with these properties.
     package init(_ transition: Transition, duration: Duration, color: RGBColor? = nil) {
         (self.transition, self.duration, self.color) = (transition, duration, color)
     }
@@ -104,7 +103,6 @@ package struct StitchSettings: Sendable, Equatable {
     /// The settings with which frames that cannot be copied, and audio, are encoded.
     package var encoder: EncoderSettings
 
-    /// The default settings.
     package init() {
         encoder = EncoderSettings()
         encoder.rateControl = .quality(18)
@@ -129,7 +127,6 @@ package struct StitchRequest: Sendable {
     /// The form of the file, such as a plain or a fragmented MP4.
     package var form = MovieForm.mp4
 
-    /// A request with these properties.
     package init(
         clips: [StitchClip] = [], settings: StitchSettings = StitchSettings(), order: StitchOrder = .given,
         output: String, replaces: Bool, version: String

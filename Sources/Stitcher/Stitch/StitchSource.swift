@@ -141,9 +141,7 @@ package struct StitchSource: Sendable {
     }
 
     /// When the frame `number` begins; behind the last frame, the time at which that ends.
-    func time(_ number: Int) -> Int64 {
-        number < video.times.count ? video.times[max(0, number)] : video.end
-    }
+    func time(_ number: Int) -> Int64 { number < video.times.count ? video.times[max(0, number)] : video.end }
 
     /// Whether `next` continues where this source ends, as one of two recordings of one program does.
     func isFollowed(by next: StitchSource) -> Bool {
