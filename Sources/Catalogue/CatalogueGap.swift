@@ -51,8 +51,8 @@ package struct CatalogueGap: Sendable, Codable, Equatable {
             cause: gap.reason, isTold: true)
     }
 
-    /// Returns `gaps`, merging those that overlap or follow each other without a frame in between. A gap without an end
-    /// is not merged with a later one: its run did record something after it.
+    /// Returns `gaps`, and merges gaps that overlap, or that follow each other without a frame in between. A gap
+    /// without an end is not merged with a later one, because its run did record something after it.
     static func joined(_ gaps: [CatalogueGap]) -> [CatalogueGap] {
         var result: [CatalogueGap] = []
         for gap in gaps.sorted(by: { ($0.run, $0.from) < ($1.run, $1.from) }) {

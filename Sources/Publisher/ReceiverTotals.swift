@@ -6,13 +6,13 @@ internal import Synchronization
 
 /// One of several receivers of an output that listens.
 protocol CountedReceiver: AnyObject, Sendable {
-    /// The packets that wait for it.
+    /// The packets that wait for this receiver.
     var packets: PacketQueue { get }
-    /// What was sent to it so far.
+    /// The data that was sent to this receiver so far.
     var progress: AttemptProgress { get }
 }
 
-/// The totals of all receivers of an output that listens, including those that have left. Any thread may use it.
+/// The totals of all receivers of an output that listens, including those that have left. May be used on any thread.
 final class ReceiverTotals: Sendable {
     private struct State {
         var receivers: [any CountedReceiver] = []
@@ -26,7 +26,7 @@ final class ReceiverTotals: Sendable {
     private let kind: OutputDetails.Receivers.Kind
     private let state = Mutex(State())
 
-    /// Totals of no receivers yet.
+    /// Creates totals without any receiver.
     init(_ kind: OutputDetails.Receivers.Kind) { self.kind = kind }
 
     /// Counts a receiver and returns its number, counted from 1.
@@ -51,7 +51,7 @@ final class ReceiverTotals: Sendable {
     /// Adds a receiver that is on air.
     func add(_ receiver: any CountedReceiver) { state.withLock { $0.receivers.append(receiver) } }
 
-    /// Removes a receiver and adds its totals in one step, so that no number decreases.
+    /// Removes a receiver and adds its totals to `past` in one step, so that no number decreases.
     func remove(_ leaving: any CountedReceiver) {
         let (progress, drops) = (leaving.progress, leaving.packets.drops)
         state.withLock { state in

@@ -43,8 +43,8 @@ struct LatencyHistogram {
         maximum = max(maximum, nanoseconds)
     }
 
-    /// Returns an upper bound, in milliseconds, of the shortest duration that at least `percent` of 100 durations do not
-    /// exceed: it is at most twice as long, or a microsecond.
+    /// Returns an upper bound, in milliseconds, for the shortest duration that at least `percent` percent of the
+    /// durations do not exceed. The bound is at most twice as long as that duration, or a microsecond.
     private func bound(_ percent: Int) -> Double {
         var seen = 0
         let index = buckets.firstIndex { bucket in
