@@ -14,6 +14,8 @@ import Synchronization
 final class FakePacketSource: PacketSource {
     private struct State {
         var sink: (any PacketSourceSink)?
+        /// The sink, also after the source was stopped.
+        var known: (any PacketSourceSink)?
         var status = SourceStatus()
     }
 
@@ -23,19 +25,26 @@ final class FakePacketSource: PacketSource {
     init(_ opened: Result<PacketSourceDescription, IngestError>) { self.opened = opened }
 
     var status: SourceStatus { state.withLock { $0.status } }
+    /// Whether the source was ever started.
+    var wasStarted: Bool { state.withLock { $0.known != nil } }
     /// Whether delivered packets reach a sink at present.
     var delivers: Bool { state.withLock { $0.sink != nil } }
 
     func open() throws(IngestError) -> PacketSourceDescription { try opened.get() }
 
     func start(into sink: any PacketSourceSink) {
-        state.withLock { ($0.sink, $0.status.state) = (sink, .running) }
+        state.withLock { ($0.sink, $0.known, $0.status.state) = (sink, sink, .running) }
     }
 
     func stop() { state.withLock { ($0.sink, $0.status.state) = (nil, .ended) } }
 
     func deliver(_ packet: EncodedPacket, at moment: Timestamp) {
         state.withLock { $0.sink }?.take(packet, at: moment)
+    }
+
+    /// Delivers a packet although the source may be stopped, as a delivery does that had begun before.
+    func deliverLate(_ packet: EncodedPacket, at moment: Timestamp) {
+        state.withLock { $0.known }?.take(packet, at: moment)
     }
 
     func restart() { state.withLock { $0.sink }?.restart() }
@@ -55,6 +64,7 @@ final class FakeInputs: InputOpener {
     private struct State {
         var descriptions: [String: PacketSourceDescription] = [:]
         var made: [String: [FakePacketSource]] = [:]
+        var whenMade: (@Sendable () -> Void)?
     }
 
     private let state = Mutex(State())
@@ -65,19 +75,27 @@ final class FakeInputs: InputOpener {
     }
 
     /// The source that was made last for a location.
-    subscript(location: String) -> FakePacketSource? { state.withLock { $0.made[location]?.last } }
+    subscript(location: String) -> FakePacketSource? { all(location).last }
+
+    /// All sources that were made for a location, in order.
+    func all(_ location: String) -> [FakePacketSource] { state.withLock { $0.made[location] ?? [] } }
+
+    /// Calls `work` for each source that is made, before the source is opened.
+    func whenMade(_ work: @escaping @Sendable () -> Void) { state.withLock { $0.whenMade = work } }
 
     func packets(
         at location: InputLocation, loops: Bool, opening: SourceOpening?, clock: any MonotonicClock, logger: Logger
     ) -> any PacketSource {
-        state.withLock { state in
+        let (source, work) = state.withLock { state in
             let name = location.description
             let source = FakePacketSource(
                 state.descriptions[name].map { .success($0) }
                     ?? .failure(.cannotBeOpened(input: name, reason: "it is away")))
             state.made[name, default: []].append(source)
-            return source
+            return (source, state.whenMade)
         }
+        work?()
+        return source
     }
 
     func open(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import FanOut
 import Ingest
 import Media
@@ -170,6 +171,89 @@ struct PassthroughTests {
         let bench = try PassthroughBench(inputs, configuration(Self.location, "srt://b:1"), clock: SteppedClock())
         defer { bench.passthrough.stop() }
         #expect(bench.passthrough.description.video != nil)
+    }
+
+    // MARK: Inputs that are opened again
+
+    @Test("A packet that was delivered late, when its input was open again, does not go on air")
+    func late() throws {
+        let (clock, inputs) = (SteppedClock(), FakeInputs())
+        inputs.set(Self.location, sender.description())
+        let bench = try PassthroughBench(inputs, configuration(Self.location, "srt://b:1"), clock: clock)
+        defer { bench.passthrough.stop() }
+        bench.begin()
+        let first = try #require(inputs[Self.location])
+        var time: Int64 = 0
+        try eventually("the first input is on air") {
+            clock.set(time * 1_000_000)
+            for packet in sender.packets(at: time) { first.deliver(packet, at: Timestamp(milliseconds: time)) }
+            time += 40
+            return bench.air.frames.count >= 25
+        }
+        first.end(failure: "gone")
+        try eventually("the input is open again") {
+            inputs[Self.location] !== first && inputs[Self.location]?.delivers == true
+        }
+        let (second, before) = (try #require(inputs[Self.location]), bench.air.all.count)
+        // The stamps of the two openings have nothing in common.
+        for packet in sender.packets(at: 9000) { first.deliverLate(packet, at: Timestamp(milliseconds: time)) }
+        #expect(bench.air.all.count == before)
+        let again = FakeSender(2, offset: 500_000)
+        for packet in again.packets(at: 10_000) { second.deliver(packet, at: Timestamp(milliseconds: time)) }
+        #expect(bench.air.frames.last?.mark == 2 && bench.air.frames.last?.isKeyframe == true)
+        let times = bench.air.frames.map(\.dtsNanoseconds)
+        #expect(zip(times, times.dropFirst()).allSatisfy { $0 < $1 })
+        for packet in sender.packets(at: 9040) { first.deliverLate(packet, at: Timestamp(milliseconds: time)) }
+        #expect(bench.air.frames.last?.mark == 2)
+    }
+
+    @Test("An input that is closed while it is being opened does not take part in the program")
+    func closedWhileOpening() throws {
+        let inputs = FakeInputs()
+        inputs.set(Self.location, sender.description())
+        let bench = try PassthroughBench(inputs, configuration(Self.location, "srt://b:1"), clock: SteppedClock())
+        defer { bench.passthrough.stop() }
+        bench.begin()
+        let first = try #require(inputs[Self.location])
+        inputs.whenMade {
+            inputs.whenMade {}
+            bench.passthrough.close(0)
+        }
+        first.end(failure: "gone")
+        try eventually("the input was made again, and closed") { inputs.all(Self.location).count == 2 }
+        // The third opening begins when the second has ended.
+        try eventually("the input is open again") {
+            bench.passthrough.open(0, .all)
+            return inputs.all(Self.location).count == 3 && inputs[Self.location]?.delivers == true
+        }
+        #expect(inputs.all(Self.location).map(\.wasStarted) == [true, false, true])
+    }
+
+    @Test("The thread of a file that waits to go on air returns when its input is opened again")
+    func released() throws {
+        let (clock, inputs) = (SteppedClock(), FakeInputs())
+        let file = FakeSender(2)
+        inputs.set(Self.location, sender.description())
+        inputs.set("srt://b:1", file.description(canWait: true))
+        var configuration = configuration(Self.location, "srt://b:1")
+        configuration.sources[0].selection.standby = .hot
+        let bench = try PassthroughBench(inputs, configuration, clock: clock)
+        defer { bench.passthrough.stop() }
+        bench.begin()
+        try eventually("the backup is open") { inputs["srt://b:1"]?.delivers == true }
+        let backup = try #require(inputs["srt://b:1"])
+        let returned = DispatchSemaphore(value: 0)
+        DispatchQueue(label: "backup").async { [file] in
+            backup.deliver(file.packets(at: 0)[2], at: Timestamp(milliseconds: 0))
+            returned.signal()
+        }
+        try eventually("the backup waits to go on air") {
+            bench.passthrough.airState.withLock { $0.newest[1] } != nil
+        }
+        #expect(returned.wait(timeout: .now()) == .timedOut)
+        backup.end(failure: "gone")
+        try eventually("the thread returns") { returned.wait(timeout: .now()) == .success }
+        #expect(bench.air.all.allSatisfy { $0.mark != 2 })
     }
 
     // MARK: Several inputs
