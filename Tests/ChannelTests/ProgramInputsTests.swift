@@ -134,6 +134,20 @@ struct ProgramInputsTests {
         #expect(failure?.cause == .configuration && media[Self.a]?.status.state == .ended)
     }
 
+    @Test("An unpaced program and a rendered show refuse audio that is live, and close all inputs")
+    func unpacedAudio() throws {
+        media.set(Self.a, description(320))
+        media.set(Self.voice, description(nil, isLive: true))
+        for inputs in [[Self.a], [Self.a, Self.a]] {
+            var configuration = ChannelConfiguration()
+            configuration.sources = inputs.enumerated().map { .init(name: "cam\($0)", input: InputLocation($1)) }
+            (configuration.isPaced, configuration.audioInput) = (false, InputLocation(Self.voice))
+            let failure = #expect(throws: ChannelFailure.self) { try open(configuration) }
+            #expect(failure?.cause == .configuration)
+            #expect(media[Self.a]?.status.state == .ended && media[Self.voice]?.status.state == .ended)
+        }
+    }
+
     // MARK: A choice
 
     @Test("A program with backups takes the format of the first input that answers, and shows its frames")

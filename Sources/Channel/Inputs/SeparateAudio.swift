@@ -60,6 +60,14 @@ struct SeparateAudio {
             opened.stop()
             throw ChannelFailure(.inputUnreadable, "The audio input \(location) has no audio.")
         }
+        if !configuration.isPaced, opened.description.isLive {
+            opened.stop()
+            throw ChannelFailure(
+                .configuration,
+                configuration.hasScenes
+                    ? "A show is rendered from files, and \(location) comes at its own pace."
+                    : "--unpaced is for files: \(location) comes at its own pace. Leave it out.")
+        }
         source = .opened(opened)
         feed = makeFeed(opened.description.isLive ? .live(frameRate: nil) : ofFile)
     }
