@@ -39,7 +39,8 @@ extension Channel {
             (configuration.format, configuration.sources) = (.hybrid, [])
             let place = try RecordingPlace(configuration, channel: name, logger: logger)
             guard !place.directory.isAwaited else {
-                throw ChannelFailure(.cannotRecord, "There is no clip to be taken: the disk is not mounted.")
+                throw ChannelFailure(
+                    .cannotRecord, .takeClip(configuration.directory), because: "the disk is not mounted")
             }
             var program = try recorded(configuration)
             (program.hasOutputs, program.sources, program.owner) = (false, nil, "\(name) (clips)")

@@ -255,8 +255,8 @@ extension Channel {
                 // A port that is in use may be free at the next start; wrong flags stay wrong, so a service manager
                 // does not restart.
                 throw ChannelFailure(
-                    error.kind == .unreachable ? .nothingDelivered : .configuration,
-                    "The output \(name) cannot be opened: \(error.reason).")
+                    error.kind == .unreachable ? .nothingDelivered : .configuration, .openOutput(name),
+                    because: error.reason, error: error)
             }
         }
         return definitions
@@ -268,7 +268,7 @@ extension Channel {
             do throws(OutputSetError) {
                 try outputs.add(definition)
             } catch {
-                throw ChannelFailure(.configuration, "\(error)")
+                throw ChannelFailure(.configuration, .openOutput(definition.name), saidBy: error)
             }
         }
     }

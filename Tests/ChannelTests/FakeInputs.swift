@@ -102,7 +102,7 @@ final class FakeInputs: InputOpener {
         _ location: InputLocation, _ options: IngestOptions, opening: SourceOpening?, clock: any MonotonicClock,
         logger: Logger
     ) throws(ChannelFailure) -> any MediaSource {
-        throw ChannelFailure(.inputUnreadable, "\(location) has only packets.")
+        throw ChannelFailure(.inputUnreadable, .openInput("\(location)"), because: "it has only packets")
     }
 
     func whenGivenUp(_ work: @escaping @Sendable () -> Void) {}

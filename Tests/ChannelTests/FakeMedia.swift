@@ -58,6 +58,7 @@ final class FakeMedia: InputOpener {
     private struct State {
         var descriptions: [String: SourceDescription] = [:]
         var opened: [String: [FakeMediaSource]] = [:]
+        var failures: [String: ChannelFailure] = [:]
     }
 
     private let state = Mutex(State())
@@ -66,6 +67,9 @@ final class FakeMedia: InputOpener {
     func set(_ location: String, _ description: SourceDescription?) {
         state.withLock { $0.descriptions[location] = description }
     }
+
+    /// Sets the failure with which an input that is unavailable is not opened; nil means that it is away.
+    func fail(_ location: String, with failure: ChannelFailure?) { state.withLock { $0.failures[location] = failure } }
 
     /// The source that was opened last at a location.
     subscript(location: String) -> FakeMediaSource? { state.withLock { $0.opened[location]?.last } }
@@ -77,20 +81,22 @@ final class FakeMedia: InputOpener {
         logger: Logger
     ) throws(ChannelFailure) -> any MediaSource {
         let name = location.description
-        let source: FakeMediaSource? = state.withLock { state in
-            guard let description = state.descriptions[name] else { return nil }
+        let (source, failure): (FakeMediaSource?, ChannelFailure?) = state.withLock { state in
+            guard let description = state.descriptions[name] else { return (nil, state.failures[name]) }
             let source = FakeMediaSource(description, options)
             state.opened[name, default: []].append(source)
-            return source
+            return (source, nil)
         }
-        guard let source else { throw ChannelFailure(.inputUnreadable, "\(name) is away.") }
+        guard let source else {
+            throw failure ?? ChannelFailure(.inputUnreadable, .openInput(name), because: "it is away")
+        }
         return source
     }
 
     func packets(
         at location: InputLocation, loops: Bool, opening: SourceOpening?, clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) -> any PacketSource {
-        throw ChannelFailure(.inputUnreadable, "\(location) is decoded.")
+        throw ChannelFailure(.inputUnreadable, .openInput("\(location)"), because: "it is decoded")
     }
 
     func whenGivenUp(_ work: @escaping @Sendable () -> Void) {}

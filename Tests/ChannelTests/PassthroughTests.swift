@@ -152,7 +152,7 @@ struct PassthroughTests {
         let failure = #expect(throws: ChannelFailure.self) {
             try PassthroughBench(inputs, configuration, clock: ManualClock())
         }
-        #expect(failure?.cause == .configuration)
+        #expect(failure?.cause == .configuration && failure?.attempt == .openInput(Self.location))
         #expect(inputs[Self.location]?.status.state == .ended)
     }
 
@@ -161,11 +161,13 @@ struct PassthroughTests {
         let failure = #expect(throws: ChannelFailure.self) {
             try PassthroughBench(FakeInputs(), configuration(Self.location), clock: SteppedClock())
         }
-        #expect(failure?.cause == .inputUnreadable)
+        #expect(failure?.cause == .inputUnreadable && failure?.attempt == .openInput(Self.location))
+        #expect(failure?.error as? IngestError == .cannotBeOpened(input: Self.location, reason: "it is away"))
         let none = #expect(throws: ChannelFailure.self) {
             try PassthroughBench(FakeInputs(), configuration(Self.location, "srt://b:1"), clock: SteppedClock())
         }
-        #expect(none?.cause == .inputUnreadable)
+        #expect(none?.cause == .inputUnreadable && none?.attempt == .openInput(Self.location))
+        #expect(none?.error as? IngestError == .cannotBeOpened(input: Self.location, reason: "it is away"))
         let inputs = FakeInputs()
         inputs.set("srt://b:1", sender.description())
         let bench = try PassthroughBench(inputs, configuration(Self.location, "srt://b:1"), clock: SteppedClock())

@@ -41,6 +41,11 @@ struct ProgramInputsTests {
             clock: clock, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     }
 
+    /// The feed that `inputs` show; nil if they show no feed.
+    private func feed(of inputs: ProgramInputs) -> SourceFeed? {
+        if case .feed(let feed) = inputs.bus.scene?.layers.first?.video { feed } else { nil }
+    }
+
     // MARK: One input
 
     @Test("A program of one input takes its format, shows and plays it, and reads it after start")
@@ -52,7 +57,7 @@ struct ProgramInputsTests {
         #expect(inputs.selection == nil && inputs.canReadAhead && !source.isStarted)
         #expect(inputs.bus.isFixed, "the program ends with its input")
         let scene = try #require(inputs.bus.scene)
-        guard case .feed(let feed) = scene.layers.first?.video else { throw ChannelFailure(.internalError, "no feed") }
+        let feed = try #require(self.feed(of: inputs))
         #expect(scene == Scene(video: .feed(feed), audio: feed) && feed.pacing == .waits)
         inputs.start()
         #expect(source.isStarted && source.formats.video?.width == 320 && source.formats.audio != nil)
@@ -75,16 +80,18 @@ struct ProgramInputsTests {
 
     @Test("An input that is missing or has no video is an error of the program, which then closes all inputs")
     func unreadable() throws {
-        #expect(throws: ChannelFailure.self) { try open(configuration(Self.a)) }
+        let missing = #expect(throws: ChannelFailure.self) { try open(configuration(Self.a)) }
+        #expect(missing?.cause == .inputUnreadable && missing?.attempt == .openInput(Self.a))
         media.set(Self.a, description(nil))
         let failure = #expect(throws: ChannelFailure.self) { try open(configuration(Self.a)) }
-        #expect(failure?.cause == .inputUnreadable && media[Self.a]?.status.state == .ended)
+        #expect(failure?.cause == .inputUnreadable && failure?.attempt == .openInput(Self.a))
+        #expect(media[Self.a]?.status.state == .ended)
         media.set(Self.a, description(320))
         var separate = configuration(Self.a)
         separate.audioInput = InputLocation(Self.voice)
         media.set(Self.voice, description(nil, hasAudio: false))
         let silent = #expect(throws: ChannelFailure.self) { try open(separate) }
-        #expect(silent?.cause == .inputUnreadable)
+        #expect(silent?.cause == .inputUnreadable && silent?.attempt == .openAudioInput(Self.voice))
         #expect(media[Self.a]?.status.state == .ended && media[Self.voice]?.status.state == .ended)
     }
 
@@ -101,7 +108,7 @@ struct ProgramInputsTests {
         #expect(video.formats.audio == nil && video.formats.video != nil)
         #expect(voice.formats.audio != nil && voice.formats.video == nil)
         #expect(inputs.statuses.count == 2 && inputs.canReadAhead)
-        guard case .feed(let feed) = inputs.bus.scene?.layers.first?.video else { return }
+        let feed = try #require(self.feed(of: inputs))
         #expect(inputs.bus.scene != Scene(video: .feed(feed), audio: feed))
     }
 
@@ -143,7 +150,7 @@ struct ProgramInputsTests {
             configuration.sources = inputs.enumerated().map { .init(name: "cam\($0)", input: InputLocation($1)) }
             (configuration.isPaced, configuration.audioInput) = (false, InputLocation(Self.voice))
             let failure = #expect(throws: ChannelFailure.self) { try open(configuration) }
-            #expect(failure?.cause == .configuration)
+            #expect(failure?.cause == .configuration && failure?.attempt == .openAudioInput(Self.voice))
             #expect(media[Self.a]?.status.state == .ended && media[Self.voice]?.status.state == .ended)
         }
     }
@@ -184,6 +191,22 @@ struct ProgramInputsTests {
         try eventually("the slate is shown") {
             if case .still = inputs.bus.scene?.layers.first?.video { true } else { false }
         }
+    }
+
+    @Test("A program with backups whose inputs cannot be opened fails with the error of the first that has one")
+    func failures() throws {
+        let refusal = ChannelFailure(.configuration, .openInput(Self.a), because: "its address is wrong")
+        media.fail(Self.a, with: refusal)
+        let first = #expect(throws: ChannelFailure.self) { try open(configuration(Self.a, backups: [Self.b])) }
+        #expect(first?.cause == .configuration && first?.attempt == .openInput(Self.a))
+        #expect(first?.description == "The input \(Self.a) cannot be opened: its address is wrong.")
+        // An input without video is an error of the layer below, which the failure keeps.
+        media.fail(Self.a, with: nil)
+        media.set(Self.a, description(nil))
+        let second = #expect(throws: ChannelFailure.self) { try open(configuration(Self.a, backups: [Self.b])) }
+        #expect(second?.cause == .inputUnreadable && second?.attempt == .openInput("cam1"))
+        #expect(second?.error as? IngestError == .invalidOption(input: Self.a, reason: "it has no video"))
+        #expect(media[Self.a]?.status.state == .ended)
     }
 
     @Test("The preferred input with video, or else the slate, is on air after random losses")

@@ -114,12 +114,13 @@ final class Passthrough: ChannelProgram {
         do throws(IngestError) {
             description = try source.open()
         } catch {
-            throw ChannelFailure(.inputUnreadable, "\(error)")
+            throw ChannelFailure(.inputUnreadable, .openInput("\(location)"), saidBy: error)
         }
         if !configuration.isPaced, !description.canWait {
             source.stop()
             throw ChannelFailure(
-                .configuration, "--unpaced is for files: \(location) comes at its own pace. Leave it out.")
+                .configuration, .openInput("\(location)"),
+                saying: "--unpaced is for files: \(location) comes at its own pace. Leave it out.")
         }
         return (source, description)
     }
@@ -133,7 +134,7 @@ final class Passthrough: ChannelProgram {
         do {
             return try PacketMonitor(settings, channel: configuration.name, logger: logger)
         } catch {
-            throw ChannelFailure(.internalError, "Loudness cannot be measured: \(error).")
+            throw ChannelFailure(.internalError, .measureLoudness, because: error)
         }
     }
 

@@ -195,13 +195,11 @@ extension BackgroundEncoder {
                             settings: settings, video: format, audio: .program, sink: sink, logger: logger)))
             } catch {
                 answer.give(
-                    .failure(
-                        ChannelFailure(.internalError, "The encoder of \(name.subject) cannot be opened: \(error)."))
-                )
+                    .failure(ChannelFailure(.internalError, .openEncoder(of: name.subject), because: error)))
             }
         }
         guard let result = answer.wait(.seconds(30)) else {
-            throw ChannelFailure(.internalError, "The encoder of \(name.subject) cannot be opened: it takes too long.")
+            throw ChannelFailure(.internalError, .openEncoder(of: name.subject), because: "it takes too long")
         }
         return try result.get()
     }
