@@ -105,6 +105,12 @@ package final class StandbySource: Sendable {
 
     private func isWanted(_ turn: Int) -> Bool { state.withLock { $0.turn == turn } }
 
+    /// Changes the state, unless the source was closed since `turn` began: it may be open again already, and then the
+    /// state is that of the next turn.
+    private func update(_ turn: Int, _ change: (inout State) -> Void) {
+        state.withLock { if $0.turn == turn { change(&$0) } }
+    }
+
     private func run(_ turn: Int) {
         var schedule = ReopenSchedule()
         let clock = SystemClock()
@@ -114,7 +120,7 @@ package final class StandbySource: Sendable {
             // A file that is played once is not opened again after its end.
             guard isWanted(turn), !state.withLock({ $0.report.isOver }) else { return }
             let delay = schedule.fail(after: .nanoseconds(clock.now - began))
-            state.withLock { state in
+            update(turn) { state in
                 state.source = nil
                 state.report.failures += 1
                 state.report.error = error
@@ -154,14 +160,11 @@ package final class StandbySource: Sendable {
             return ("\(error)", error)
         }
         defer { source.stop() }
-        state.withLock { state in
-            guard state.turn == turn else { return }
-            state.source = source
-        }
+        update(turn) { $0.source = source }
         while isWanted() {
             switch source.status().state {
             case .ended:
-                state.withLock { $0.report.isOver = true }
+                update(turn) { $0.report.isOver = true }
                 return ("The input \(name) ended.", nil)
             case .failed: return (source.status().lastError ?? "The input \(name) failed.", nil)
             case .opening, .running, .waiting: _ = changed.wait(timeout: .now() + .milliseconds(20))
