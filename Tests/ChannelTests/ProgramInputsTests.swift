@@ -306,14 +306,32 @@ struct ProgramInputsTests {
 
     @Test("A program has the configured size and rate, with square pixels")
     func shape() throws {
-        var native = VideoFormat(width: 3840, height: 2160, frameRate: FrameRate(50), color: .bt709)
-        var configuration = configuration(Self.a)
-        #expect(configuration.shape(native) == native)
-        configuration.size = FrameSize(width: 1280, height: 720)
-        configuration.frameRate = FrameRate(25)
+        var native = VideoFormat(width: 1440, height: 1080, frameRate: FrameRate(50), color: .bt709)
         native.sampleAspectRatio = SampleAspectRatio(4, 3)
-        let shaped = configuration.shape(native)
-        #expect(shaped.width == 1280 && shaped.height == 720 && shaped.frameRate == FrameRate(25))
-        #expect(shaped.sampleAspectRatio == .square)
+        let (own, other) = (FrameSize(width: 1440, height: 1080), FrameSize(width: 1280, height: 720))
+        media.set(Self.a, SourceDescription(video: native, hasAudio: true, isLive: false, duration: nil))
+        let settings: [(FrameSize?, FrameRate?)] = [
+            (nil, nil), (nil, FrameRate(25)), (own, nil), (other, nil), (other, FrameRate(25)),
+        ]
+        for backups in [[], [Self.b]] {
+            for (size, rate) in settings {
+                var configuration = configuration(Self.a, backups: backups)
+                (configuration.size, configuration.frameRate) = (size, rate)
+                let inputs = try open(configuration)
+                defer { inputs.stop() }
+                var expected = native
+                expected.frameRate = rate ?? native.frameRate
+                // An input of the configured size keeps the shape of its pixels: it is not scaled.
+                if size == other {
+                    (expected.width, expected.height, expected.sampleAspectRatio) = (1280, 720, .square)
+                }
+                #expect(inputs.format == expected)
+                inputs.start()
+                try eventually("the input is read") { media[Self.a]?.isStarted == true }
+                let source = try #require(media[Self.a])
+                #expect(source.formats.video == expected)
+                #expect(source.options.size == size && source.options.frameRate == rate)
+            }
+        }
     }
 }
