@@ -2,6 +2,7 @@
 
 import Dispatch
 import FanOut
+import Glibc
 import Ingest
 import Logging
 import Media
@@ -65,6 +66,7 @@ final class FakeInputs: InputOpener {
         var descriptions: [String: PacketSourceDescription] = [:]
         var made: [String: [FakePacketSource]] = [:]
         var whenMade: (@Sendable () -> Void)?
+        var isGivenUp = false
     }
 
     private let state = Mutex(State())
@@ -79,6 +81,9 @@ final class FakeInputs: InputOpener {
 
     /// All sources that were made for a location, in order.
     func all(_ location: String) -> [FakePacketSource] { state.withLock { $0.made[location] ?? [] } }
+
+    /// Cancels the opening of the channel, before it begins.
+    func giveUp() { state.withLock { $0.isGivenUp = true } }
 
     /// Calls `work` for each source that is made, before the source is opened.
     func whenMade(_ work: @escaping @Sendable () -> Void) { state.withLock { $0.whenMade = work } }
@@ -105,7 +110,9 @@ final class FakeInputs: InputOpener {
         throw ChannelFailure(.inputUnreadable, .openInput("\(location)"), because: "it has only packets")
     }
 
-    func whenGivenUp(_ work: @escaping @Sendable () -> Void) {}
+    func whenGivenUp(_ work: @escaping @Sendable () -> Void) {
+        if state.withLock({ $0.isGivenUp }) { work() }
+    }
 }
 
 /// A clock that only the test moves. A sleeping thread wakes when the clock is moved, or after 1 ms to check whether it is
@@ -139,6 +146,20 @@ final class CollectedPackets: PacketConsumer {
     }
 }
 
+/// Counts the deliveries to a consumer that takes its time for each, and how many of them were concurrent.
+final class CountedCalls: PacketConsumer {
+    private let state = Mutex((total: 0, now: 0, most: 0))
+    var total: Int { state.withLock { $0.total } }
+    var most: Int { state.withLock { $0.most } }
+
+    func accept(_ packets: [EncodedPacket]) -> (any PacketServer)? {
+        state.withLock { $0 = ($0.total + 1, $0.now + 1, max($0.most, $0.now + 1)) }
+        for _ in 0..<50 { sched_yield() }
+        state.withLock { $0.now -= 1 }
+        return nil
+    }
+}
+
 /// A passthrough of fake inputs.
 final class PassthroughBench: Sendable {
     let inputs: FakeInputs
@@ -163,6 +184,9 @@ final class PassthroughBench: Sendable {
             result.withLock { $0 = end }
         }
     }
+
+    /// Adds another consumer of the packets that go on air.
+    func add(_ consumer: any PacketConsumer) { hub.add(consumer) }
 
     /// How the program ended; nil while it runs.
     var end: ChannelEnd? { result.withLock { $0 } }

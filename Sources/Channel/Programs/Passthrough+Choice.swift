@@ -93,11 +93,11 @@ extension Passthrough {
     }
 
     /// Waits until the tracks of the slate are known, or those of an input that has answered meanwhile; nil if there is
-    /// no slate.
+    /// no slate, and if the program is ended.
     private func awaitSlate() -> StreamDescription? {
         guard slate != nil else { return nil }
         let deadline = clock.now + SourceSwitch.patience
-        while clock.now < deadline {
+        while clock.now < deadline, !isOver {
             if let known = known(0..<slateIndex + 1).lazy.compactMap({ $0 }).first { return known }
             clock.sleep(until: clock.now + SourceSwitch.pause)
         }

@@ -172,7 +172,8 @@ final class Passthrough: ChannelProgram {
         if let only { only.source.start(into: PassthroughInput(self, only.turn, only.description)) }
         ended.wait()
         close()
-        sink.finish()
+        // A thread may still be publishing a packet, which the end must follow.
+        publishing.withLock { _ in sink.finish() }
         let (failure, wasStopped) = state.withLock { ($0.failure, $0.wasStopped) }
         if let failure = mix?.sink.status.failure {
             logger.critical("the encoder failed: \(failure)")

@@ -5,6 +5,7 @@ import FanOut
 import Ingest
 import Media
 import Status
+import Studio
 import TestSupport
 import Testing
 
@@ -173,6 +174,43 @@ struct PassthroughTests {
         let bench = try PassthroughBench(inputs, configuration(Self.location, "srt://b:1"), clock: SteppedClock())
         defer { bench.passthrough.stop() }
         #expect(bench.passthrough.description.video != nil)
+    }
+
+    @Test("A program whose opening is cancelled fails at once, and does not wait for its slate")
+    func givenUp() throws {
+        let (clock, inputs) = (ManualClock(), FakeInputs())
+        inputs.giveUp()
+        var configuration = configuration(Self.location, "srt://b:1")
+        configuration.slate = .bars
+        #expect(throws: ChannelFailure.self) { try PassthroughBench(inputs, configuration, clock: clock) }
+        #expect(clock.now < 1_000_000_000)
+    }
+
+    @Test("The end of a program is published after the packet that is being published when it is stopped")
+    func endWhilePublishing() throws {
+        for _ in 0..<30 {
+            let inputs = FakeInputs()
+            inputs.set(Self.location, sender.description())
+            let bench = try PassthroughBench(inputs, configuration(Self.location), clock: ManualClock())
+            let counted = CountedCalls()
+            bench.add(counted)
+            let source = try #require(inputs[Self.location])
+            bench.begin()
+            try eventually("the input delivers") { source.delivers }
+            let sent = DispatchSemaphore(value: 0)
+            DispatchQueue(label: "sender").async { [sender] in
+                for time in stride(from: Int64(0), to: 4000, by: 40) {
+                    for packet in sender.packets(at: time) {
+                        source.deliver(packet, at: Timestamp(milliseconds: time))
+                    }
+                }
+                sent.signal()
+            }
+            try eventually("packets are on air") { counted.total > 5 }
+            bench.passthrough.stop()
+            try eventually("the program ends") { bench.end != nil && sent.wait(timeout: .now()) == .success }
+            #expect(counted.most == 1)
+        }
     }
 
     // MARK: Inputs that are opened again
