@@ -59,6 +59,7 @@ final class FakeMedia: InputOpener {
         var descriptions: [String: SourceDescription] = [:]
         var opened: [String: [FakeMediaSource]] = [:]
         var failures: [String: ChannelFailure] = [:]
+        var whenOpened: (@Sendable () -> Void)?
     }
 
     private let state = Mutex(State())
@@ -70,6 +71,14 @@ final class FakeMedia: InputOpener {
 
     /// Sets the failure with which an input that is unavailable is not opened; nil means that it is away.
     func fail(_ location: String, with failure: ChannelFailure?) { state.withLock { $0.failures[location] = failure } }
+
+    /// Calls `work` for each source that was opened, before the source is started.
+    func whenOpened(_ work: @escaping @Sendable () -> Void) { state.withLock { $0.whenOpened = work } }
+
+    /// The number of sources that are being read at a location.
+    func running(_ location: String) -> Int {
+        state.withLock { $0.opened[location] ?? [] }.count { $0.isStarted }
+    }
 
     /// The source that was opened last at a location.
     subscript(location: String) -> FakeMediaSource? { state.withLock { $0.opened[location]?.last } }
@@ -90,6 +99,7 @@ final class FakeMedia: InputOpener {
         guard let source else {
             throw failure ?? ChannelFailure(.inputUnreadable, .openInput(name), because: "it is away")
         }
+        state.withLock { $0.whenOpened }?()
         return source
     }
 
