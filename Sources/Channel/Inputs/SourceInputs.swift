@@ -82,12 +82,13 @@ final class SourceInputs: ProgramSource {
     func stop() {
         choice.stop()
         let (sources, slate) = state.withLock { ($0.sources, $0.slate) }
-        for source in sources { source.stop() }
-        slate?.stop()
-        // Stops an input once more that was just being reopened.
-        choice.afterwards {
+        let stop: @Sendable () -> Void = {
             for source in sources { source.stop() }
+            slate?.stop()
         }
+        stop()
+        // Stops an input or the slate once more that was just being opened.
+        choice.afterwards(stop)
     }
 
     var now: Timestamp { Timestamp(nanoseconds: clock.now) }

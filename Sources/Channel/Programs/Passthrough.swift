@@ -202,8 +202,14 @@ final class Passthrough: ChannelProgram {
     private func close() {
         choice?.stop()
         only?.source.stop()
-        for source in state.withLock({ $0.sources }) { source.stop() }
-        slate?.stop()
+        let (sources, slate) = (state.withLock { $0.sources }, slate)
+        let stop: @Sendable () -> Void = {
+            for source in sources { source.stop() }
+            slate?.stop()
+        }
+        stop()
+        // Stops an input or the slate once more that was just being opened.
+        choice?.afterwards(stop)
     }
 
     /// Ends the program, unless it has ended already; `failure` is the error of its only input, if that failed.

@@ -213,6 +213,34 @@ struct PassthroughTests {
         }
     }
 
+    @Test("An input and a slate that are being put on air when the program is stopped do not stay open")
+    func stoppedWhileOpening() throws {
+        let inputs = FakeInputs()
+        for location in [Self.location, "srt://b:1"] { inputs.set(location, sender.description()) }
+        var configuration = configuration(Self.location, "srt://b:1")
+        configuration.slate = .bars
+        let bench = try PassthroughBench(inputs, configuration, clock: SteppedClock())
+        bench.begin()
+        let passthrough = bench.passthrough
+        let (begun, stopped) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        passthrough.choice?.perform {
+            begun.signal()
+            stopped.wait()
+            passthrough.open(1, .all)
+            passthrough.air(.slate)
+            // Both are open before anything else is done on this queue.
+            try? eventually("the backup is open") { inputs["srt://b:1"]?.delivers == true }
+            try? eventually("the slate is open") { passthrough.slate?.heartbeat != nil }
+        }
+        begun.wait()
+        passthrough.stop()
+        stopped.signal()
+        try eventually("the backup was open") { inputs["srt://b:1"]?.wasStarted == true }
+        try eventually("the backup is closed") { inputs["srt://b:1"]?.delivers == false }
+        try eventually("the slate has ended") { passthrough.slate?.heartbeat == nil }
+        try eventually("the program ends") { bench.end == .done }
+    }
+
     // MARK: Inputs that are opened again
 
     @Test("A packet that was delivered late, when its input was open again, does not go on air")
