@@ -256,8 +256,8 @@ extension Channel {
                 // A port that is in use may be free at the next start; wrong flags stay wrong, so a service manager
                 // does not restart.
                 throw ChannelFailure(
-                    error.kind == .unreachable ? .nothingDelivered : .configuration,
-                    "The output \(name) cannot be opened: \(error.reason).")
+                    error.kind == .unreachable ? .nothingDelivered : .configuration, .openOutput(name),
+                    because: error.reason, error: error)
             }
         }
         return definitions
@@ -269,7 +269,7 @@ extension Channel {
             do throws(OutputSetError) {
                 try outputs.add(definition)
             } catch {
-                throw ChannelFailure(.configuration, "\(error)")
+                throw ChannelFailure(.configuration, .openOutput(definition.name), saidBy: error)
             }
         }
     }
@@ -317,7 +317,8 @@ extension Channel {
             (configuration.format, configuration.sources) = (.hybrid, [])
             let place = try RecordingPlace(configuration, channel: name, logger: logger)
             guard !place.directory.isAwaited else {
-                throw ChannelFailure(.cannotRecord, "There is no clip to be taken: the disk is not mounted.")
+                throw ChannelFailure(
+                    .cannotRecord, .takeClip(configuration.directory), because: "the disk is not mounted")
             }
             var program = try recorded(configuration)
             (program.hasOutputs, program.sources, program.owner) = (false, nil, "\(name) (clips)")

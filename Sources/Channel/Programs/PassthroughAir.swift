@@ -4,6 +4,14 @@ internal import Ingest
 internal import Media
 internal import Status
 
+/// One opening of an input of a ``Passthrough``. An input that is opened again has another turn, so that packets that
+/// are late, because their thread was blocked while the input was closed, do not count as packets of the new opening.
+struct PassthroughTurn: Sendable, Equatable {
+    /// The index of the input among the splicer's inputs.
+    let index: Int
+    fileprivate let number: Int
+}
+
 /// Decides which packets a ``Passthrough`` publishes, and in which order. A value that a lock guards.
 struct PassthroughAir {
     /// Packets that are kept until the program begins, and go on air together.
@@ -30,20 +38,46 @@ struct PassthroughAir {
     var hasBegun = false
     /// Inputs that are closed as soon as their successor is on air.
     var closing: Set<Int> = []
+    /// When the leading track of each open input delivered last.
+    private(set) var newest: [Int: Timestamp] = [:]
+    /// The current turn of each open input, and the number of turns so far.
+    private var turns: [Int: PassthroughTurn] = [:]
+    private var turnCount = 0
     private var early: [Early] = []
     private var earlyBytes = 0
 
-    /// Takes timed packets of an input, which go on air together or not at all. Returns the packets that go on air as a
-    /// result, and whether the program has lasted for `limit`, which ends it. `slate` is the index of the slate.
+    /// Whether the input was neither closed nor opened again since `turn` began.
+    func isCurrent(_ turn: PassthroughTurn) -> Bool { turns[turn.index] == turn }
+
+    /// Notes when the leading track of an input delivered last. Has no effect if the turn is over.
+    mutating func noteVideo(of turn: PassthroughTurn, at moment: Timestamp) {
+        if isCurrent(turn) { newest[turn.index] = moment }
+    }
+
+    /// Gives the next packet of an input its time on that input's timeline, and returns the packets that can now be
+    /// decoded, in order; none if the turn is over.
+    mutating func time(_ packet: EncodedPacket, of turn: PassthroughTurn, at arrival: Timestamp) -> [EncodedPacket] {
+        isCurrent(turn) ? splicer.time(packet, of: turn.index, at: arrival) : []
+    }
+
+    /// Prepares for an input whose sender begins again. Has no effect if the turn is over.
+    mutating func restart(_ turn: PassthroughTurn) {
+        if isCurrent(turn) { splicer.restart(turn.index) }
+    }
+
+    /// Takes timed packets of an input, which go on air together or not at all; packets of a turn that is over are
+    /// dropped. Returns the packets that go on air as a result, and whether the program has lasted for `limit`, which
+    /// ends it. `slate` is the index of the slate.
     mutating func take(
-        _ packets: [EncodedPacket], of index: Int, at arrival: Timestamp, until limit: Duration?, slate: Int
+        _ packets: [EncodedPacket], of turn: PassthroughTurn, at arrival: Timestamp, until limit: Duration?, slate: Int
     ) -> (packets: [EncodedPacket], isOver: Bool) {
+        guard isCurrent(turn) else { return ([], false) }
         guard hasBegun, splicer.onAir ?? splicer.next != nil else {
-            keep(packets, of: index, at: arrival)
+            keep(packets, of: turn.index, at: arrival)
             return ([], false)
         }
         var due: [EncodedPacket] = []
-        for batch in takeEarly() + [Early(packets: packets, index: index, arrival: arrival)] {
+        for batch in takeEarly() + [Early(packets: packets, index: turn.index, arrival: arrival)] {
             for packet in splicer.splice(batch.packets, of: batch.index, at: batch.arrival) {
                 let first = first ?? packet.dtsNanoseconds
                 self.first = first
@@ -69,20 +103,30 @@ struct PassthroughAir {
         if earlyBytes > Self.mostEarlyBytes { (early, earlyBytes) = ([], 0) }
     }
 
-    /// Makes the opened source of this description the input `index`.
-    mutating func open(_ index: Int, _ source: PacketSourceDescription, audioOffset: Duration = .zero) {
+    /// Makes the opened source of this description the input `index`, whose new turn begins. An earlier turn of the
+    /// input is over.
+    @discardableResult
+    mutating func open(
+        _ index: Int, _ source: PacketSourceDescription, audioOffset: Duration = .zero
+    ) -> PassthroughTurn {
         forget(index)
         splicer.open(index, source, audioOffset: audioOffset)
+        turnCount += 1
+        let turn = PassthroughTurn(index: index, number: turnCount)
+        turns[index] = turn
+        return turn
     }
 
-    /// Forgets a closed input.
+    /// Forgets a closed input, whose turn is over.
     mutating func close(_ index: Int) {
         forget(index)
         splicer.close(index)
     }
 
-    /// Drops the packets of an input that wait for the beginning: the times of another opening do not continue theirs.
+    /// Ends the turn of an input, and drops its packets that wait for the beginning: the times of another opening do
+    /// not continue theirs.
     private mutating func forget(_ index: Int) {
+        (turns[index], newest[index]) = (nil, nil)
         early.removeAll { $0.index == index }
         earlyBytes = early.reduce(0) { $0 + $1.bytes }
     }
