@@ -309,8 +309,8 @@ let package = Package(
         .testTarget(
             name: "ChannelTests",
             dependencies: [
-                "Segmenter", "Studio", "Channel", "FanOut", "Ingest", "Media", "Program", "Publisher", "RTMP",
-                "SourceClock", "Status", "TestSupport", logging,
+                "Segmenter", "Studio", "Channel", "Encoder", "FanOut", "Ingest", "Kernels", "Media", "Program",
+                "Publisher", "RTMP", "SourceClock", "Status", "TestSupport", logging,
             ], swiftSettings: testSettings),
         .testTarget(
             name: "LibraryTests",

@@ -95,7 +95,9 @@ extension Channel {
     func recorded(
         _ configuration: ChannelConfiguration.Recording
     ) throws(ChannelFailure) -> Recording.Program {
-        let rendition = try configuration.rendition.map(self.rendition)
+        let rendition = try configuration.rendition.map { (name) throws(ChannelFailure) in
+            try self.rendition(name, below: configuration.directory)
+        }
         var recorded = Recording.Program(
             channel: name, hasOutputs: !self.configuration.outputs.isEmpty || !outputs.statuses.isEmpty,
             delay: rendition.map { program.delay(of: $0) } ?? program.delay,
@@ -119,9 +121,11 @@ extension Channel {
         }
     }
 
-    func rendition(_ name: String) throws(ChannelFailure) -> Rendition {
+    /// The rendition `name` for a recording below `directory`; errors name the directory.
+    private func rendition(_ name: String, below directory: String) throws(ChannelFailure) -> Rendition {
         guard let rendition = program.renditions.first(where: { $0.name == name }) else {
-            throw ChannelFailure(.configuration, "Recording: \(configuration.renditions.unknown(name))")
+            throw ChannelFailure(
+                .configuration, .record(directory), saying: "Recording: \(configuration.renditions.unknown(name))")
         }
         return rendition
     }

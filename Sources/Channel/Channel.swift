@@ -257,8 +257,8 @@ extension Channel {
                 // A busy port may be free at the next start, so a service manager should restart relay; wrong flags
                 // stay wrong, so it should not.
                 throw ChannelFailure(
-                    error.kind == .unreachable ? .nothingDelivered : .configuration,
-                    "The output \(name) cannot be opened: \(error.reason).")
+                    error.kind == .unreachable ? .nothingDelivered : .configuration, .openOutput(name),
+                    because: error.reason, error: error)
             }
         }
         return definitions
@@ -270,7 +270,7 @@ extension Channel {
             do throws(OutputSetError) {
                 try outputs.add(definition)
             } catch {
-                throw ChannelFailure(.configuration, "\(error)")
+                throw ChannelFailure(.configuration, .openOutput(definition.name), saidBy: error)
             }
         }
     }
@@ -318,7 +318,8 @@ extension Channel {
             (configuration.format, configuration.sources) = (.hybrid, [])
             let place = try RecordingPlace(configuration, channel: name, logger: logger)
             guard !place.directory.isAwaited else {
-                throw ChannelFailure(.cannotRecord, "There is no clip to be taken: the disk is not mounted.")
+                throw ChannelFailure(
+                    .cannotRecord, .takeClip(configuration.directory), because: "the disk is not mounted")
             }
             var program = try recorded(configuration)
             (program.hasOutputs, program.sources, program.owner) = (false, nil, "\(name) (clips)")

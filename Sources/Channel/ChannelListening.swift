@@ -34,7 +34,7 @@ package struct ChannelListening: InputOpener {
                 try TLSServerIdentity(certificate: pair.certificate, key: pair.key) { logger.notice("\($0)") }
             }
         } catch {
-            throw ChannelFailure(.configuration, "The certificate cannot be used: \(error.reason).")
+            throw ChannelFailure(.configuration, .useCertificate, because: error.reason, error: error)
         }
     }
 
@@ -50,7 +50,9 @@ package struct ChannelListening: InputOpener {
                 url, server: server, identity: identity(for: url), authorization: onPublish, clock: clock,
                 logger: logger)
         } catch {
-            throw ChannelFailure(.configuration, "The input \(location) cannot be opened: \(error)")
+            throw ChannelFailure(
+                .configuration, .openInput("\(location)"), saying: "The input \(location) cannot be opened: \(error)",
+                error: error)
         }
     }
 
@@ -87,7 +89,7 @@ package struct ChannelListening: InputOpener {
             opening.whenCancelled { published.stop() }
             return try LiveSource(published, at: location, options: options, logger: logger, opening: opening)
         } catch {
-            throw ChannelFailure(.inputUnreadable, "\(error)")
+            throw ChannelFailure(.inputUnreadable, .openInput("\(location)"), saidBy: error)
         }
     }
 

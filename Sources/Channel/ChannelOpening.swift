@@ -36,7 +36,7 @@ package final class ChannelOpening: Sendable {
     /// has no effect.
     package func cancel() {
         let works = state.withLock { state in
-            state.isCancelled = true
+            if !state.isOver { state.isCancelled = true }
             defer { state.works = [] }
             return state.works
         }

@@ -5,6 +5,7 @@ import Encoder
 import Foundation
 import Media
 import Program
+import Segmenter
 import Status
 import TestSupport
 import Testing
@@ -86,14 +87,24 @@ import Testing
     }
 
     @Test func `The program's time is that of its passed-through packets, or else of its frames`() {
-        var status = ChannelStatus(
-            sources: [], feed: FeedStatus(), program: ProgramStatus(), encoder: EncoderStatus(),
-            frameRate: FrameRate(25))
-        #expect(status.programNanoseconds == 0)
-        var passthrough = PassthroughStatus()
-        passthrough.programNanoseconds = 77
-        status.passthrough = passthrough
-        #expect(status.programNanoseconds == 77)
+        let rates: [(FrameRate, Int64)] = [(FrameRate(25), 3_000_000_000), (FrameRate(30_000, 1001), 2_502_500_000)]
+        for (rate, nanoseconds) in rates {
+            var program = ProgramStatus()
+            var status = ChannelStatus(
+                sources: [], feed: FeedStatus(), program: program, encoder: EncoderStatus(), frameRate: rate)
+            #expect(status.programNanoseconds == 0)
+            // Frames that were skipped are part of the program, too.
+            (program.frames, program.skippedFrames) = (50, 25)
+            status.program = program
+            #expect(status.programNanoseconds == nanoseconds)
+            // A program that is passed through has no frames of its own, and is at 0 before its first packet.
+            var passthrough = PassthroughStatus()
+            status.passthrough = passthrough
+            #expect(status.programNanoseconds == 0)
+            passthrough.programNanoseconds = 77
+            status.passthrough = passthrough
+            #expect(status.programNanoseconds == 77)
+        }
     }
 
     @Test func `The status of one of several sources has the counts of its feed`() {
@@ -105,6 +116,16 @@ import Testing
 
     @Test func `A recording without a recorder has recorded nothing`() {
         #expect(!RecordingStatus().hasRecorded)
+        var recorder = RecorderStatus()
+        (recorder.state, recorder.fileName, recorder.segmentBytes) = (.recording, "a.mp4", 4096)
+        #expect(!RecordingStatus(recorder: recorder).hasRecorded, "a header alone is no media")
+        recorder.hasMedia = true
+        #expect(RecordingStatus(recorder: recorder).hasRecorded)
+        // What is on the disk stays there when the recorder fails or ends.
+        recorder.fail(because: "its encoder failed")
+        #expect(RecordingStatus(recorder: recorder).hasRecorded && recorder.state == .failed)
+        recorder.state = .stopped
+        #expect(RecordingStatus(recorder: recorder).hasRecorded)
     }
 
     // MARK: Events

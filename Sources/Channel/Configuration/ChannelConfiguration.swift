@@ -190,9 +190,9 @@ extension ChannelConfiguration {
     package var allInputs: [InputLocation] { sources.flatMap(\.inputs) + [audioInput].compactMap(\.self) }
 
     /// Returns the format of a program whose first input has the format `native`: the input's own format, except for
-    /// the size and rate that are configured. A program of a configured size has square pixels. Color properties that
-    /// the input leaves unspecified follow from the program's size. A program of several sources has standard dynamic
-    /// range, to which each source can be converted.
+    /// the size and rate that are configured. A program of a configured size has square pixels, unless the input has
+    /// this size. Color properties that the input leaves unspecified follow from the program's size. A program of
+    /// several sources has standard dynamic range, to which each source can be converted.
     package func shape(_ native: VideoFormat) -> VideoFormat {
         var format = native
         if let size, size != FrameSize(width: native.width, height: native.height) {

@@ -4,12 +4,6 @@ internal import Media
 package import Segmenter
 
 extension RetentionRules {
-    /// Throws ``ChannelFailure`` if the rules contradict each other or the size of the disk; see
-    /// ``contradiction(length:budget:)``.
-    func check(length: SegmentLength, budget: StorageBudget) throws(ChannelFailure) {
-        if let text = contradiction(length: length, budget: budget) { throw ChannelFailure(.configuration, text) }
-    }
-
     /// Describes what is wrong with the rules for files of `length` and a recording of the given `budget`; nil if
     /// nothing is wrong. A limit smaller than one file would delete each file as soon as possible.
     package func contradiction(length: SegmentLength, budget: StorageBudget) -> String? {

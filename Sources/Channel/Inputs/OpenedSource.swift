@@ -43,14 +43,15 @@ final class OpenedSource: ProgramSource {
         guard let video = source.description.video else {
             source.stop()
             throw ChannelFailure(
-                .inputUnreadable, "The input \(location) has no video: give --input something with video.")
+                .inputUnreadable, .openInput("\(location)"),
+                saying: "The input \(location) has no video: give --input something with video.")
         }
         native = video
         if !configuration.isPaced, source.description.isLive {
             source.stop()
             throw ChannelFailure(
-                .configuration,
-                isRendered
+                .configuration, .openInput("\(location)"),
+                saying: isRendered
                     ? "A show is rendered from files, and \(location) comes at its own pace."
                     : "--unpaced is for files: \(location) comes at its own pace. Leave it out.")
         }

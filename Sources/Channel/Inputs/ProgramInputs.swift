@@ -127,7 +127,7 @@ final class ProgramInputs: Sendable {
             source.stop()
             return video
         } catch {
-            throw ChannelFailure(.inputUnreadable, "\(error)")
+            throw ChannelFailure(.inputUnreadable, .openInput(clip.path), saidBy: error)
         }
     }
 
@@ -184,14 +184,14 @@ final class ProgramInputs: Sendable {
         guard let director else { return }
         if let fault = director.stingerFault(in: runDown) {
             stop()
-            throw ChannelFailure(.configuration, "--rundown: \(fault)")
+            throw ChannelFailure(.configuration, .playRunDown, saying: "--rundown: \(fault)")
         }
         director.load(runDown, isConfigured: !isRendered)
         do throws(Refusal) {
             try director.beginRunDown(patience: isRendered ? .zero : Director.patience)
         } catch {
             stop()
-            throw ChannelFailure(.configuration, "\(error)")
+            throw ChannelFailure(.configuration, .playRunDown, saidBy: error)
         }
     }
 

@@ -56,9 +56,18 @@ struct SeparateAudio {
         }
         options.loop = configuration.loops
         let opened = try listening.open(location, options, opening: nil, clock: clock, logger: logger)
+        let attempt = ChannelFailure.Attempt.openAudioInput("\(location)")
         guard opened.description.hasAudio else {
             opened.stop()
-            throw ChannelFailure(.inputUnreadable, "The audio input \(location) has no audio.")
+            throw ChannelFailure(.inputUnreadable, attempt, because: "it has no audio")
+        }
+        if !configuration.isPaced, opened.description.isLive {
+            opened.stop()
+            throw ChannelFailure(
+                .configuration, attempt,
+                saying: configuration.hasScenes
+                    ? "A show is rendered from files, and \(location) comes at its own pace."
+                    : "--unpaced is for files: \(location) comes at its own pace. Leave it out.")
         }
         source = .opened(opened)
         feed = makeFeed(opened.description.isLive ? .live(frameRate: nil) : ofFile)

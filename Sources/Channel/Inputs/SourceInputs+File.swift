@@ -71,7 +71,7 @@ extension SourceInputs: PlayedFile {
             }
             source(0).stop()
             bus.show(Scene(video: .still(first), audio: nil))
-            replace(0, by: nil)
+            removeFeed(of: 0)
         }
     }
 

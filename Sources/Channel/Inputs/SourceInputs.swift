@@ -82,12 +82,13 @@ final class SourceInputs: ProgramSource {
     func stop() {
         choice.stop()
         let (sources, slate) = state.withLock { ($0.sources, $0.slate) }
-        for source in sources { source.stop() }
-        slate?.stop()
-        // An input that was just being reopened is stopped once more.
-        choice.afterwards {
+        let stop: @Sendable () -> Void = {
             for source in sources { source.stop() }
+            slate?.stop()
         }
+        stop()
+        // If an input or the slate was just being opened, it is stopped once more.
+        choice.afterwards(stop)
     }
 
     var now: Timestamp { Timestamp(nanoseconds: clock.now) }
@@ -179,7 +180,7 @@ extension SourceInputs {
         _ index: Int, _ description: SourceDescription, _ video: VideoFormat, _ isWanted: () -> Bool
     ) -> (SourceFeed, VideoFormat)? {
         var format: VideoFormat?
-        state.withLock { $0.inputs[index].description = description }
+        state.withLock { if isWanted() { $0.inputs[index].description = description } }
         while format == nil {
             guard isWanted() else { return nil }
             format = state.withLock { $0.format }
@@ -200,19 +201,19 @@ extension SourceInputs {
             keepsPackets: isOneOfSeveral && configured.canKeepPackets && description.isLive ? delay : nil,
             wanted: bus.packets,
             clock: clock)
-        replace(index, by: feed)
         bus.add(feed)
-        return (feed, format)
-    }
-
-    func replace(_ index: Int, by feed: SourceFeed?) {
-        let old = state.withLock { state in
-            let old = state.inputs[index].feed
-            if let old { state.delivered = state.delivered + old.status }
-            state.inputs[index].feed = feed
-            return old
+        // An input that was closed meanwhile has no feed: otherwise frames of this opening would be attributed to a
+        // later one.
+        let (isTaken, old) = state.withLock { state -> (Bool, SourceFeed?) in
+            isWanted() ? (true, state.replaceFeed(of: index, by: feed)) : (false, feed)
         }
         if let old { bus.remove(old) }
+        return isTaken ? (feed, format) : nil
+    }
+
+    /// Removes the feed of an input that was closed.
+    func removeFeed(of index: Int) {
+        if let old = state.withLock({ $0.replaceFeed(of: index, by: nil) }) { bus.remove(old) }
     }
 
     func source(_ input: Int) -> StandbySource { state.withLock { $0.sources[input] } }
@@ -251,7 +252,7 @@ extension SourceInputs: SwitchedSources {
             bus.show(Scene(video: .still(last), audio: nil))
         }
         source(input).stop()
-        replace(input, by: nil)
+        removeFeed(of: input)
         state.withLock { $0.inputs[input] = Input() }
     }
 
@@ -279,6 +280,16 @@ extension SourceInputs: SwitchedSources {
             return inputs[input].feed.map { Scene(video: .feed($0), audio: audio ?? $0) }
         case .slate: return slate.map { Scene(video: $0.video(at: now), audio: audio) }
         }
+    }
+}
+
+extension SourceInputs.State {
+    /// Replaces the feed of an input, and returns the old feed, whose counts are kept.
+    fileprivate mutating func replaceFeed(of index: Int, by feed: SourceFeed?) -> SourceFeed? {
+        let old = inputs[index].feed
+        if let old { delivered = delivered + old.status }
+        inputs[index].feed = feed
+        return old
     }
 }
 

@@ -150,10 +150,17 @@ final class SourceSwitch: Sendable {
         return names.indices.allSatisfy { isOpen($0) && sources[$0].report.failures > 0 }
     }
 
-    /// The error of a program that cannot begin because none of its inputs answers.
+    /// The error of a program that cannot begin because none of its inputs answers: the error with which the first
+    /// input could not be opened; without one, the error of the next input, and so on.
     func noAnswer(of sources: [StandbySource]) -> ChannelFailure {
-        let reason = sources.lazy.compactMap(\.report.status.lastError).first
-        return ChannelFailure(.inputUnreadable, reason ?? "The input \(names[0]) does not answer.")
+        let failures = zip(names, sources).compactMap { name, source in
+            source.report.error.map { error in
+                error as? ChannelFailure ?? ChannelFailure(.inputUnreadable, .openInput(name), saidBy: error)
+            }
+        }
+        return failures.first
+            ?? ChannelFailure(
+                .inputUnreadable, .openInput(names[0]), saying: "The input \(names[0]) does not answer.")
     }
 
     private var now: Timestamp { Timestamp(nanoseconds: clock.now) }

@@ -142,7 +142,7 @@ package final class EncodedProgram: ChannelProgram {
                 sink, settings: configuration.monitor, video: inputs.format,
                 audio: inputs.feedStatuses.audio == nil ? nil : .program, logger: logger)
         } catch {
-            throw ChannelFailure(.internalError, "Loudness cannot be measured: \(error).")
+            throw ChannelFailure(.internalError, .measureLoudness, because: error)
         }
     }
 
@@ -172,7 +172,7 @@ package final class EncodedProgram: ChannelProgram {
             return try EncoderSession(
                 settings: configuration.encoder, video: format, audio: .program, sink: sink, logger: logger)
         } catch {
-            throw ChannelFailure(.internalError, "The encoder cannot be opened: \(error).")
+            throw ChannelFailure(.internalError, .openEncoder(), because: error)
         }
     }
 }

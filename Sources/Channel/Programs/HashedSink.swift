@@ -35,12 +35,12 @@ final class HashedSink: ProgramSink {
     /// ``ChannelFailure``.
     init(_ next: any ProgramSink, to path: String, logger: Logger) throws(ChannelFailure) {
         guard let hash = MurmurHash() else {
-            throw ChannelFailure(.internalError, "There is no memory to compute the hashes of frames.")
+            throw ChannelFailure(.internalError, .writeFrameHashes(path), because: "there is no memory")
         }
         do throws(FileFailure) {
             file = try Self.create(path)
         } catch {
-            throw ChannelFailure(.cannotRecord, "Hashes of frames cannot be written: \(error).")
+            throw ChannelFailure(.cannotRecord, .writeFrameHashes(path), because: error)
         }
         (self.next, self.logger) = (next, logger)
         state = Mutex(

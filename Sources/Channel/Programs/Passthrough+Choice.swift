@@ -14,11 +14,11 @@ extension Passthrough: SwitchedSources {
     var slateIndex: Int { names.count }
 
     func report(of input: Int, at now: Timestamp) -> InputReport {
-        let (source, newest) = state.withLock { ($0.sources[input], $0.newest[input]) }
-        let report = source.report
+        let report = state.withLock { $0.sources[input] }.report
         if report.isOver, input == 0, known(0..<1)[0] != nil { end(failure: nil) }
         return InputReport(
-            isRunning: report.status.state == .running, failures: report.failures, newest: newest)
+            isRunning: report.status.state == .running, failures: report.failures,
+            newest: airState.withLock { $0.newest[input] })
     }
 
     func open(_ input: Int, _ decoding: SourceSelector.Decoding) {
@@ -66,13 +66,18 @@ extension Passthrough {
     ) -> StandbySource {
         // A backup (index > 0) always loops: it must never end by itself.
         let (loops, clock, logger) = (index > 0 || configuration.loops, clock, logger)
-        return StandbySource(name: names[index], logger: logger) { [weak self] opening, _ in
+        return StandbySource(name: names[index], logger: logger) { [weak self] opening, isWanted in
             let source = try listening.packets(
                 at: location, loops: loops, opening: opening, clock: clock, logger: logger)
             opening.whenCancelled { source.stop() }
             let description = try source.open()
-            self?.airState.withLock { $0.open(index, description, audioOffset: location.tracks.audioOffset) }
-            if let self { source.start(into: PassthroughInput(self, index, description)) }
+            if let self {
+                // An input that was closed while it was being opened stays closed.
+                let turn = airState.withLock { air in
+                    isWanted() ? air.open(index, description, audioOffset: location.tracks.audioOffset) : nil
+                }
+                if let turn { source.start(into: PassthroughInput(self, turn, description)) }
+            }
             return StandbySource.Running(source)
         }
     }
@@ -88,11 +93,11 @@ extension Passthrough {
     }
 
     /// Waits until the tracks of the slate, or of an input that has answered meanwhile, are known; nil if there is no
-    /// slate.
+    /// slate, or if the program was ended.
     private func awaitSlate() -> StreamDescription? {
         guard slate != nil else { return nil }
         let deadline = clock.now + SourceSwitch.patience
-        while clock.now < deadline {
+        while clock.now < deadline, !isOver {
             if let known = known(0..<slateIndex + 1).lazy.compactMap({ $0 }).first { return known }
             clock.sleep(until: clock.now + SourceSwitch.pause)
         }
@@ -104,9 +109,10 @@ extension Passthrough {
         airState.withLock { air in inputs.map { air.splicer.stream(of: $0) } }
     }
 
-    func isWanted(_ index: Int) -> Bool {
-        let isOpen = choice?.isOpen(index) != false || airState.withLock { $0.closing.contains(index) }
-        return isOpen && !isOver
+    /// Whether the packets of this opening of an input are still wanted.
+    func isWanted(_ turn: PassthroughTurn) -> Bool {
+        let (isCurrent, isClosing) = airState.withLock { ($0.isCurrent(turn), $0.closing.contains(turn.index)) }
+        return isCurrent && !isOver && (isClosing || choice?.isOpen(turn.index) != false)
     }
 
     /// Whether the program has begun, and the input's packets are on air or will be from its next keyframe on.
@@ -115,12 +121,12 @@ extension Passthrough {
     }
 
     /// Records when the leading track of an input (the video, if it has video) last delivered a packet.
-    func noteVideo(of index: Int, at moment: Timestamp) {
-        state.withLock { $0.newest[index] = moment }
+    func noteVideo(of turn: PassthroughTurn, at moment: Timestamp) {
+        airState.withLock { $0.noteVideo(of: turn, at: moment) }
     }
 
     /// Called when the source of an input has ended. Without backups and slate this ends the program.
-    func ended(_ index: Int, failure: String?) {
+    func ended(failure: String?) {
         if choice == nil { end(failure: failure) }
     }
 
@@ -134,10 +140,7 @@ extension Passthrough {
     }
 
     private func shut(_ input: Int) {
-        state.withLock { state in
-            state.newest[input] = nil
-            return state.sources[input]
-        }.stop()
+        state.withLock { $0.sources[input] }.stop()
         airState.withLock { $0.close(input) }
     }
 }
@@ -149,6 +152,8 @@ extension Passthrough {
     private final class SlateTap: EncodedSlate.Sink {
         private let hasAudio: Bool
         private weak let owner: Passthrough?
+        /// The slate's turn; nil before its encoder is open.
+        private let turn = Mutex<PassthroughTurn?>(nil)
 
         init(_ owner: Passthrough, hasAudio: Bool) { (self.owner, self.hasAudio) = (owner, hasAudio) }
 
@@ -157,13 +162,14 @@ extension Passthrough {
                 video: description.video, audio: hasAudio ? description.audio : nil, data: [])
             let source = PacketSourceDescription(stream: stream, canWait: false, clock: .file, stampBits: nil)
             guard let owner else { return }
-            owner.airState.withLock { $0.open(owner.slateIndex, source) }
+            let opened = owner.airState.withLock { $0.open(owner.slateIndex, source) }
+            turn.withLock { $0 = opened }
         }
 
         func publish(_ packet: EncodedPacket) {
-            guard let owner, hasAudio || packet.track == .video else { return }
+            guard let owner, let turn = turn.withLock({ $0 }), hasAudio || packet.track == .video else { return }
             let now = Timestamp(nanoseconds: owner.clock.now)
-            owner.publish(owner.timed(packet, of: owner.slateIndex, at: now), of: owner.slateIndex, at: now)
+            owner.publish(owner.timed(packet, of: turn, at: now), of: turn, at: now)
         }
 
         func finish() {}

@@ -23,8 +23,6 @@ final class Passthrough: ChannelProgram {
     struct State {
         /// The inputs, if there are backups or a slate; otherwise empty.
         var sources: [StandbySource] = []
-        /// When the leading track of each input last delivered a packet.
-        var newest: [Timestamp?]
         var failure: String?
         var isOver = false
         /// Whether the end was requested.
@@ -34,7 +32,7 @@ final class Passthrough: ChannelProgram {
     let configuration: ChannelConfiguration
     let names: [String]
     /// The only input, which is open; nil if there are backups or a slate.
-    private let only: (source: any PacketSource, description: PacketSourceDescription)?
+    private let only: (source: any PacketSource, description: PacketSourceDescription, turn: PassthroughTurn)?
     /// Chooses between the inputs and the slate; nil if there is one input and no slate.
     let choice: SourceSwitch?
     /// The slate, which is encoded while no input delivers anything; nil if there is no slate.
@@ -71,7 +69,7 @@ final class Passthrough: ChannelProgram {
         let hasChoice = configuration.hasChoice
         inputHeartbeats = names.map { Heartbeat(hasChoice ? "passthrough of \($0)" : "passthrough", clock: clock) }
         monitor = try Self.makeMonitor(configuration, logger)
-        state = Mutex(State(newest: names.map { _ in nil }))
+        state = Mutex(State())
         var air = PassthroughAir()
         if hasChoice {
             (only, mix) = (nil, nil)
@@ -84,8 +82,8 @@ final class Passthrough: ChannelProgram {
         } else {
             (choice, slate) = (nil, nil)
             let opened = try Self.open(configuration, listening, clock, logger)
-            only = opened
-            air.open(0, opened.description, audioOffset: source.input.tracks.audioOffset)
+            let turn = air.open(0, opened.description, audioOffset: source.input.tracks.audioOffset)
+            only = (opened.source, opened.description, turn)
             air.splicer.show(0)
             do throws(ChannelFailure) {
                 mix = try TrackMix(
@@ -116,12 +114,13 @@ final class Passthrough: ChannelProgram {
         do throws(IngestError) {
             description = try source.open()
         } catch {
-            throw ChannelFailure(.inputUnreadable, "\(error)")
+            throw ChannelFailure(.inputUnreadable, .openInput("\(location)"), saidBy: error)
         }
         if !configuration.isPaced, !description.canWait {
             source.stop()
             throw ChannelFailure(
-                .configuration, "--unpaced is for files: \(location) comes at its own pace. Leave it out.")
+                .configuration, .openInput("\(location)"),
+                saying: "--unpaced is for files: \(location) comes at its own pace. Leave it out.")
         }
         return (source, description)
     }
@@ -135,7 +134,7 @@ final class Passthrough: ChannelProgram {
         do {
             return try PacketMonitor(settings, channel: configuration.name, logger: logger)
         } catch {
-            throw ChannelFailure(.internalError, "Loudness cannot be measured: \(error).")
+            throw ChannelFailure(.internalError, .measureLoudness, because: error)
         }
     }
 
@@ -170,10 +169,11 @@ final class Passthrough: ChannelProgram {
 
     func run() -> ChannelEnd {
         airState.withLock { $0.hasBegun = true }
-        if let only { only.source.start(into: PassthroughInput(self, 0, only.description)) }
+        if let only { only.source.start(into: PassthroughInput(self, only.turn, only.description)) }
         ended.wait()
         close()
-        sink.finish()
+        // Another thread may still be publishing a packet, and the end must come after it.
+        publishing.withLock { _ in sink.finish() }
         let (failure, wasStopped) = state.withLock { ($0.failure, $0.wasStopped) }
         if let failure = mix?.sink.status.failure {
             logger.critical("the encoder failed: \(failure)")
@@ -202,8 +202,14 @@ final class Passthrough: ChannelProgram {
     private func close() {
         choice?.stop()
         only?.source.stop()
-        for source in state.withLock({ $0.sources }) { source.stop() }
-        slate?.stop()
+        let (sources, slate) = (state.withLock { $0.sources }, slate)
+        let stop: @Sendable () -> Void = {
+            for source in sources { source.stop() }
+            slate?.stop()
+        }
+        stop()
+        // If an input or the slate was just being opened, it is stopped once more.
+        choice?.afterwards(stop)
     }
 
     /// Ends the program, unless it has ended already; `failure` is the error of its only input, if that failed.
@@ -243,22 +249,23 @@ final class Passthrough: ChannelProgram {
 
 extension Passthrough {
     /// Converts the times of an input's packet to that input's timeline. Returns the packets that can now be decoded,
-    /// in order.
-    func timed(_ packet: EncodedPacket, of index: Int, at arrival: Timestamp) -> [EncodedPacket] {
+    /// in order; no packets if the turn has ended.
+    func timed(_ packet: EncodedPacket, of turn: PassthroughTurn, at arrival: Timestamp) -> [EncodedPacket] {
         let (packets, events) = airState.withLock { air in
-            (air.splicer.time(packet, of: index, at: arrival), air.splicer.takeEvents(of: index))
+            (air.time(packet, of: turn, at: arrival), air.splicer.takeEvents(of: turn.index))
         }
-        if index < names.count { for event in events { event.log(of: names[index], by: logger) } }
+        if turn.index < names.count { for event in events { event.log(of: names[turn.index], by: logger) } }
         return packets
     }
 
-    /// Passes an input's new packets to the splicer, and publishes the packets that go on air as a result.
-    func publish(_ packets: [EncodedPacket], of index: Int, at arrival: Timestamp) {
+    /// Passes an input's new packets to the splicer, and publishes the packets that go on air as a result; no packets
+    /// if the turn has ended.
+    func publish(_ packets: [EncodedPacket], of turn: PassthroughTurn, at arrival: Timestamp) {
         let left = publishing.withLock { _ in
             guard !isOver else { return [Int]() }
             let (due, ends, left) = airState.withLock { air in
                 let (due, ends) = air.take(
-                    packets, of: index, at: arrival, until: configuration.duration, slate: slateIndex)
+                    packets, of: turn, at: arrival, until: configuration.duration, slate: slateIndex)
                 return (due, ends, air.hasBegun ? air.takeLeft() : [])
             }
             for packet in due {

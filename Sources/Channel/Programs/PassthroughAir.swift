@@ -4,6 +4,14 @@ internal import Ingest
 internal import Media
 internal import Status
 
+/// One opening of an input of a ``Passthrough``. When an input is opened again, it has another turn. So if a thread was
+/// blocked while its input was closed, its late packets do not count as packets of the new opening.
+struct PassthroughTurn: Sendable, Equatable {
+    /// The index of the input among the splicer's inputs.
+    let index: Int
+    fileprivate let number: Int
+}
+
 /// Decides which packets a ``Passthrough`` publishes, and in which order. A value type: its owner guards it with a
 /// lock.
 struct PassthroughAir {
@@ -31,21 +39,46 @@ struct PassthroughAir {
     var hasBegun = false
     /// Inputs that are closed as soon as their successor is on air.
     var closing: Set<Int> = []
+    /// When the leading track of each open input last delivered a packet.
+    private(set) var newest: [Int: Timestamp] = [:]
+    /// The current turn of each open input, and the number of turns so far.
+    private var turns: [Int: PassthroughTurn] = [:]
+    private var turnCount = 0
     private var early: [Early] = []
     private var earlyBytes = 0
 
-    /// Takes packets of an input that already have their times. They go on air together or not at all. Returns the
-    /// packets that go on air now, and whether the program has lasted for `limit` and must end. `slate` is the index of
-    /// the slate.
+    /// Whether the input was neither closed nor opened again since `turn` began.
+    func isCurrent(_ turn: PassthroughTurn) -> Bool { turns[turn.index] == turn }
+
+    /// Records when the leading track of an input last delivered a packet. Has no effect if the turn has ended.
+    mutating func noteVideo(of turn: PassthroughTurn, at moment: Timestamp) {
+        if isCurrent(turn) { newest[turn.index] = moment }
+    }
+
+    /// Converts the times of an input's next packet to that input's timeline. Returns the packets that can now be
+    /// decoded, in order; no packets if the turn has ended.
+    mutating func time(_ packet: EncodedPacket, of turn: PassthroughTurn, at arrival: Timestamp) -> [EncodedPacket] {
+        isCurrent(turn) ? splicer.time(packet, of: turn.index, at: arrival) : []
+    }
+
+    /// Prepares for an input whose sender restarts. Has no effect if the turn has ended.
+    mutating func restart(_ turn: PassthroughTurn) {
+        if isCurrent(turn) { splicer.restart(turn.index) }
+    }
+
+    /// Takes packets of an input that already have their times. They go on air together or not at all; packets of a
+    /// turn that has ended are dropped. Returns the packets that go on air now, and whether the program has lasted for
+    /// `limit` and must end. `slate` is the index of the slate.
     mutating func take(
-        _ packets: [EncodedPacket], of index: Int, at arrival: Timestamp, until limit: Duration?, slate: Int
+        _ packets: [EncodedPacket], of turn: PassthroughTurn, at arrival: Timestamp, until limit: Duration?, slate: Int
     ) -> (packets: [EncodedPacket], isOver: Bool) {
+        guard isCurrent(turn) else { return ([], false) }
         guard hasBegun, splicer.onAir ?? splicer.next != nil else {
-            keep(packets, of: index, at: arrival)
+            keep(packets, of: turn.index, at: arrival)
             return ([], false)
         }
         var due: [EncodedPacket] = []
-        for batch in takeEarly() + [Early(packets: packets, index: index, arrival: arrival)] {
+        for batch in takeEarly() + [Early(packets: packets, index: turn.index, arrival: arrival)] {
             for packet in splicer.splice(batch.packets, of: batch.index, at: batch.arrival) {
                 let first = first ?? packet.dtsNanoseconds
                 self.first = first
@@ -71,21 +104,30 @@ struct PassthroughAir {
         if earlyBytes > Self.mostEarlyBytes { (early, earlyBytes) = ([], 0) }
     }
 
-    /// Makes `source`, which has been opened, the input `index`.
-    mutating func open(_ index: Int, _ source: PacketSourceDescription, audioOffset: Duration = .zero) {
+    /// Makes `source`, which has been opened, the input `index`, and begins a new turn of this input. An earlier turn
+    /// has then ended.
+    @discardableResult
+    mutating func open(
+        _ index: Int, _ source: PacketSourceDescription, audioOffset: Duration = .zero
+    ) -> PassthroughTurn {
         forget(index)
         splicer.open(index, source, audioOffset: audioOffset)
+        turnCount += 1
+        let turn = PassthroughTurn(index: index, number: turnCount)
+        turns[index] = turn
+        return turn
     }
 
-    /// Removes a closed input.
+    /// Removes a closed input, and ends its turn.
     mutating func close(_ index: Int) {
         forget(index)
         splicer.close(index)
     }
 
-    /// Drops the packets of an input that wait until the program begins: when the input is reopened, its times do not
-    /// continue theirs.
+    /// Ends the turn of an input, and drops its packets that wait until the program begins: when the input is reopened,
+    /// its times do not continue theirs.
     private mutating func forget(_ index: Int) {
+        (turns[index], newest[index]) = (nil, nil)
         early.removeAll { $0.index == index }
         earlyBytes = early.reduce(0) { $0 + $1.bytes }
     }

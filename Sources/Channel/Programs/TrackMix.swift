@@ -36,7 +36,8 @@ struct TrackMix: Sendable {
                 (keyframes, delay) = (nil, nil)
             case .audio:
                 guard let track = stream.video else {
-                    throw ChannelFailure(.inputUnreadable, "The input \(name) has no video to encode.")
+                    throw ChannelFailure(
+                        .inputUnreadable, .openInput(name), saying: "The input \(name) has no video to encode.")
                 }
                 let video = try VideoTranscoder(
                     configuration.encoder, of: track, size: configuration.size, subject: name)
@@ -50,7 +51,7 @@ struct TrackMix: Sendable {
         } catch let failure as ChannelFailure {
             throw failure
         } catch {
-            throw ChannelFailure(.internalError, "The encoder cannot be opened: \(error).")
+            throw ChannelFailure(.internalError, .openEncoder(), because: error)
         }
         coded = transcoder.description
         let awaited = Set([stream.video, stream.audio].compactMap { $0?.kind })

@@ -117,12 +117,15 @@ package final class Recording: SceneRecording {
         _ configuration: ChannelConfiguration.Recording, in place: RecordingPlace, of program: Program
     ) throws(ChannelFailure) {
         let carriage = configuration.format == .ts ? Carriage.transportStream : .movie
+        let attempt = ChannelFailure.Attempt.record(configuration.directory)
         if let reason = carriage.refusal(of: program.description) {
-            throw ChannelFailure(.configuration, "Recording: \(reason)")
+            throw ChannelFailure(.configuration, attempt, saying: "Recording: \(reason)")
         }
         let own = Self.budget(configuration, place, program.description)
         let (companion, budget) = (program.companion ?? Companion(), program.companion?.budget ?? own)
-        try configuration.retention?.check(length: configuration.length, budget: own)
+        if let text = configuration.retention?.contradiction(length: configuration.length, budget: own) {
+            throw ChannelFailure(.configuration, attempt, saying: text)
+        }
         let retention = configuration.retention.map { Self.retention($0, place, program, budget) }
         let sources = program.sources.map {
             SourceRecordings($0, configuration, of: program, as: companion, budget: own)
@@ -164,7 +167,7 @@ package final class Recording: SceneRecording {
                 return
             }
             let refusal = "recording refused: \(admission.sentence)"
-            guard program.hasOutputs else { throw ChannelFailure(.storageRefused, refusal) }
+            guard program.hasOutputs else { throw ChannelFailure(.storageRefused, attempt, saying: refusal) }
             program.logger.error("\(refusal)", metadata: [LogKey.event: "\(EventKind.storage.rawValue)"])
         }
     }

@@ -34,7 +34,7 @@ struct RecordingPlace: Sendable {
                     directory: directory, channel: channel, catalogue: catalogue, target: target, logger: logger)
             }
         } catch {
-            throw ChannelFailure(.configuration, "\(error)")
+            throw ChannelFailure(.configuration, .record(configuration.directory), saidBy: error)
         }
     }
 
@@ -73,10 +73,13 @@ struct RecordingPlace: Sendable {
         case .success(let directory): return directory
         case .failure(let failure):
             throw ChannelFailure(
-                .cannotRecord, "Recording is not possible: \(failure). Name a directory that this user may write to.")
+                .cannotRecord, .record(path),
+                saying: "Recording is not possible: \(failure). Name a directory that this user may write to.",
+                error: failure)
         case nil:
             throw ChannelFailure(
-                .cannotRecord, "Recording is not possible: the file system of \(path) does not answer. Check the disk.")
+                .cannotRecord, .record(path),
+                saying: "Recording is not possible: the file system of \(path) does not answer. Check the disk.")
         }
     }
 

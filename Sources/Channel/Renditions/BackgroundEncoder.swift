@@ -114,6 +114,7 @@ final class BackgroundEncoder: KeyframeRequester {
         MediaThread.start(name.thread) {
             var (told, tellAt) = (0, Int64.min)
             self.handover.run(into: self.interleaver) { self.tellOfDrops(&told, &tellAt) }
+            self.tellOfAllDrops()
             if let failure = self.failure {
                 self.logger.error("\(self.name.subject) ends: its encoder failed: \(failure)")
             }
@@ -127,9 +128,10 @@ final class BackgroundEncoder: KeyframeRequester {
         news.signal()
     }
 
-    /// Accepts no more input, and drops everything that was not encoded yet.
+    /// Accepts no more input, and drops everything that was not encoded yet; the frames are counted as dropped.
     func cancel() {
         state.withLock { state in
+            state.dropped += state.frames
             (state.isOver, state.isCancelled, state.jobs, state.frames) = (true, true, [], 0)
         }
         news.signal()
@@ -192,13 +194,11 @@ extension BackgroundEncoder {
                             settings: settings, video: format, audio: .program, sink: sink, logger: logger)))
             } catch {
                 answer.give(
-                    .failure(
-                        ChannelFailure(.internalError, "The encoder of \(name.subject) cannot be opened: \(error)."))
-                )
+                    .failure(ChannelFailure(.internalError, .openEncoder(of: name.subject), because: error)))
             }
         }
         guard let result = answer.wait(.seconds(30)) else {
-            throw ChannelFailure(.internalError, "The encoder of \(name.subject) cannot be opened: it takes too long.")
+            throw ChannelFailure(.internalError, .openEncoder(of: name.subject), because: "it takes too long")
         }
         return try result.get()
     }
@@ -217,6 +217,7 @@ extension BackgroundEncoder {
         }
     }
 
+    /// Logs the frames that were dropped since this function last logged any, at most every 10 s.
     private func tellOfDrops(_ told: inout Int, _ tellAt: inout Int64) {
         let dropped = dropped
         guard dropped > told, clock.now >= tellAt else { return }
@@ -224,6 +225,16 @@ extension BackgroundEncoder {
             "frames are left out of \(name.subject): its encoder cannot keep up",
             metadata: ["frames": "\(dropped - told)"])
         (told, tellAt) = (dropped, clock.now + Self.pause)
+    }
+
+    /// Logs at the end how many frames were dropped in total, if any were: those of the last 10 s may not be logged
+    /// yet.
+    private func tellOfAllDrops() {
+        let dropped = dropped
+        guard dropped > 0 else { return }
+        logger.warning(
+            "frames were left out of \(name.subject): its encoder could not keep up",
+            metadata: ["frames": "\(dropped)"])
     }
 
     /// Returns the next job, and blocks until there is one; nil when nothing follows.

@@ -48,7 +48,7 @@ final class SourceAudioEncoder: SourceCoding {
         do throws(AVFailure) {
             encoder = try AACEncoder(format: .program, bitrate: bitrate)
         } catch {
-            throw ChannelFailure(.internalError, "The encoder of the recording of a source cannot be opened: \(error).")
+            throw ChannelFailure(.internalError, .openEncoder(of: "the recording of a source"), because: error)
         }
         (self.hub, self.logger) = (hub, logger)
         queue = DispatchQueue(label: "relay.source.audio.\(name)", qos: .utility)

@@ -46,7 +46,7 @@ final class SourceDecoder {
         self.clock = clock
         let timing = inbox.timing
         self.timing = timing
-        let watch = DecodingWatch(timing, monitor: monitor, name: name)
+        let watch = DecodingWatch(timing, monitor: monitor, name: name, clock: clock)
         self.watch = watch
         backlog = BacklogWatch(timing, sink)
         taps = TapFeeder(into: sink, options: options, of: name, timing: timing, monitor: monitor)
@@ -127,6 +127,7 @@ final class SourceDecoder {
 
     private func begin(_ opening: LiveOpening) {
         (canWait, isInterrupted, refusal) = (opening.canWait, false, nil)
+        watch.begin()
         for lane in lanes.values { lane.restart(timeLimit: opening.timeLimit) }
         if case .streams(let streams) = opening.tracks {
             leader = streams.contains { $0.info.kind == .video } ? .video : .audio

@@ -45,6 +45,8 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         "v4l2", "alsa", "lavfi", "pulse", "x11grab", "kmsgrab", "fbdev", "jack", "oss", "sndio",
     ]
     private static let liveDevices: Set<String> = devices.subtracting(["lavfi"])
+    /// Devices of libavdevice that capture only video.
+    private static let videoDevices: Set<String> = ["v4l2", "x11grab", "kmsgrab", "fbdev"]
     private static let listeningSchemes: Set<String> = ["rtmp-listen", "rtmps-listen"]
     private static let liveSchemes: Set<String> = [
         "rtmp", "rtmps", "rtmpt", "rtmpe", "rtsp", "rtsps", "srt", "udp", "rtp", "tcp",
@@ -206,6 +208,12 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     /// Whether the input is a device of this machine.
     package var isDevice: Bool {
         if case .device = place { true } else { false }
+    }
+
+    /// Whether it is certain, without opening the input, that it has no audio.
+    package var hasNoAudio: Bool {
+        if case .device(let format, _) = place, Self.videoDevices.contains(format) { return true }
+        return !tracks.hasAudio
     }
 
     /// Whether the kind of address alone shows that media arrives in real time. Nil if only the opened input shows it:

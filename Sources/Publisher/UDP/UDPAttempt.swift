@@ -175,7 +175,8 @@ extension UDPAttempt {
         timer = nil
     }
 
-    /// Sends the oldest `count` datagrams. Returns false if the kernel takes no more at present, or the attempt is over.
+    /// Sends the oldest `count` datagrams. Returns false if the kernel takes no more at present, or the attempt is
+    /// over.
     private func send(_ count: Int, of stream: TransportStream, by socket: UDPSocket) -> Bool {
         var (bytes, handled) = (0, 0)
         defer {

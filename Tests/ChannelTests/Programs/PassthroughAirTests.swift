@@ -49,6 +49,33 @@ struct PassthroughAirTests {
         #expect(air.takeEarly().map(\.index) == [0])
     }
 
+    @Test("Packets of an opening that is over neither go on air nor are kept, though their input was opened again")
+    func stale() {
+        for hasBegun in [false, true] {
+            var air = PassthroughAir()
+            air.hasBegun = hasBegun
+            let first = air.open(0, source)
+            air.splicer.show(0)
+            // The thread of the first opening was blocked with its timed keyframe until the input was open again.
+            let blocked = air.time(frame(7000, isKeyframe: true), of: first, at: moment(0))
+            #expect(blocked.count == 1)
+            let second = air.open(0, source)
+            #expect(!air.isCurrent(first) && air.isCurrent(second))
+            let late = air.take(blocked, of: first, at: moment(100), until: nil, slate: 1).packets
+            let later = take(frame(7040, isKeyframe: true), of: first, &air)
+            #expect(late.isEmpty && later.isEmpty && air.status.packets == 0)
+            air.noteVideo(of: first, at: moment(100))
+            #expect(air.newest[0] == nil && air.takeEarly().isEmpty)
+            // The new opening begins with its own keyframe, at the beginning of the program.
+            let packets = take(frame(90_000, isKeyframe: true), of: second, &air)
+            #expect(packets.map(\.pts) == (hasBegun ? [0] : []) && air.takeEarly().count == (hasBegun ? 0 : 1))
+            air.noteVideo(of: second, at: moment(200))
+            #expect(air.newest[0] == moment(200))
+            air.close(0)
+            #expect(!air.isCurrent(second) && air.newest.isEmpty)
+        }
+    }
+
     @Test("If more than 32 MiB wait for the program's beginning, the program begins with later packets instead")
     func bound() {
         var air = PassthroughAir()
@@ -77,20 +104,22 @@ struct PassthroughAirTests {
     func shown() {
         var air = PassthroughAir()
         air.hasBegun = true
-        for index in 0...1 { air.open(index, source) }
+        let turns = (0...1).map { air.open($0, source) }
         air.splicer.show(1)
-        #expect(take(frame(0, isKeyframe: true), of: 1, &air).count == 1 && air.shown == nil)
+        #expect(take(frame(0, isKeyframe: true), of: turns[1], &air).count == 1 && air.shown == nil)
         air.splicer.show(0)
-        #expect(take(frame(0, isKeyframe: true), of: 0, &air).count == 1)
+        #expect(take(frame(0, isKeyframe: true), of: turns[0], &air).count == 1)
         #expect(air.shown?.video?.frameFormat?.width == 320)
         #expect(air.status.packets == 2)
     }
 
     /// Lets `air`, whose slate is the input 1, take a packet of an input that arrives at its time.
-    private func take(_ packet: EncodedPacket, of index: Int, _ air: inout PassthroughAir) -> [EncodedPacket] {
+    private func take(
+        _ packet: EncodedPacket, of turn: PassthroughTurn, _ air: inout PassthroughAir
+    ) -> [EncodedPacket] {
         let arrival = moment(packet.dts)
         return air.take(
-            air.splicer.time(packet, of: index, at: arrival), of: index, at: arrival, until: nil, slate: 1
+            air.time(packet, of: turn, at: arrival), of: turn, at: arrival, until: nil, slate: 1
         ).packets
     }
 }

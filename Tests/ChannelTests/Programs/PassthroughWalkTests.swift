@@ -18,6 +18,10 @@ struct PassthroughWalkTests {
         var air = PassthroughAir()
         /// The inputs that are open, and whether they have had a keyframe since they were opened or restarted.
         private(set) var hasKeyframe: [Int: Bool] = [:]
+        /// The turns of the open inputs.
+        private var turns: [Int: PassthroughTurn] = [:]
+        /// The turns that are over.
+        private(set) var over: [PassthroughTurn] = []
 
         init() {
             let hub = PacketStream(delivery: .immediate)
@@ -28,29 +32,44 @@ struct PassthroughWalkTests {
 
         mutating func open(_ input: Int) {
             hasKeyframe[input] = false
-            air.open(input, senders[input].description())
+            turns[input] = air.open(input, senders[input].description())
         }
 
         mutating func close(_ input: Int) {
             hasKeyframe[input] = nil
+            if let turn = turns.removeValue(forKey: input) { over.append(turn) }
             air.close(input)
         }
 
         mutating func restart(_ input: Int) {
             hasKeyframe[input] = false
-            air.splicer.restart(input)
+            if let turn = turns[input] { air.restart(turn) }
         }
 
         /// Lets an input send its packets of `time`, and returns its frames that went on air as a result.
         mutating func send(_ input: Int, at time: Int64) -> [EncodedPacket] {
+            guard let turn = turns[input] else { return [] }
             let arrival = Timestamp(milliseconds: time)
             return senders[input].packets(at: time).flatMap { packet in
                 if packet.track == .video, packet.isKeyframe { hasKeyframe[input] = true }
-                let timed = air.splicer.time(packet, of: input, at: arrival)
-                let due = air.take(timed, of: input, at: arrival, until: nil, slate: 3).packets
+                let timed = air.time(packet, of: turn, at: arrival)
+                let due = air.take(timed, of: turn, at: arrival, until: nil, slate: 3).packets
                 for packet in due { sink.publish(packet) }
                 return due.filter { $0.track == .video && $0.mark == UInt8(input) }
             }
+        }
+
+        /// Lets the thread of an opening that is over deliver a keyframe that it was blocked with. Returns whether
+        /// anything goes on air as a result, or counts as delivered.
+        mutating func sendLate(_ turn: PassthroughTurn, at time: Int64) -> Bool {
+            let arrival = Timestamp(milliseconds: time)
+            let before = air.newest
+            let packets = senders[turn.index].packets(at: time / 1000 * 1000)
+            let timed = packets.flatMap { air.time($0, of: turn, at: arrival) }
+            let due = air.take(packets, of: turn, at: arrival, until: nil, slate: 3)
+            air.restart(turn)
+            air.noteVideo(of: turn, at: arrival)
+            return !timed.isEmpty || !due.packets.isEmpty || due.isOver || air.newest != before
         }
     }
 
@@ -79,6 +98,10 @@ struct PassthroughWalkTests {
             for time in stride(from: Int64(0), to: 40_000, by: 40) {
                 if time >= begin { walk.air.hasBegun = true }
                 if Int.random(in: 0..<12, using: &random) == 0 { step(&walk, &random) }
+                if let turn = walk.over.randomElement(using: &random) {
+                    let isNoticed = walk.sendLate(turn, at: time)
+                    #expect(!isNoticed)
+                }
                 for input in walk.hasKeyframe.keys.sorted() {
                     let (onAir, next) = (walk.air.splicer.onAir, walk.air.splicer.next)
                     let frames = walk.send(input, at: time)

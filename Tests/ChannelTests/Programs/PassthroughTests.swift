@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Dispatch
 import FanOut
 import Ingest
 import Media
 import Status
+import Studio
 import TestSupport
 import Testing
 
@@ -151,7 +153,7 @@ struct PassthroughTests {
         let failure = #expect(throws: ChannelFailure.self) {
             try PassthroughBench(inputs, configuration, clock: ManualClock())
         }
-        #expect(failure?.cause == .configuration)
+        #expect(failure?.cause == .configuration && failure?.attempt == .openInput(Self.location))
         #expect(inputs[Self.location]?.status.state == .ended)
     }
 
@@ -160,16 +162,166 @@ struct PassthroughTests {
         let failure = #expect(throws: ChannelFailure.self) {
             try PassthroughBench(FakeInputs(), configuration(Self.location), clock: SteppedClock())
         }
-        #expect(failure?.cause == .inputUnreadable)
+        #expect(failure?.cause == .inputUnreadable && failure?.attempt == .openInput(Self.location))
+        #expect(failure?.error as? IngestError == .cannotBeOpened(input: Self.location, reason: "it is away"))
         let none = #expect(throws: ChannelFailure.self) {
             try PassthroughBench(FakeInputs(), configuration(Self.location, "srt://b:1"), clock: SteppedClock())
         }
-        #expect(none?.cause == .inputUnreadable)
+        #expect(none?.cause == .inputUnreadable && none?.attempt == .openInput(Self.location))
+        #expect(none?.error as? IngestError == .cannotBeOpened(input: Self.location, reason: "it is away"))
         let inputs = FakeInputs()
         inputs.set("srt://b:1", sender.description())
         let bench = try PassthroughBench(inputs, configuration(Self.location, "srt://b:1"), clock: SteppedClock())
         defer { bench.passthrough.stop() }
         #expect(bench.passthrough.description.video != nil)
+    }
+
+    @Test("A program whose opening is cancelled fails at once, and does not wait for its slate")
+    func givenUp() throws {
+        let (clock, inputs) = (ManualClock(), FakeInputs())
+        inputs.giveUp()
+        var configuration = configuration(Self.location, "srt://b:1")
+        configuration.slate = .bars
+        #expect(throws: ChannelFailure.self) { try PassthroughBench(inputs, configuration, clock: clock) }
+        #expect(clock.now < 1_000_000_000)
+    }
+
+    @Test("The end of a program is published after the packet that is being published when it is stopped")
+    func endWhilePublishing() throws {
+        for _ in 0..<30 {
+            let inputs = FakeInputs()
+            inputs.set(Self.location, sender.description())
+            let bench = try PassthroughBench(inputs, configuration(Self.location), clock: ManualClock())
+            let counted = CountedCalls()
+            bench.add(counted)
+            let source = try #require(inputs[Self.location])
+            bench.begin()
+            try eventually("the input delivers") { source.delivers }
+            let sent = DispatchSemaphore(value: 0)
+            DispatchQueue(label: "sender").async { [sender] in
+                for time in stride(from: Int64(0), to: 4000, by: 40) {
+                    for packet in sender.packets(at: time) {
+                        source.deliver(packet, at: Timestamp(milliseconds: time))
+                    }
+                }
+                sent.signal()
+            }
+            try eventually("packets are on air") { counted.total > 5 }
+            bench.passthrough.stop()
+            try eventually("the program ends") { bench.end != nil && sent.wait(timeout: .now()) == .success }
+            #expect(counted.most == 1)
+        }
+    }
+
+    @Test("An input and a slate that are being put on air when the program is stopped do not stay open")
+    func stoppedWhileOpening() throws {
+        let inputs = FakeInputs()
+        for location in [Self.location, "srt://b:1"] { inputs.set(location, sender.description()) }
+        var configuration = configuration(Self.location, "srt://b:1")
+        configuration.slate = .bars
+        let bench = try PassthroughBench(inputs, configuration, clock: SteppedClock())
+        bench.begin()
+        let passthrough = bench.passthrough
+        let (begun, stopped) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        passthrough.choice?.perform {
+            begun.signal()
+            stopped.wait()
+            passthrough.open(1, .all)
+            passthrough.air(.slate)
+            // Both are open before anything else is done on this queue.
+            try? eventually("the backup is open") { inputs["srt://b:1"]?.delivers == true }
+            try? eventually("the slate is open") { passthrough.slate?.heartbeat != nil }
+        }
+        begun.wait()
+        passthrough.stop()
+        stopped.signal()
+        try eventually("the backup was open") { inputs["srt://b:1"]?.wasStarted == true }
+        try eventually("the backup is closed") { inputs["srt://b:1"]?.delivers == false }
+        try eventually("the slate has ended") { passthrough.slate?.heartbeat == nil }
+        try eventually("the program ends") { bench.end == .done }
+    }
+
+    // MARK: Inputs that are opened again
+
+    @Test("A packet that was delivered late, when its input was open again, does not go on air")
+    func late() throws {
+        let (clock, inputs) = (SteppedClock(), FakeInputs())
+        inputs.set(Self.location, sender.description())
+        let bench = try PassthroughBench(inputs, configuration(Self.location, "srt://b:1"), clock: clock)
+        defer { bench.passthrough.stop() }
+        bench.begin()
+        let first = try #require(inputs[Self.location])
+        var time: Int64 = 0
+        try eventually("the first input is on air") {
+            clock.set(time * 1_000_000)
+            for packet in sender.packets(at: time) { first.deliver(packet, at: Timestamp(milliseconds: time)) }
+            time += 40
+            return bench.air.frames.count >= 25
+        }
+        first.end(failure: "gone")
+        try eventually("the input is open again") {
+            inputs[Self.location] !== first && inputs[Self.location]?.delivers == true
+        }
+        let (second, before) = (try #require(inputs[Self.location]), bench.air.all.count)
+        // The stamps of the two openings have nothing in common.
+        for packet in sender.packets(at: 9000) { first.deliverLate(packet, at: Timestamp(milliseconds: time)) }
+        #expect(bench.air.all.count == before)
+        let again = FakeSender(2, offset: 500_000)
+        for packet in again.packets(at: 10_000) { second.deliver(packet, at: Timestamp(milliseconds: time)) }
+        #expect(bench.air.frames.last?.mark == 2 && bench.air.frames.last?.isKeyframe == true)
+        let times = bench.air.frames.map(\.dtsNanoseconds)
+        #expect(zip(times, times.dropFirst()).allSatisfy { $0 < $1 })
+        for packet in sender.packets(at: 9040) { first.deliverLate(packet, at: Timestamp(milliseconds: time)) }
+        #expect(bench.air.frames.last?.mark == 2)
+    }
+
+    @Test("An input that is closed while it is being opened does not take part in the program")
+    func closedWhileOpening() throws {
+        let inputs = FakeInputs()
+        inputs.set(Self.location, sender.description())
+        let bench = try PassthroughBench(inputs, configuration(Self.location, "srt://b:1"), clock: SteppedClock())
+        defer { bench.passthrough.stop() }
+        bench.begin()
+        let first = try #require(inputs[Self.location])
+        inputs.whenMade {
+            inputs.whenMade {}
+            bench.passthrough.close(0)
+        }
+        first.end(failure: "gone")
+        try eventually("the input was made again, and closed") { inputs.all(Self.location).count == 2 }
+        // The third opening begins when the second has ended.
+        try eventually("the input is open again") {
+            bench.passthrough.open(0, .all)
+            return inputs.all(Self.location).count == 3 && inputs[Self.location]?.delivers == true
+        }
+        #expect(inputs.all(Self.location).map(\.wasStarted) == [true, false, true])
+    }
+
+    @Test("The thread of a file that waits to go on air returns when its input is opened again")
+    func released() throws {
+        let (clock, inputs) = (SteppedClock(), FakeInputs())
+        let file = FakeSender(2)
+        inputs.set(Self.location, sender.description())
+        inputs.set("srt://b:1", file.description(canWait: true))
+        var configuration = configuration(Self.location, "srt://b:1")
+        configuration.sources[0].selection.standby = .hot
+        let bench = try PassthroughBench(inputs, configuration, clock: clock)
+        defer { bench.passthrough.stop() }
+        bench.begin()
+        try eventually("the backup is open") { inputs["srt://b:1"]?.delivers == true }
+        let backup = try #require(inputs["srt://b:1"])
+        let returned = DispatchSemaphore(value: 0)
+        DispatchQueue(label: "backup").async { [file] in
+            backup.deliver(file.packets(at: 0)[2], at: Timestamp(milliseconds: 0))
+            returned.signal()
+        }
+        try eventually("the backup waits to go on air") {
+            bench.passthrough.airState.withLock { $0.newest[1] } != nil
+        }
+        #expect(returned.wait(timeout: .now()) == .timedOut)
+        backup.end(failure: "gone")
+        try eventually("the thread returns") { returned.wait(timeout: .now()) == .success }
+        #expect(bench.air.all.allSatisfy { $0.mark != 2 })
     }
 
     // MARK: Several inputs

@@ -41,6 +41,11 @@ struct ProgramInputsTests {
             clock: clock, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     }
 
+    /// The feed that `inputs` show; nil if they show no feed.
+    private func feed(of inputs: ProgramInputs) -> SourceFeed? {
+        if case .feed(let feed) = inputs.bus.scene?.layers.first?.video { feed } else { nil }
+    }
+
     // MARK: One input
 
     @Test("A program of one input has the input's format, shows and plays it, and reads it after the start")
@@ -52,7 +57,7 @@ struct ProgramInputsTests {
         #expect(inputs.selection == nil && inputs.canReadAhead && !source.isStarted)
         #expect(inputs.bus.isFixed, "the program ends with its input")
         let scene = try #require(inputs.bus.scene)
-        guard case .feed(let feed) = scene.layers.first?.video else { throw ChannelFailure(.internalError, "no feed") }
+        let feed = try #require(self.feed(of: inputs))
         #expect(scene == Scene(video: .feed(feed), audio: feed) && feed.pacing == .waits)
         inputs.start()
         #expect(source.isStarted && source.formats.video?.width == 320 && source.formats.audio != nil)
@@ -75,16 +80,18 @@ struct ProgramInputsTests {
 
     @Test("A program with an input that is missing or has no video fails, and closes all inputs")
     func unreadable() throws {
-        #expect(throws: ChannelFailure.self) { try open(configuration(Self.a)) }
+        let missing = #expect(throws: ChannelFailure.self) { try open(configuration(Self.a)) }
+        #expect(missing?.cause == .inputUnreadable && missing?.attempt == .openInput(Self.a))
         media.set(Self.a, description(nil))
         let failure = #expect(throws: ChannelFailure.self) { try open(configuration(Self.a)) }
-        #expect(failure?.cause == .inputUnreadable && media[Self.a]?.status.state == .ended)
+        #expect(failure?.cause == .inputUnreadable && failure?.attempt == .openInput(Self.a))
+        #expect(media[Self.a]?.status.state == .ended)
         media.set(Self.a, description(320))
         var separate = configuration(Self.a)
         separate.audioInput = InputLocation(Self.voice)
         media.set(Self.voice, description(nil, hasAudio: false))
         let silent = #expect(throws: ChannelFailure.self) { try open(separate) }
-        #expect(silent?.cause == .inputUnreadable)
+        #expect(silent?.cause == .inputUnreadable && silent?.attempt == .openAudioInput(Self.voice))
         #expect(media[Self.a]?.status.state == .ended && media[Self.voice]?.status.state == .ended)
     }
 
@@ -101,7 +108,7 @@ struct ProgramInputsTests {
         #expect(video.formats.audio == nil && video.formats.video != nil)
         #expect(voice.formats.audio != nil && voice.formats.video == nil)
         #expect(inputs.statuses.count == 2 && inputs.canReadAhead)
-        guard case .feed(let feed) = inputs.bus.scene?.layers.first?.video else { return }
+        let feed = try #require(self.feed(of: inputs))
         #expect(inputs.bus.scene != Scene(video: .feed(feed), audio: feed))
     }
 
@@ -132,6 +139,20 @@ struct ProgramInputsTests {
         configuration.isPaced = false
         let failure = #expect(throws: ChannelFailure.self) { try open(configuration) }
         #expect(failure?.cause == .configuration && media[Self.a]?.status.state == .ended)
+    }
+
+    @Test("An unpaced program and a rendered show refuse audio that is live, and close all inputs")
+    func unpacedAudio() throws {
+        media.set(Self.a, description(320))
+        media.set(Self.voice, description(nil, isLive: true))
+        for inputs in [[Self.a], [Self.a, Self.a]] {
+            var configuration = ChannelConfiguration()
+            configuration.sources = inputs.enumerated().map { .init(name: "cam\($0)", input: InputLocation($1)) }
+            (configuration.isPaced, configuration.audioInput) = (false, InputLocation(Self.voice))
+            let failure = #expect(throws: ChannelFailure.self) { try open(configuration) }
+            #expect(failure?.cause == .configuration && failure?.attempt == .openAudioInput(Self.voice))
+            #expect(media[Self.a]?.status.state == .ended && media[Self.voice]?.status.state == .ended)
+        }
     }
 
     // MARK: A choice
@@ -170,6 +191,22 @@ struct ProgramInputsTests {
         try eventually("the slate is shown") {
             if case .still = inputs.bus.scene?.layers.first?.video { true } else { false }
         }
+    }
+
+    @Test("A program with backups whose inputs cannot be opened fails with the error of the first that has one")
+    func failures() throws {
+        let refusal = ChannelFailure(.configuration, .openInput(Self.a), because: "its address is wrong")
+        media.fail(Self.a, with: refusal)
+        let first = #expect(throws: ChannelFailure.self) { try open(configuration(Self.a, backups: [Self.b])) }
+        #expect(first?.cause == .configuration && first?.attempt == .openInput(Self.a))
+        #expect(first?.description == "The input \(Self.a) cannot be opened: its address is wrong.")
+        // An input without video is an error of the layer below, which the failure keeps.
+        media.fail(Self.a, with: nil)
+        media.set(Self.a, description(nil))
+        let second = #expect(throws: ChannelFailure.self) { try open(configuration(Self.a, backups: [Self.b])) }
+        #expect(second?.cause == .inputUnreadable && second?.attempt == .openInput("cam1"))
+        #expect(second?.error as? IngestError == .invalidOption(input: Self.a, reason: "it has no video"))
+        #expect(media[Self.a]?.status.state == .ended)
     }
 
     @Test("After random losses, the preferred input that has video is on air, or else the slate")
@@ -269,14 +306,32 @@ struct ProgramInputsTests {
 
     @Test("A program has the configured size and rate, with square pixels")
     func shape() throws {
-        var native = VideoFormat(width: 3840, height: 2160, frameRate: FrameRate(50), color: .bt709)
-        var configuration = configuration(Self.a)
-        #expect(configuration.shape(native) == native)
-        configuration.size = FrameSize(width: 1280, height: 720)
-        configuration.frameRate = FrameRate(25)
+        var native = VideoFormat(width: 1440, height: 1080, frameRate: FrameRate(50), color: .bt709)
         native.sampleAspectRatio = SampleAspectRatio(4, 3)
-        let shaped = configuration.shape(native)
-        #expect(shaped.width == 1280 && shaped.height == 720 && shaped.frameRate == FrameRate(25))
-        #expect(shaped.sampleAspectRatio == .square)
+        let (own, other) = (FrameSize(width: 1440, height: 1080), FrameSize(width: 1280, height: 720))
+        media.set(Self.a, SourceDescription(video: native, hasAudio: true, isLive: false, duration: nil))
+        let settings: [(FrameSize?, FrameRate?)] = [
+            (nil, nil), (nil, FrameRate(25)), (own, nil), (other, nil), (other, FrameRate(25)),
+        ]
+        for backups in [[], [Self.b]] {
+            for (size, rate) in settings {
+                var configuration = configuration(Self.a, backups: backups)
+                (configuration.size, configuration.frameRate) = (size, rate)
+                let inputs = try open(configuration)
+                defer { inputs.stop() }
+                var expected = native
+                expected.frameRate = rate ?? native.frameRate
+                // An input of the configured size keeps the shape of its pixels: it is not scaled.
+                if size == other {
+                    (expected.width, expected.height, expected.sampleAspectRatio) = (1280, 720, .square)
+                }
+                #expect(inputs.format == expected)
+                inputs.start()
+                try eventually("the input is read") { media[Self.a]?.isStarted == true }
+                let source = try #require(media[Self.a])
+                #expect(source.formats.video == expected)
+                #expect(source.options.size == size && source.options.frameRate == rate)
+            }
+        }
     }
 }
