@@ -4,6 +4,7 @@ import HTTPTypes
 import Hummingbird
 import HummingbirdCore
 import Media
+import Networking
 import TestSupport
 import Testing
 
@@ -134,19 +135,55 @@ struct AdmissionTests {
         #expect(try gate.admit(request, of: "", to: act) == .operate)
     }
 
-    @Test(
-        "Wrong tokens from more than 1000 addresses share one counter, which does not lock out known addresses"
-    )
+    @Test("A right token is let in however many wrong ones came, from however many addresses and networks")
     func crowd() throws {
         let tokens = TokenGuard(Self.tokens)
-        for peer in 0..<1000 { #expect(throws: Refusal.self) { try tokens.role(ofToken: "guess", from: "p\(peer)") } }
-        for peer in 1000..<1010 {
-            #expect(throws: Refusal.self) { try tokens.role(ofToken: "guess", from: "p\(peer)") }
+        for index in 0..<1010 {
+            let network = String(index, radix: 16)
+            for peer in ["2001:db8:0:\(network)::1", "2001:db8:ffff:ffff::\(network)"] {
+                #expect(throws: Refusal.self) { try tokens.role(ofToken: "guess", from: peer) }
+            }
         }
-        let refusal = #expect(throws: Refusal.self) { try tokens.role(ofToken: "everything-22", from: "p2000") }
-        #expect(refusal?.kind == .tooMany)
-        #expect(try tokens.role(ofToken: "everything-22", from: "p5") == .operate)
-        #expect(tokens.failures == 1010)
+        for peer in ["2001:db8:0:5::1", "2001:db8:ffff:ffff::5", "2001:db8:1::1", "192.0.2.1", ""] {
+            #expect(try tokens.role(ofToken: "everything-22", from: peer) == .operate)
+        }
+        #expect(tokens.failures == 2020)
+    }
+
+    @Test("Behind a trusted proxy, the client is the last forwarded address that is no trusted proxy itself")
+    func forwarded() throws {
+        var settings = ControlSettings()
+        settings.trustedProxies = ["10.0.0.0/8", "::1"].compactMap { AddressRange($0) }
+        let field = try #require(HTTPField.Name("X-Forwarded-For"))
+        for (peer, forwarded, client) in [
+            ("10.0.0.1", "192.0.2.7", "192.0.2.7"), ("::1", "192.0.2.7", "192.0.2.7"),
+            ("10.0.0.1", "203.0.113.1, 192.0.2.7", "192.0.2.7"), ("10.0.0.1", "192.0.2.7, 10.2.2.2", "192.0.2.7"),
+            ("10.0.0.1", "192.0.2.7:4711", "192.0.2.7"), ("10.0.0.1", "[2001:db8::1]:4711", "2001:db8::1"),
+            ("10.0.0.1", "2001:db8::1", "2001:db8::1"), ("10.0.0.1", "192.0.2.7, unknown", "10.0.0.1"),
+            ("10.0.0.1", "10.2.2.2", "10.2.2.2"), ("10.0.0.1", "", "10.0.0.1"),
+            ("192.0.2.1", "192.0.2.7", "192.0.2.1"), ("", "192.0.2.7", ""),
+        ] {
+            #expect(settings.client(of: [field: forwarded], from: peer) == client, "\(peer) \(forwarded)")
+        }
+        #expect(settings.client(of: [:], from: "10.0.0.1") == "10.0.0.1")
+        var twice = HTTPFields()
+        for value in ["203.0.113.1", "192.0.2.7"] { twice.append(HTTPField(name: field, value: value)) }
+        #expect(settings.client(of: twice, from: "10.0.0.1") == "192.0.2.7")
+    }
+
+    @Test("Behind a trusted proxy, wrong tokens count for the client that the proxy names, and not for the proxy")
+    func forwardedGuesses() throws {
+        let gate = makeGate(Self.tokens) { settings in
+            settings.trustedProxies = ["192.0.2.1"].compactMap { AddressRange($0) }
+        }
+        let field = try #require(HTTPField.Name("X-Forwarded-For"))
+        let wrong = { (client: String) in
+            self.refusal(gate, self.look, [.authorization: "Bearer wrong", field: client])
+        }
+        for _ in 0..<10 { #expect(wrong("203.0.113.1") == .unauthenticated) }
+        #expect(wrong("203.0.113.1") == .tooMany)
+        #expect(wrong("203.0.113.2") == .unauthenticated)
+        #expect(refusal(gate, look, [.authorization: "Bearer wrong"]) == .unauthenticated)
     }
 
     @Test("Random tokens are equal if all of their bytes are, and not if only their canonical Unicode forms are")

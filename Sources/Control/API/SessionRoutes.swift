@@ -26,7 +26,8 @@ struct SessionRoutes {
             },
             Endpoint(.post, Self.path, .none) { request in
                 let asked = try await JSON.body(NewSession.self, of: request)
-                let role = try tokens.role(ofToken: asked.token, from: request.context.peer)
+                let client = settings.client(of: request.request.headers, from: request.context.peer)
+                let role = try tokens.role(ofToken: asked.token, from: client)
                 let seconds = TokenGuard.sessionLength.components.seconds
                 let cookie = cookie(tokens.beginSession(role), seconds: Int(seconds))
                 return JSON.response(

@@ -14,7 +14,8 @@ struct RequestGate: Sendable {
     /// Whether requests come through the Unix socket, which only the host's own users can open.
     let isLocal: Bool
 
-    /// Returns the role of the client that sends `request` from the address `peer`. Throws if the request is refused.
+    /// Returns the role of the client that sends `request` over a connection from the address `peer`. Throws if the
+    /// request is refused.
     func admit(_ request: Request, of peer: String, to endpoint: Endpoint) throws(Refusal) -> ControlRole {
         if isLocal { return .operate }
         try checkHost(request)
@@ -35,7 +36,8 @@ struct RequestGate: Sendable {
         if let header = request.headers[.authorization] {
             let parts = header.split(separator: " ", maxSplits: 1)
             if parts.count == 2, parts[0].lowercased() == "bearer" {
-                return try tokens.role(ofToken: String(parts[1]), from: peer)
+                let client = settings.client(of: request.headers, from: peer)
+                return try tokens.role(ofToken: String(parts[1]), from: client)
             }
         }
         if let session = request.cookies[Self.cookie] { return tokens.role(ofSession: session.value) }
