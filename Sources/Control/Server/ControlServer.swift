@@ -64,7 +64,8 @@ package final class ControlServer: Sendable {
             MetricsText.render(
                 MetricsSnapshot(
                     channels: reports, version: version, failedLogins: tokens.failures,
-                    certificateExpiry: certificate.expiry, process: ProcessUsage.now, webhooks: webhooks.statuses))
+                    wrongStreamKeys: host.wrongStreamKeys, certificateExpiry: certificate.expiry,
+                    process: ProcessUsage.now, webhooks: webhooks.statuses))
         }
         endpoints =
             ChannelRoutes(host: host, reports: reports).endpoints + ProgramRoutes(host: host).endpoints

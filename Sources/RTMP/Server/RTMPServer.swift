@@ -54,19 +54,29 @@ package final class RTMPServer: Sendable {
     private static let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
 
     private let limits: RTMPServerLimits
+    private let keys: StreamKeyGuard
     private let notice: @Sendable (String) -> Void
+    private let warning: @Sendable (String) -> Void
     private let state = Mutex(State())
     /// Held while a port is opened, which may wait for one that is being closed.
     private let opening = Mutex<Void>(())
 
     /// A server without listeners. `notice` receives messages for an operator, one sentence without secrets, on any
-    /// thread; a hostile client can cause any number of them.
+    /// thread; a hostile client can cause any number of them. `warning` receives messages that must not get lost among
+    /// these, at most one a minute by `clock`.
     package init(
-        limits: RTMPServerLimits = RTMPServerLimits(), notice: @escaping @Sendable (String) -> Void = { _ in }
+        limits: RTMPServerLimits = RTMPServerLimits(), clock: any MonotonicClock = SystemClock(),
+        notice: @escaping @Sendable (String) -> Void = { _ in },
+        warning: @escaping @Sendable (String) -> Void = { _ in }
     ) {
         self.limits = limits
         self.notice = notice
+        self.warning = warning
+        keys = StreamKeyGuard(clock: clock)
     }
+
+    /// How many clients asked for a stream that is not here, or showed a wrong key for it.
+    package var wrongKeys: UInt64 { keys.wrongKeys }
 
     /// Receives the stream at `url`, an input, for `receiver`. `identity` is the certificate for a secure address; all
     /// streams of a port use the certificate of the stream that opened it. Blocks until the port is open. Throws if it
@@ -115,7 +125,8 @@ package final class RTMPServer: Sendable {
                 // Another thread may have opened it meanwhile.
                 if let listener = try join(endpoint, at: place) { return .success(listener) }
                 let listener = RTMPListener(
-                    identity: identity, limits: limits, loop: Self.group.next(), notice: notice)
+                    identity: identity, limits: limits, keys: keys, loop: Self.group.next(), notice: notice,
+                    warning: warning)
                 _ = listener.add(endpoint)
                 for closing in state.withLock({ $0.takeClosings() }) { try? closing.wait() }
                 try listener.open(host: place.host, port: place.port)
@@ -166,8 +177,8 @@ package final class RTMPServer: Sendable {
 package struct RTMPServerLimits: Sendable {
     /// Connections that have not named an existing stream. A further one replaces the oldest.
     package var waiting = 512
-    /// Connections of that kind from one IP address.
-    package var waitingPerAddress = 128
+    /// Connections of that kind from one IPv4 address or IPv6 /64 network.
+    package var waitingPerNetwork = 128
     /// Connections in total. A further one is closed.
     package var connections = 1024
     /// Simultaneous decisions: each may run a process. Others wait in a queue.
@@ -176,6 +187,9 @@ package struct RTMPServerLimits: Sendable {
     package var handshakeTime = Duration.seconds(5)
     /// Time limit from the connection, or from the end of a stream, to the next request to publish or play.
     package var requestTime = Duration.seconds(10)
+    /// How long a request waits until its key is looked at, if ten wrong ones came from its network within ten seconds.
+    /// With ``waitingPerNetwork`` it bounds how fast keys can be guessed.
+    package var guessWait = Duration.seconds(5)
     /// Time limit for the decision about a request, including the wait in the queue.
     package var authorizationTime = Duration.seconds(10)
     /// How long a publisher may be silent.

@@ -3,6 +3,8 @@
 internal import Control
 internal import Library
 internal import Media
+internal import RTMP
+internal import SRT
 internal import Segmenter
 internal import Status
 
@@ -37,6 +39,8 @@ extension Host: ControlledHost {
         }
         return try exportPlanning.plan(request, in: archive)
     }
+
+    var wrongStreamKeys: [String: UInt64] { ["rtmp": resources.server.wrongKeys, "srt": SRTServer.shared.wrongKeys] }
 
     func check(_ address: String) -> AddressCheck { OutputCheck(resources).check(address) }
 
