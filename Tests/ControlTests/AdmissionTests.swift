@@ -128,6 +128,43 @@ struct AdmissionTests {
         #expect(refusal(gate, act, headers) == .unauthenticated)
     }
 
+    @Test("A client that was admitted by a session is served until the session ends or expires, and others for ever")
+    func streams() throws {
+        let clock = ManualClock()
+        let tokens = TokenGuard(Self.tokens, clock: clock)
+        let gate = RequestGate(settings: ControlSettings(), tokens: tokens, isLocal: false)
+        let cookies = [tokens.beginSession(.view), tokens.beginSession(.view)].map { "relay_session=\($0)" }
+        let requests = cookies.map { Request.sample(.get, "/v1/look", [.cookie: $0]) }
+        let byToken = Request.sample(
+            .get, "/v1/look", [.cookie: cookies[0], .authorization: "Bearer looking-only-1"])
+        #expect(requests.allSatisfy { gate.stillAdmits($0, to: look) })
+        tokens.endSession(String(cookies[0].dropFirst("relay_session=".count)))
+        #expect(!gate.stillAdmits(requests[0], to: look) && gate.stillAdmits(requests[1], to: look))
+        clock.advance(by: TokenGuard.sessionLength)
+        #expect(!gate.stillAdmits(requests[1], to: look) && gate.stillAdmits(byToken, to: look))
+        #expect(gate.stillAdmits(requests[0], to: anyone))
+        let open = RequestGate(settings: ControlSettings(), tokens: TokenGuard([]), isLocal: false)
+        let local = RequestGate(settings: ControlSettings(), tokens: tokens, isLocal: true)
+        for gate in [open, local] { #expect(gate.stillAdmits(requests[0], to: look)) }
+    }
+
+    @Test("Servers at two ports of one host have session cookies of different names")
+    func cookies() throws {
+        let names = [8080, 8081].map { port in
+            var settings = ControlSettings()
+            settings.address = ControlSettings.Address(host: "127.0.0.1", port: port)
+            return settings.cookie
+        }
+        #expect(names == ["relay_session_8080", "relay_session_8081"])
+        let tokens = TokenGuard(Self.tokens)
+        var settings = ControlSettings()
+        settings.address = ControlSettings.Address(host: "127.0.0.1", port: 8080)
+        let gate = RequestGate(settings: settings, tokens: tokens, isLocal: false)
+        let name = tokens.beginSession(.view)
+        #expect(try role(gate, look, [.cookie: "relay_session_8081=other; relay_session_8080=\(name)"]) == .view)
+        #expect(refusal(gate, look, [.cookie: "relay_session_8081=\(name)"]) == .unauthenticated)
+    }
+
     @Test("A request over the local socket is admitted without a host name, token or origin")
     func local() throws {
         let gate = makeGate(Self.tokens, isLocal: true)

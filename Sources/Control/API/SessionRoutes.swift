@@ -34,7 +34,7 @@ struct SessionRoutes {
                     Session(role: role, isTokenRequired: true, expiresSeconds: seconds), headers: [.setCookie: cookie])
             },
             Endpoint(.delete, Self.path, .none) { request in
-                if let session = request.request.cookies[RequestGate.cookie] { tokens.endSession(session.value) }
+                if let session = request.request.cookies[settings.cookie] { tokens.endSession(session.value) }
                 return Response(status: .noContent, headers: [.setCookie: cookie("", seconds: 0)])
             },
         ]
@@ -43,6 +43,6 @@ struct SessionRoutes {
     private func cookie(_ value: String, seconds: Int) -> String {
         let path = settings.basePath.isEmpty ? "/" : settings.basePath
         let secure = settings.certificate == nil ? "" : "; Secure"
-        return "\(RequestGate.cookie)=\(value); Max-Age=\(seconds); Path=\(path); HttpOnly; SameSite=Strict\(secure)"
+        return "\(settings.cookie)=\(value); Max-Age=\(seconds); Path=\(path); HttpOnly; SameSite=Strict\(secure)"
     }
 }

@@ -115,7 +115,10 @@ struct ControlResponder: HTTPResponder {
     ) async -> Response {
         do {
             let role = try gate.admit(request, of: context.peer, to: endpoint)
-            return try await endpoint.action(ControlRequest(request: request, context: context, role: role))
+            return try await endpoint.action(
+                ControlRequest(request: request, context: context, role: role) {
+                    gate.stillAdmits(request, to: endpoint)
+                })
         } catch let failure as Refusal {
             return Problem.response(failure)
         } catch {

@@ -71,6 +71,10 @@ package struct ControlSettings: Sendable, Equatable {
     /// Settings for a server that does not listen.
     package init() {}
 
+    /// The name of the session cookie. Browsers send a host's cookies to all of its ports, so it names the port: servers
+    /// on one host must not end each other's sessions.
+    var cookie: String { address.map { "relay_session_\($0.port)" } ?? "relay_session" }
+
     /// Whether only this host can reach the address.
     package var isLoopback: Bool {
         address.map { Self.isLoopback($0.host) } ?? true
