@@ -275,6 +275,6 @@ extension Channel {
 
     private func warn(of output: OutputSpecification, name: String) {
         guard output.address.destination.isUnverified || output.backup?.destination.isUnverified == true else { return }
-        logger.warning("\(name): tls=insecure: the receiver of this stream is not verified")
+        logger.warning("\(name): the receiver of this stream is not verified (tls=insecure)")
     }
 }

@@ -75,7 +75,7 @@ extension CtlSubcommand {
         do {
             try await perform(api)
         } catch let failure as ControlAPI.Failure {
-            for line in failure.lines { Terminal.put("Error: \(line)\n") }
+            for line in failure.lines { Terminal.put("Error: \(PrintedText.escaped(line))\n") }
             throw failure.status.code
         }
     }

@@ -23,7 +23,7 @@ extension ControlEvent {
         self.init(
             channel: metadata["channel"].map { "\($0)" }, level: Level(level),
             kind: told ?? known.first { metadata[$0.0] != nil }?.1 ?? "relay", output: output,
-            text: details.isEmpty ? message : "\(message) (\(details.joined(separator: ", ")))")
+            text: PrintedText.escaped(details.isEmpty ? message : "\(message) (\(details.joined(separator: ", ")))"))
     }
 }
 
