@@ -11,6 +11,8 @@ package protocol OutputDestination: Sendable {
     var descriptors: Int { get }
     /// The port at which receivers call relay; nil for an output that calls its receiver.
     var listening: ListeningPort? { get }
+    /// The directory that the output writes to; nil for an output to the network.
+    var directory: String? { get }
     /// Whether the connection is encrypted, but the identity of the other end is not verified.
     var isUnverified: Bool { get }
     /// Makes the target at this address for the output `name`. If the output listens, blocks until its port is open;
@@ -23,6 +25,7 @@ package protocol OutputDestination: Sendable {
 extension OutputDestination {
     package var descriptors: Int { 3 }
     package var listening: ListeningPort? { nil }
+    package var directory: String? { nil }
     package var isUnverified: Bool { false }
 }
 

@@ -224,7 +224,10 @@ final class ChannelControl: ControlledChannel {
 extension ChannelControl {
     func addOutput(_ address: String) throws(Refusal) -> String {
         let channel = try open()
-        let name = try Self.translating { () throws in try channel.add(address: address) }
+        let name = try Self.translating { () throws in
+            try channel.checkPlace(ofRequested: address)
+            return try channel.add(address: address)
+        }
         state.withLock { $0.changes.added.append((name, address)) }
         return name
     }
@@ -232,7 +235,10 @@ extension ChannelControl {
     func replaceOutput(_ name: String, by address: String) throws(Refusal) {
         let channel = try open()
         let isPaused = state.withLock { $0.changes.paused.contains(name) }
-        try Self.translating { () throws in try channel.replace(name, by: address, isPaused: isPaused) }
+        try Self.translating { () throws in
+            try channel.checkPlace(ofRequested: address)
+            try channel.replace(name, by: address, isPaused: isPaused)
+        }
         state.withLock { state in
             if let index = state.changes.added.firstIndex(where: { $0.name == name }) {
                 state.changes.added[index].address = address
