@@ -122,6 +122,7 @@ struct ControlResponder: HTTPResponder {
     ) async -> Response {
         do {
             let role = try gate.admit(request, of: context.peer, to: endpoint)
+            try DescribedQuery.check(request, for: endpoint)
             return try await endpoint.action(
                 ControlRequest(request: request, context: context, role: role) {
                     gate.stillAdmits(request, to: endpoint)
@@ -134,13 +135,15 @@ struct ControlResponder: HTTPResponder {
         }
     }
 
-    /// Headers of every response: they forbid content sniffing, framing, and caching, unless the response allows it.
+    /// Headers of every response: they forbid content sniffing, framing, caching, unless the response allows it, and
+    /// that pages of other origins load it.
     private static let safety: HTTPFields = {
         var fields = HTTPFields()
         fields[.xContentTypeOptions] = "nosniff"
         fields[.cacheControl] = "no-store"
         fields[.contentSecurityPolicy] = "default-src 'none'; frame-ancestors 'none'"
         if let referrer = HTTPField.Name("Referrer-Policy") { fields[referrer] = "no-referrer" }
+        if let sharing = HTTPField.Name("Cross-Origin-Resource-Policy") { fields[sharing] = "same-origin" }
         return fields
     }()
 }
