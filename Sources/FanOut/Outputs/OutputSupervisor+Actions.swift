@@ -19,7 +19,7 @@ extension OutputSupervisor {
     }
 
     private func handle(_ event: OutputStateMachine.Event) {
-        let jitter = Double.random(in: 0..<1)
+        let jitter = self.jitter()
         let actions = state.withLock { lanes in
             if event == .retryNow || event == .resume { lanes.failures.forgetSorts() }
             return lanes.machine.handle(event, jitter: jitter)
@@ -52,7 +52,7 @@ extension OutputSupervisor {
 
     /// A queue that begins at the next keyframe.
     private func makeQueue() -> PacketQueue {
-        PacketQueue(limits: limits, isFromStart: false, leading: leading)
+        PacketQueue(limits: limits, isFromStart: false, leading: leading, clock: clock)
     }
 
     private func begin(_ number: Int, at endpoint: OutputEndpoint) {
