@@ -4,7 +4,8 @@ package import Media
 
 /// Why a packet did not reach an output.
 package enum DropCause: String, Sendable, Codable, CodingKeyRepresentable, CaseIterable {
-    /// The output was not connected, and the queued packet became too old.
+    /// The output was not connected, and the queued packet became too old; or the attempt or the output ended before
+    /// it was sent.
     case notConnected = "not_connected"
     /// The queue exceeded the first threshold; no other frame refers to this one.
     case disposable
