@@ -21,6 +21,8 @@ package struct OutboundBuffer {
     private var pieces = Deque<Piece>()
     /// Bytes that the socket has not accepted yet.
     package private(set) var pendingBytes = 0
+    /// Frames whose last byte the socket has not accepted yet.
+    package private(set) var pendingFrames = 0
 
     /// An empty buffer.
     package init() {}
@@ -37,6 +39,7 @@ package struct OutboundBuffer {
             Piece(
                 bytes: bytes, start: range.lowerBound, end: range.upperBound, endsFrame: endsFrame, place: place))
         pendingBytes += range.count
+        if endsFrame { pendingFrames += 1 }
     }
 
     /// Appends all of `bytes`. `place` is their position in a file, if they are in one too.
@@ -97,6 +100,7 @@ package struct OutboundBuffer {
             if piece.endsFrame { frames += 1 }
             pieces.removeFirst()
         }
+        pendingFrames -= frames
         return frames
     }
 }

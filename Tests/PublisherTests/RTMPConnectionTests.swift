@@ -207,4 +207,19 @@ import Testing
         #expect(isHeader(server.messages[4], of: Samples.otherTrack))
         connection.abandon()
     }
+
+    @Test("The frames that an RTMP connection took and did not send before the server left count as dropped")
+    func unsentFrames() throws {
+        let (connection, server) = try connect()
+        push(0..<10, bytes: 60_000)
+        _ = packets.connected()
+        connection.goLive()
+        // The server does not read, so the socket and its buffer are full.
+        try eventually { connection.progress.waitingFrames > 0 }
+        shutdown(server.descriptor, CInt(SHUT_RDWR))
+        try eventually { events.failure != nil }
+        let progress = connection.progress
+        #expect(progress.waitingFrames == 0 && progress.drops.frames > 0)
+        #expect(Int(progress.frames) + progress.drops.frames + packets.status.packets == 10)
+    }
 }
