@@ -222,4 +222,22 @@ import Testing
         #expect(progress.waitingFrames == 0 && progress.drops.frames > 0)
         #expect(Int(progress.frames) + progress.drops.frames + packets.status.packets == 10)
     }
+
+    @Test("A server whose bytes cannot be parsed is reported once, and the stream to it continues")
+    func malformedServer() throws {
+        let (connection, server) = try connect()
+        push(0..<2)
+        _ = packets.connected()
+        connection.goLive()
+        try server.reads { _ in server.count(9) == 3 }
+        // A chunk size of 0.
+        server.say(1, [0, 0, 0, 0])
+        try eventually { !events.notices.isEmpty }
+        server.say(1, [0, 0, 0, 0])
+        push(2..<4)
+        try server.reads { _ in server.count(9) == 5 }
+        #expect(events.failure == nil && events.notices.count == 1)
+        #expect(events.notices.first?.contains("cannot be parsed") == true)
+        connection.abandon()
+    }
 }

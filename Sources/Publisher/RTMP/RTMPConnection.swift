@@ -330,6 +330,10 @@ extension RTMPConnection {
     private func take(_ bytes: [UInt8], isFirst: Bool) {
         guard !bytes.isEmpty else { return }
         let answer = inbound.take(bytes, isCounted: !isFirst)
+        if let failure = answer.failure {
+            let consequence = "its messages and pings are ignored from now on"
+            report.tell(.notice("what the \(peer.noun) sends cannot be parsed (\(failure)): \(consequence)"))
+        }
         if case .server(let url) = peer { heed(answer.messages, of: url) } else { obey(answer.wishes) }
         guard phase != .closed else { return }
         owesReplies = inbound.owesReplies
