@@ -56,6 +56,11 @@ package struct DropPolicy: Sendable {
     package private(set) var awaitsKeyframe = true
     /// Whether audio is refused until then, too: an output that joins a running program begins with a frame.
     private var beginsAtKeyframe = false
+    /// Whether the last accepted packet of the leading track is a keyframe.
+    private var isAfterKeyframe = false
+    /// Whether the receiver gets only still frames: since a frame was last accepted that refers to another, the frames
+    /// behind a keyframe were refused, or the queue was emptied on air.
+    package private(set) var standsStill = false
     /// Extension of the limits until the output has caught up: the GOP with which it joined, in nanoseconds and bytes.
     private var head: (depth: Int64, bytes: Int) = (0, 0)
 
@@ -92,6 +97,7 @@ package struct DropPolicy: Sendable {
     /// The queue was emptied; if no keyframe remained, video waits for the next one.
     package mutating func flushed(keyframeRemains: Bool) {
         if !keyframeRemains { awaitsKeyframe = true }
+        if !mode.isHolding { standsStill = true }
         head = (0, 0)
         if mode == .holdingStart { mode = .holding }
     }
@@ -116,16 +122,17 @@ package struct DropPolicy: Sendable {
         }
         if packet.isKeyframe {
             if mode == .holding, bytes > 0 { return .flush }
-            (awaitsKeyframe, beginsAtKeyframe) = (false, false)
+            (awaitsKeyframe, beginsAtKeyframe, isAfterKeyframe) = (false, false, true)
             return .accept
         }
         if awaitsKeyframe { return .refuse(.awaitingKeyframe) }
-        guard mode == .live else { return .accept }
-        if depth >= videoDepth {
+        if mode == .live, depth >= videoDepth {
             awaitsKeyframe = true
+            if isAfterKeyframe { standsStill = true }
             return .refuse(.congestion)
         }
-        if packet.isDisposable, depth >= disposableDepth { return .refuse(.disposable) }
+        if mode == .live, packet.isDisposable, depth >= disposableDepth { return .refuse(.disposable) }
+        (isAfterKeyframe, standsStill) = (false, false)
         return .accept
     }
 }

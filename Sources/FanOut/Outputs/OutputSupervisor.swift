@@ -106,7 +106,9 @@ package final class OutputSupervisor: PacketConsumer {
             }
             if hasDrops || hasKeyframe { event = lanes.noteDrops(at: clock.now) }
             // A queue that waits for a keyframe refuses frames until then.
-            if hasDrops, lanes.server != nil, lanes.packets.needsKeyframe { lanes.keyframes.wait(from: clock.now) }
+            if hasDrops, lanes.server != nil, lanes.packets.needsKeyframe {
+                lanes.keyframes.wait(from: clock.now, isUrgent: lanes.packets.standsStill)
+            }
             let isDue = lanes.keyframes.isWaiting && lanes.keyframes.isRequestDue(at: clock.now)
             return (lanes.server, isDue ? lanes.keyframes.requests : nil)
         }
