@@ -183,8 +183,11 @@ package struct OutputStateMachine: Sendable {
             return [.abandon(attempt: attempt), .ended]
         }
         let liveFor = Duration.nanoseconds(connection.liveSince.map { now - $0 } ?? 0)
+        // A redirected address is not tried again by itself: that it refuses says nothing about the next address.
+        let isForeign = connection.endpoint == .redirected && failure.kind == .refused
+        let judged = isForeign ? OutputFailure(.rejected, step: failure.step, reason: failure.reason) : failure
         let verdict = record.note(
-            failure, at: connection.isAway ? .backup : .primary, now: now, liveFor: liveFor, jitter: jitter)
+            judged, at: connection.isAway ? .backup : .primary, now: now, liveFor: liveFor, jitter: jitter)
         if hasUnmetRedirection {
             // The redirected address replaces the present endpoint: from the backup it is also away from the primary.
             (nextEndpoint, isNextAway) = (.redirected, connection.isAway)
@@ -267,7 +270,7 @@ extension OutputStateMachine {
     private mutating func resume() -> [Action] {
         guard state == .paused else { return [] }
         record.reset()
-        (nextEndpoint, isNextAway) = (.primary, false)
+        (nextEndpoint, isNextAway, hasUnmetRedirection) = (.primary, false, false)
         return [.open] + nextAttempt()
     }
 
