@@ -164,6 +164,9 @@ package final class PacketQueue: Sendable {
         }
     }
 
+    /// Whether packets that the output does not get do not count, because it has not joined the program yet.
+    var isJoining: Bool { state.withLock { $0.isJoining } }
+
     /// The output has joined the program: from now on, packets that it does not get count as missed.
     func joined() { state.withLock { $0.isJoining = false } }
 
