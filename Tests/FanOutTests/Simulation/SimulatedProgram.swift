@@ -91,7 +91,7 @@ final class SimulatedProgram: KeyframeRequester {
 
     /// The packets of the next frame interval: its audio, then its frame.
     func packets() -> [EncodedPacket] {
-        let (index, frame, hasAudio) = state.withLock { state in
+        let (index, frame, hasAudio) = state.withLock { state -> (Int64, Frame?, Bool) in
             defer { state.count += 1 }
             return (state.count, state.shape.hasVideo ? state.nextFrame(interval) : nil, state.shape.hasAudio)
         }
