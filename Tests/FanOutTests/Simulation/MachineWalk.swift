@@ -57,16 +57,17 @@ extension MachineWalk {
         if let event = dueEvent() { return event }
         // Mostly an attempt that exists, and sometimes one that is over or never was.
         let attempt = attempts.sorted().randomElement(using: &random) ?? 0
-        let any = Int.random(in: 0..<5, using: &random) > 0 ? attempt : Int.random(in: 0...begun + 1, using: &random)
+        let isKnown = Int.random(in: 0..<5, using: &random) > 0
+        let number = isKnown ? attempt : Int.random(in: 0...begun + 1, using: &random)
         switch Int.random(in: 0..<32, using: &random) {
         case 0, 1: return .start
-        case 2...6: return .accepted(attempt: any, at: now)
-        case 7, 8: return mayAwaitCallers && machine.candidate == nil ? .awaitsCallers(attempt: any) : .retryNow
-        case 9...14: return .failed(attempt: any, failure(), at: now)
-        case 15, 16: return .reconnectRequested(attempt: any, at: now)
-        case 17...20: return next.map { .handedOver(attempt: $0, at: now) } ?? .retryDue(attempt: any)
+        case 2...6: return .accepted(attempt: number, at: now)
+        case 7, 8: return mayAwaitCallers && machine.candidate == nil ? .awaitsCallers(attempt: number) : .retryNow
+        case 9...14: return .failed(attempt: number, failure(), at: now)
+        case 15, 16: return .reconnectRequested(attempt: number, at: now)
+        case 17...20: return next.map { .handedOver(attempt: $0, at: now) } ?? .retryDue(attempt: number)
         case 21: return .primaryDue(probe: Int.random(in: 0...machine.probes, using: &random))
-        case 22, 23: return .drained(attempt: any)
+        case 22, 23: return .drained(attempt: number)
         case 24, 25: return .retryNow
         case 26: return .pause(at: now)
         case 27, 28: return .resume
