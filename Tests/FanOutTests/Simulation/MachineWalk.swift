@@ -65,7 +65,9 @@ extension MachineWalk {
         case 7, 8: return mayAwaitCallers && machine.candidate == nil ? .awaitsCallers(attempt: number) : .retryNow
         case 9...14: return .failed(attempt: number, failure(), at: now)
         case 15, 16: return .reconnectRequested(attempt: number, at: now)
-        case 17...20: return next.map { .handedOver(attempt: $0, at: now) } ?? .retryDue(attempt: number)
+        case 17...20:
+            if let next { return .handedOver(attempt: next, at: now) }
+            return .retryDue(attempt: number)
         case 21: return .primaryDue(probe: Int.random(in: 0...machine.probes, using: &random))
         case 22, 23: return .drained(attempt: number)
         case 24, 25: return .retryNow
