@@ -72,7 +72,7 @@ final class ControlSocket: Sendable {
         // A listener whose queue is full answers, too.
         case 0, EAGAIN, EINPROGRESS: throw inUse(path)
         case ENOENT: return
-        case ECONNREFUSED where isSocket(path):
+        case ECONNREFUSED where FileStatus(ofLink: path)?.kind == .socket:
             // Another process may have replaced the abandoned socket by now.
             guard Identity(path) == found else { throw inUse(path) }
             guard unlink(path) == 0 || errno == ENOENT else { throw failure(path, reason(errno)) }
@@ -98,11 +98,6 @@ final class ControlSocket: Sendable {
                 Glibc.connect(descriptor, generic, length) == 0 ? 0 : errno
             }
         }
-    }
-
-    private static func isSocket(_ path: String) -> Bool {
-        var info = stat()
-        return lstat(path, &info) == 0 && info.st_mode & S_IFMT == S_IFSOCK
     }
 
     private static func inUse(_ path: String) -> ControlServer.Failure {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import Glibc
+internal import Glibc
 
 /// An IP address without a port. An IPv4 address that is written as an IPv6 one, `::ffff:192.0.2.1`, is an IPv4 address:
 /// a socket that accepts both reports it so.
@@ -20,11 +20,11 @@ package struct IPAddress: Hashable, Sendable {
         }
     }
 
-    /// The address in a socket's address; nil if it is of another family.
-    package init?(_ address: UnsafePointer<sockaddr>) {
+    /// The address in a `sockaddr`; nil if it is of another family. Takes the bytes, because the fields of that type may
+    /// belong to another C module than Glibc.
+    package init?(socketAddress raw: UnsafeRawPointer) {
         // The address follows the family and the port, and in IPv6 the flow label, too (ip(7), ipv6(7)).
-        let raw = UnsafeRawPointer(address)
-        switch CInt(address.pointee.sa_family) {
+        switch CInt(raw.loadUnaligned(as: sa_family_t.self)) {
         case AF_INET: bytes = Array(UnsafeRawBufferPointer(start: raw + 4, count: 4))
         case AF_INET6: bytes = Self.unmapped(Array(UnsafeRawBufferPointer(start: raw + 8, count: 16)))
         default: return nil
