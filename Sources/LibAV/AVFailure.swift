@@ -2,7 +2,7 @@
 
 internal import CFFmpeg
 
-/// A failed call into libav: what was attempted on what, and libav's message.
+/// A failed call into libav: the operation, the object that it was applied to, and libav's message.
 package struct AVFailure: Error, Sendable, Hashable, CustomStringConvertible {
     /// The attempted operation as a verb: "open", "read".
     package let operation: String
@@ -29,7 +29,7 @@ package struct AVFailure: Error, Sendable, Hashable, CustomStringConvertible {
         message = "\(library) is not installed, or cannot be loaded"
     }
 
-    /// Whether a shared library could not be loaded; the next call would fail as well.
+    /// Whether a shared library could not be loaded; the next call would fail in the same way.
     package var isMissingLibrary: Bool { code == relay_averror(ELIBACC) }
     /// Whether ``Interrupter/interrupt()`` ended the call.
     package var isInterrupted: Bool { code == relay_averror_exit }

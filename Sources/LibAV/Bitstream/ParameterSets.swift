@@ -11,11 +11,11 @@ package struct ParameterSets: Sendable, Equatable {
     private var sps: [[UInt8]] = []
     private var pps: [[UInt8]] = []
 
-    /// Starts without sets. `codec` must be one of the two.
+    /// Starts without sets. `codec` must be H.264 or HEVC.
     package init(_ codec: Codec) { self.codec = codec }
 
     /// Stores the sets of one access unit. If there is an SPS among them, they replace all sets, because encoders
-    /// repeat all sets in front of keyframes; otherwise each is added, or replaces the set with the same ID.
+    /// repeat all sets in front of keyframes. Otherwise each set is added, or replaces the set with the same ID.
     mutating func take(_ units: [ArraySlice<UInt8>]) {
         var found = ParameterSets(codec)
         for unit in units {
