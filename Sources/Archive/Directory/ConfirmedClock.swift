@@ -2,10 +2,11 @@
 
 internal import CLinux
 
-/// Whether a time server keeps the system's clock, as NTP, chrony or systemd-timesyncd report it to the kernel
+/// Whether a time server disciplines the system's clock, as NTP, chrony or systemd-timesyncd report it to the kernel
 /// (adjtimex(2)).
 package enum ConfirmedClock {
-    /// A wall clock that differs from the kernel's by more milliseconds than this is another clock.
+    /// If a wall clock differs from the kernel's clock by more than this, in milliseconds, the kernel's report does not
+    /// apply to it.
     private static let tolerance: Int64 = 5000
 
     /// Whether the kernel confirms that `wall`, read just now, is right. Any thread may call it.

@@ -3,9 +3,9 @@
 internal import Glibc
 
 extension RecordDirectory {
-    /// Deletes a finished file of `channel`, if place, name and content show that it is one. Returns false if it is
-    /// already gone, is held, or is in use by another process. Throws a failure without a system error code if it does
-    /// not belong to the channel.
+    /// Deletes a finished file, if its place, name and content show that it belongs to `channel`. Returns false if the
+    /// file is already gone, is held, or is in use by another process. Throws a failure without a system error code if
+    /// it does not belong to the channel.
     package func delete(_ segment: StoredSegment, of channel: String) throws(FileFailure) -> Bool {
         try delete(recording: segment.fileName, of: channel)
     }
@@ -28,7 +28,7 @@ extension RecordDirectory {
         switch try ownership.verdict(on: file, name, match) {
         case .ours: break
         case .other(let owner):
-            // With a template that lacks the channel, one channel's files look like another's.
+            // If the template lacks the channel, the names of different channels' files look the same.
             throw FileFailure("delete", path, text: "it is a recording of the channel \"\(owner)\"")
         case .empty, .unnamed, .foreign:
             throw FileFailure("delete", path, text: "it has the name of a recording, but this program did not make it")

@@ -57,7 +57,7 @@ extension RecordDirectory {
             return false
         }
         let isOpen = name.hasSuffix(SegmentName.openMark)
-        // Checked before the lock, which the file's writer may be about to take.
+        // This is checked before the lock, because the file's writer may be about to take the lock.
         if isOpen, descriptor.mayBeBeginning { return true }
         return !descriptor.lock() || (isOpen && descriptor.mayBeWrittenElsewhere)
     }

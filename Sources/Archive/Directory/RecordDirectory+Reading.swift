@@ -3,14 +3,14 @@
 internal import Glibc
 
 extension RecordDirectory {
-    /// Returns an existing directory for reading only, whose files are named by `template`.
+    /// Returns an existing directory, whose files are named by `template`, for reading only.
     package static func existing(_ path: String, template: NameTemplate) throws(FileFailure) -> RecordDirectory {
         let directory = try existing(path)
         return RecordDirectory(path: directory.path, place: directory.place, template: template)
     }
 
-    /// Opens the file `name`, a path below this directory, for reading. It must be a regular file; symbolic links, also
-    /// in place of a directory on the way, and hidden files are refused.
+    /// Opens the file `name`, a path below this directory, for reading. It must be a regular file. Hidden files and
+    /// symbolic links are refused, and so are symbolic links in place of a directory in the path.
     package func open(recording name: String) throws(FileFailure) -> FileDescriptor {
         let parts = FileDescriptor.parts(of: name)
         guard !name.utf8.contains(0), parts.allSatisfy({ !$0.isEmpty && $0.utf8.first != UInt8(ascii: ".") }) else {
@@ -33,7 +33,7 @@ extension RecordDirectory {
 
 }
 
-/// A stamp that changes with a file's content, as far as the system shows it.
+/// A value that changes with a file's content, as far as the system shows it.
 package struct FileStamp: Sendable, Hashable {
     /// The inode number.
     package var number: UInt64

@@ -3,13 +3,13 @@
 internal import Glibc
 
 extension RecordDirectory {
-    /// Returns the files of `channel` by place and name, the oldest first, finished or open. Leaves out files that
-    /// disappear in the meantime. The content is not read: see ``Ownership``.
+    /// Returns the finished and open files that belong to `channel` by their place and name, the oldest first. Leaves
+    /// out files that disappear in the meantime. The content is not read: see ``Ownership``.
     ///
-    /// Sequence numbers determine the order, whatever the clock did. Names without a number do not sort by time
+    /// Sequence numbers determine the order, even if the clock was set back. Names without a number do not sort by time
     /// (`01-12-2026` comes before `30-11-2026`), so all files are then sorted by when they ended.
     ///
-    /// `others` are the names of further files of the channel that its templates do not make.
+    /// `others` are the names of further files of the channel that do not fit its templates.
     package func segments(of channel: String, others: [String] = []) throws(FileFailure) -> [StoredSegment] {
         let ownership = Ownership(self, channel: channel)
         var segments = try entries().compactMap { fileName -> StoredSegment? in
@@ -26,11 +26,11 @@ extension RecordDirectory {
         return segments.sorted { ($0.ended.milliseconds, $0.fileName) < ($1.ended.milliseconds, $1.fileName) }
     }
 
-    /// Returns the finished files of `channel` that no recorded template makes, for example from a template in an
-    /// earlier version.
+    /// Returns the finished files of `channel` whose names fit no stored template, for example because an earlier
+    /// version of relay used another template.
     ///
-    /// A template of only fields and separators must be able to make their names, and their content must show that they
-    /// are recordings of the channel. Opens each file with such a name.
+    /// The names must fit some template of only fields and separators, and the content must show that the files are
+    /// recordings of the channel. Opens each file with such a name.
     package func otherSegments(of channel: String) throws(FileFailure) -> [String] {
         let ownership = Ownership(self, channel: channel)
         return try entries(depth: NameTemplate.deepest).filter { fileName in

@@ -2,11 +2,11 @@
 
 internal import Glibc
 
-/// The name templates that were used in a record directory, which are stored in a hidden file: older recordings are
-/// still recognized by their names.
+/// The name templates that were used in a record directory. They are stored in a hidden file, so that older recordings
+/// are still recognized by their names.
 extension RecordDirectory {
     private static let templatesName = ".relay-names"
-    /// The maximum number of templates that are read, the newest ones.
+    /// The maximum number of templates that are read: the newest ones.
     private static let mostTemplates = 64
 
     /// Returns the templates stored in the directory at `path`; empty if the file is missing or unreadable.
@@ -20,7 +20,7 @@ extension RecordDirectory {
     }
 
     /// Stores the template of the directory, unless it is the standard one or already stored. On a full disk this fails
-    /// without further consequences: the template is known as long as it is used.
+    /// without further consequences: the template is known for as long as it is used.
     func noteTemplate() {
         guard template != .standard, !Self.notedTemplates(in: path).contains(template) else { return }
         let flags = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK

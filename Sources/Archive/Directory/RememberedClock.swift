@@ -3,10 +3,10 @@
 internal import Glibc
 internal import Media
 
-/// What retention remembers of the wall clock from one run of relay to the next, in a small hidden file beside the
+/// What retention remembers about the wall clock from one run of relay to the next, in a small hidden file beside the
 /// recordings. All numbers are milliseconds.
 package struct RememberedClock: Sendable, Equatable {
-    /// By how much files may look too old, and for how much longer that matters.
+    /// By how much the wall clock may make files look too old, and for how much longer that matters.
     package struct Lead: Sendable, Equatable {
         /// How much older files may look.
         package var length: Int64
@@ -17,7 +17,7 @@ package struct RememberedClock: Sendable, Equatable {
         package init(length: Int64 = 0, left: Int64 = 0) { (self.length, self.left) = (length, left) }
     }
 
-    /// The wall clock when it was last read.
+    /// The time of the wall clock when it was last read.
     package var lastSeen: UTCTime
     /// Whether a time server confirmed the clock at that time.
     package var isConfirmed: Bool
@@ -25,7 +25,7 @@ package struct RememberedClock: Sendable, Equatable {
     package var least: Lead
     /// The uncertainty for files that `--keep` deletes.
     package var greatest: Lead
-    /// The part of the time that relay was off which is still subtracted from the age of files.
+    /// The part of relay's downtime that is still subtracted from the age of files.
     package var lag: Lead
 
     /// A memory with these values.

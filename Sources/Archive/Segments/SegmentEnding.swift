@@ -10,7 +10,7 @@ package enum SegmentEnding: String, Sendable, Codable {
     case error
     /// The storage guard stopped the recording, or the disk was full.
     case disk
-    /// The recorded source had nothing to send for a while; when it is back another file begins.
+    /// The recorded source sent nothing for a while; when it sends again, another file begins.
     case silent
     /// A crash left it open, and the next start completed it.
     case recovered

@@ -12,8 +12,8 @@ package struct SegmentFacts: Sendable, Equatable {
     package var position: SegmentPosition?
     /// The file's size in bytes.
     package var bytes: Int64
-    /// Whether the file is a plain MP4; otherwise it is a fragmented one that was left open, or that was recorded as
-    /// such.
+    /// Whether the file is a plain MP4. Otherwise it is a fragmented MP4, which was left open or was recorded in that
+    /// format.
     package var isClosed: Bool
     /// The track that the file's times refer to: the video, or the audio in a file of audio alone.
     package var leading: TrackFacts
@@ -26,6 +26,6 @@ package struct SegmentFacts: Sendable, Equatable {
 
     /// The duration of the leading track, in nanoseconds.
     package var duration: Int64 { leading.nanoseconds(leading.shown) }
-    /// The duration of one of its frames or packets, in nanoseconds.
+    /// The duration of one frame or packet of the leading track, in nanoseconds.
     package var frameDuration: Int64 { leading.nanoseconds(leading.sampleDuration) }
 }

@@ -28,7 +28,7 @@ package enum SegmentReader {
         }
     }
 
-    /// Returns the result of `body`; converts its error.
+    /// Returns the result of `body`, and converts its error to a ``SegmentReadFailure``.
     static func reading<Result>(_ body: () throws -> Result) throws(SegmentReadFailure) -> Result {
         do {
             return try body()
@@ -70,7 +70,7 @@ package enum SegmentReader {
                 endsSuddenly: tags.position.map { ![.rotate, .stop].contains($0.ending) } ?? !isClosed,
                 // relay's encoder stores its settings, so their absence means that the packets were copied.
                 isCopied: tags.encoderSettings.isEmpty, isTrimmed: tags.position?.isTrimmed ?? false)
-            // Code that joins files adds up such times; the limit leaves room for a few thousand of them.
+            // Code that joins files adds up such times; the limit leaves room for the sum of a few thousand files.
             let limit = check.facts.timescale * TrackFacts.longestTime
             guard check.facts.shown <= limit, check.facts.offset <= limit else {
                 throw MP4Failure(description: "its times are absurd")
