@@ -13,7 +13,7 @@ struct RunFile: Equatable {
     let closedName: String
     /// When the file's first frame was on air: milliseconds since 1970.
     let start: Int64
-    /// The file's program times, in nanoseconds, up to which no frame is missing.
+    /// The file's range of program times without a missing frame, in nanoseconds.
     let program: Range<Int64>
 }
 
@@ -40,7 +40,7 @@ extension ChannelArchive {
             let ownership = ownership(directory)
             for (name, kind) in try directory.recordings() where kind != .broken && !known.contains(name) {
                 let closed = RecordDirectory.closedName(of: name)
-                // A file that is closed during this loop would be found twice.
+                // If a file is closed during this loop, it appears under both names: take it once.
                 guard ownership.owns(name) ?? false, !found.contains(closed),
                     let facts = try? SegmentReader.read("\(directory.path)/\(name)"),
                     let position = facts.position, runs.contains(position.run)

@@ -3,9 +3,9 @@
 internal import Stitcher
 
 extension ClipExport {
-    /// Returns those of a run's `files` that overlap the clip, and the clip's times in milliseconds since 1970 by the
-    /// files' own dates. Each end is the middle of its frame, because milliseconds are too coarse for a frame's
-    /// beginning.
+    /// Returns the `files` of the run that overlap the clip, and the clip's range in milliseconds since 1970, computed
+    /// from the dates of the files. The range begins and ends in the middle of a frame, because milliseconds are too
+    /// coarse for the beginning of a frame.
     func selection(
         _ files: [RunFile], in directory: String
     ) throws(ClipFailure) -> (files: [(path: String, name: String)], range: Range<Int64>) {
@@ -25,7 +25,7 @@ extension ClipExport {
         )
     }
 
-    /// Corrects `report`, in which the clip is half a frame longer at both ends, to the clip's own frames.
+    /// Corrects `report`, which makes the clip half a frame longer at both ends, to the frames of the clip.
     func tell(_ report: inout ClipReport) {
         let frame = frameDuration / 1_000_000 + 1
         if report.widenedStart <= frame { report.widenedStart = 0 }

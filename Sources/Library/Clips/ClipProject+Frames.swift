@@ -8,10 +8,10 @@ extension ClipProject.Piece {
     /// The maximum rounding error of times, in nanoseconds: a millisecond, the unit of RTMP and FLV.
     private static let rounding: Int64 = 1_000_000
 
-    /// Returns the piece from the beginning of the first frame of `index` that begins in the piece up to the end of the
-    /// last one. The reader of a project takes only frames that are completely inside the piece: if the file's frames
-    /// lie between those of the program, the last one would be lost. If no frame begins in the piece, returns it
-    /// unchanged.
+    /// Returns the piece aligned with the frames of `index`: it begins with the first frame that begins in the piece,
+    /// and ends with the last such frame. This is necessary because the reader of a project takes only frames that are
+    /// completely inside the piece: if the file's frames do not coincide with the program's, the last frame would be
+    /// lost. Returns the piece unchanged if no frame begins in it.
     func fitted(to index: SegmentIndex) -> Self {
         let base = TimeBase(1, Int32(clamping: index.video.timescale))
         func ticks(_ time: Int64) -> Int64 {

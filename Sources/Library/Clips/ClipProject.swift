@@ -7,15 +7,15 @@ internal import Media
 internal import Program
 internal import Studio
 
-/// Clips as a run-down: a list that people edit, and from which the clips are joined in a row. Files are relative to
-/// the directory of the recordings; a clip that spans two files becomes two segments.
+/// Clips as a run-down: a list that people edit, and from which the clips are joined one after the other. File names
+/// are relative to the directory of the recordings; a clip that spans two files becomes two segments.
 struct ClipProject {
-    /// The channel's name, for readers.
+    /// The channel's name, for people who read the list.
     let channel: String
     /// Aligns a piece with the frames of its file.
     var fit: (Piece) -> Piece = { $0 }
 
-    /// A clip in its position of the project.
+    /// A clip at its position in the project.
     struct Item {
         let clip: CatalogueClip
         /// The clip's program times in nanoseconds; nil as long as the clip has not been ended.
@@ -31,8 +31,8 @@ struct ClipProject {
         text(clips.map(Item.init), in: "the order of time", files: files)
     }
 
-    /// Returns the run-down of `items`, which are in `order`; `files` contains their files, by run. A clip that has not
-    /// been ended, or none of which is recorded any more, becomes a comment.
+    /// Returns the run-down of `items`. `order` describes their order in words, and `files` contains their files, by
+    /// run. A clip that has not been ended, or whose recordings are all deleted, becomes a comment.
     func text(_ items: [Item], in order: String, files: [String: [RunFile]]) -> String {
         var lines = [
             "# Clips of \(Self.plain(channel)), in \(order). Files lie in the directory of the recordings.",
@@ -64,7 +64,7 @@ struct ClipProject {
                 }
             }
         }
-        // In YAML a key without entries is not a list.
+        // In YAML, a key without entries has no list as its value.
         if !lines.contains(where: { $0.hasPrefix("  -") }) { lines[1] = "segments: []" }
         return lines.map { $0 + "\n" }.joined()
     }
@@ -89,7 +89,7 @@ struct ClipProject {
     }
 
     /// Returns the parts of `times` that are in `files`, which belong to the same run; `frame` is the length of a
-    /// frame, all in nanoseconds. Parts shorter than `least` are skipped.
+    /// frame. All times are in nanoseconds. Parts shorter than `least` are skipped.
     static func pieces(_ times: Range<Int64>, frame: Int64, least: Int64? = nil, _ files: [RunFile]) -> [Piece] {
         files.compactMap { file in
             let part = times.clamped(to: file.program)
@@ -101,7 +101,7 @@ struct ClipProject {
         }
     }
 
-    /// Returns seconds with microseconds, which tell frames of any rate apart.
+    /// Returns seconds with six decimals, which are enough to distinguish frames of any rate.
     private static func seconds(_ nanoseconds: Int64) -> String {
         let micros = (nanoseconds + 500) / 1000
         let fraction = String(micros % 1_000_000)

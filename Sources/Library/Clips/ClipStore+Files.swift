@@ -25,7 +25,7 @@ extension ClipStore {
         }
     }
 
-    /// The beginning of the audio, relative to the first frame and in nanoseconds, in a file that has exactly the
+    /// The beginning of the audio relative to the first frame, in nanoseconds, in an exported file with exactly the
     /// frames of `row`; nil without audio.
     private func audioOffset(of row: CatalogueClip) throws -> Int64? {
         guard let times = row.times, !times.isEmpty, let directory = try archive.directory() else { return nil }
@@ -37,8 +37,8 @@ extension ClipStore {
         return try StitchJob(range, request, isCancelled: { false }).audioOffset
     }
 
-    /// Returns a closure that aligns pieces of a project with the frames of their files. Each file is read once if its
-    /// pieces follow each other.
+    /// Returns a closure that aligns pieces of a project with the frames of their files. A file is read once if its
+    /// pieces come one after the other.
     func fitting() throws(Refusal) -> (ClipProject.Piece) -> ClipProject.Piece {
         guard let directory = try archive.directory() else { return { $0 } }
         var last: (name: String, index: SegmentIndex?) = ("", nil)

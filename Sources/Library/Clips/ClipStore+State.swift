@@ -20,7 +20,7 @@ extension ClipStore {
         var machine = ClipMachine()
         var facts: [String: Facts] = [:]
         var isLoaded = false
-        /// Clips whose files are all gone, and in `lookedForFiles` the time of the last check.
+        /// Clips whose files are all deleted. `lookedForFiles` is the time of the last check.
         var gone: Set<String> = []
         var lookedForFiles: ContinuousClock.Instant?
     }

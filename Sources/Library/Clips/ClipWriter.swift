@@ -5,13 +5,13 @@ internal import Dispatch
 internal import Logging
 internal import Synchronization
 
-/// Writes clips to the catalogue, on a queue of its own, so that a press never waits for the disk. Changes that arrive
-/// during a write are written next, all at once; changes that could not be written are retried.
+/// Writes clips to the catalogue, on its own queue, so that a request to begin or end a clip never waits for the disk.
+/// Changes that arrive during a write are written next, all at once; changes that could not be written are retried.
 package final class ClipWriter: Sendable {
     private struct State {
         var changed: [String: CatalogueClip] = [:]
         var removed: Set<String> = []
-        /// All written clips, to be written again if the catalogue was lost and replaced.
+        /// All clips that were written; they are written again if the catalogue was lost and replaced.
         var noted: [String: CatalogueClip] = [:]
         var isQueued = false
         var hasFailed = false
@@ -89,7 +89,8 @@ package final class ClipWriter: Sendable {
         queue.asyncAfter(deadline: .now() + Self.retryInterval) { self.write() }
     }
 
-    /// Blocks until all changes so far were written, or an attempt was made, or the disk has not answered for too long.
+    /// Blocks until all changes so far are written, until an attempt to write them has failed, or until the disk has
+    /// not answered for too long.
     package func flush() {
         let done = DispatchSemaphore(value: 0)
         queue.async { done.signal() }
@@ -97,7 +98,7 @@ package final class ClipWriter: Sendable {
     }
 }
 
-/// The reason why clips cannot be written.
+/// The reason why clips cannot be written to the catalogue.
 private enum ClipWriterError: Error, CustomStringConvertible {
     case noDirectory
 

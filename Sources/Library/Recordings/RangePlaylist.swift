@@ -20,7 +20,7 @@ struct RangePlaylist {
         var isOpen: Bool
     }
 
-    /// A moment that an operator marked.
+    /// A moment that an operator has marked.
     struct Mark {
         /// Milliseconds since 1970.
         var date: Int64
@@ -36,12 +36,12 @@ struct RangePlaylist {
 
     /// How far audio may extend beyond the frames of the same fragment, in nanoseconds: a few frames of AAC.
     private static let audioTail: Int64 = 100_000_000
-    /// The minimum length of a piece, in nanoseconds, if keyframes are more frequent. Pieces begin with a fragment that
-    /// contains a keyframe, usually as its first frame.
+    /// The minimum length of a piece, in nanoseconds, even if keyframes are more frequent. A piece begins with a
+    /// fragment that contains a keyframe, usually as its first frame.
     private static let shortest: Int64 = 2_000_000_000
-    /// The maximum length of a piece, in nanoseconds: after so long without a keyframe, a piece ends without one.
+    /// The maximum length of a piece, in nanoseconds: after this time, the next piece begins without a keyframe.
     private static let longest: Int64 = 10_000_000_000
-    /// The minimum target duration, in seconds: a playlist that grows must not raise its target later.
+    /// The minimum target duration, in seconds. A playlist that grows must not increase its target duration later.
     private static let leastTarget: Int64 = 6
 
     private let from: Int64
@@ -89,7 +89,8 @@ struct RangePlaylist {
         return (head + lines + (isGrowing ? [] : ["#EXT-X-ENDLIST"])).map { $0 + "\n" }.joined()
     }
 
-    /// Numbers marks of the same date, so that they can be told apart; the numbers stay the same while the list grows.
+    /// Numbers the marks that have the same date, so that they can be distinguished; a mark keeps its number while the
+    /// list grows.
     private static func numbered(_ marks: [Mark]) -> [HLSMark] {
         var (date, number) = (Int64?.none, 0)
         return marks.map { mark in
@@ -103,7 +104,8 @@ struct RangePlaylist {
         return start + piece.duration / 1_000_000 > from && to.map { start < $0 } ?? true
     }
 
-    /// The file's pieces; the last is not complete while the file is being written.
+    /// The file's pieces. If `leavesLast` is set, the last one is left out, because it is not complete while the file
+    /// is being written.
     private func pieces(of file: File, leavesLast: Bool) -> [Piece] {
         var pieces: [Piece] = []
         let hasFrames = file.fragments.contains { $0.frames > 0 }
@@ -115,8 +117,8 @@ struct RangePlaylist {
                 if fragment.frames > 0 || !hasFrames {
                     last.duration += fragment.duration
                 } else if end - last.duration > Self.audioTail {
-                    // Audio ends a little after the frames of the same fragment, and adds no time of its own; audio
-                    // without frames does.
+                    // Audio in a fragment with frames ends a little after the frames, and adds no time. Only audio
+                    // without frames adds time.
                     last.duration = end
                 }
                 pieces[pieces.count - 1] = last

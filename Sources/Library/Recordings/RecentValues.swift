@@ -2,8 +2,7 @@
 
 internal import Synchronization
 
-/// A cache of a limited number of values: the value whose last use is longest ago is removed first. Any thread may
-/// call.
+/// A cache of a limited number of values. The least recently used value is removed first. Any thread may call it.
 final class RecentValues<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private struct State {
         var values: [Key: (value: Value, used: UInt64)] = [:]

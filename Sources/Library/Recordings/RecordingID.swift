@@ -2,8 +2,8 @@
 
 internal import Foundation
 
-/// The API's identifier of a recorded file: its closed name, in letters that a path of a URL may contain (base64url,
-/// RFC 4648, 5). The identifier is the same while the file is being written and afterwards.
+/// The API's identifier of a recorded file: its closed name, encoded in characters that a URL's path may contain
+/// (base64url, RFC 4648, 5). It does not change when the file is closed.
 enum RecordingID {
     private static let longest = 4096
 
@@ -13,7 +13,7 @@ enum RecordingID {
             .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
     }
 
-    /// The closed name of the file of `id`; nil if `id` is no identifier.
+    /// The closed name of the file of `id`; nil if `id` is not an identifier.
     static func name(of id: String) -> String? {
         guard !id.isEmpty, id.utf8.count <= longest else { return nil }
         let plain = id.replacing("-", with: "+").replacing("_", with: "/")

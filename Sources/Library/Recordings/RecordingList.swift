@@ -43,7 +43,7 @@ package struct RecordingList: Sendable, Encodable {
         }
     }
 
-    /// A stretch of the program that is in no file.
+    /// A stretch of the program that no file contains.
     package struct Gap: Sendable, Encodable {
         package var start: String
         package var durationSeconds: Double?
@@ -68,7 +68,7 @@ package struct RecordingList: Sendable, Encodable {
         }
     }
 
-    /// Sums over the existing files.
+    /// Sums over all existing files.
     package struct Totals: Sendable, Encodable {
         package var count = 0
         package var seconds = 0.0
@@ -119,7 +119,7 @@ package struct ArchivedFile: Sendable {
 package enum DeletionSubject: Sendable, Equatable {
     /// One file is to be deleted.
     case recording(id: String)
-    /// This number of bytes is to be free on the disk.
+    /// As many bytes are to be free on the disk.
     case room(bytes: Int64)
 }
 

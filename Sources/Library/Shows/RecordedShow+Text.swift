@@ -6,8 +6,8 @@ internal import Program
 internal import Studio
 
 extension RecordedShow {
-    /// Returns the run-down in YAML. `directory` contains the recordings, which have this `size`; comments describe how
-    /// to render the run-down.
+    /// Returns the run-down in YAML. `directory` contains the recordings, whose frames have this `size`; comments in
+    /// the run-down describe how to render it.
     package func text(directory: String, from: String, to: String, size: (width: Int, height: Int)? = nil) -> String {
         let lines = instructions(directory, from, to, size) + ["segments:"] + parts.map(line)
         return lines.map { $0 + "\n" }.joined()
@@ -66,7 +66,7 @@ extension RecordedShow {
         return "  - {\(keys.joined(separator: ", "))}"
     }
 
-    /// The keys for the visible sources; nil for a segment's file alone.
+    /// The keys for the visible sources; nil if a segment's file is the only visible source.
     private func scene(_ scene: SceneEvent, isFile: Bool) -> String? {
         let overlays = overlays(of: scene)
         if overlays.isEmpty {
@@ -88,8 +88,7 @@ extension RecordedShow {
         scene.detail("overlays")?.split(separator: "+").map(String.init) ?? []
     }
 
-    /// The transition to a part. A transition that was interrupted keeps its full length: the following part covers its
-    /// end.
+    /// The transition to a part. An interrupted transition keeps its full length: the following part covers its end.
     private func change(_ scene: SceneEvent) -> String? {
         if let stinger = scene.stinger { return "transition: {type: stinger, name: \(Self.quoted(stinger))}" }
         guard let seconds = scene.seconds, scene.transition != "cut" else { return nil }
@@ -100,7 +99,7 @@ extension RecordedShow {
 
     private static func list(_ names: [String]) -> String { "[\(names.map(quoted).joined(separator: ", "))]" }
 
-    /// Returns a text that YAML takes for nothing else.
+    /// Returns a text in quotes, so that YAML does not take it for a number or another value.
     private static func quoted(_ text: String) -> String {
         let characters = text.unicodeScalars.map { scalar -> String in
             switch scalar {
@@ -116,7 +115,7 @@ extension RecordedShow {
 }
 
 extension SceneEvent {
-    /// The stinger by which the scene went on air; nil for any other transition.
+    /// The stinger that played when the scene went on air; nil for any other transition.
     fileprivate var stinger: String? {
         transition.hasPrefix("stinger ") ? String(transition.dropFirst("stinger ".count)) : nil
     }
