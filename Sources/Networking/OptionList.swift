@@ -10,7 +10,7 @@ package struct OptionList {
     private struct Pair {
         let name: String
         let value: String
-        /// The option's name in errors.
+        /// The text that stands for the option in errors.
         var subject = "An option"
     }
 
@@ -19,11 +19,11 @@ package struct OptionList {
     private var pairs: [Pair]
     /// The names of the options that a reader has asked for.
     package private(set) var known: [String] = []
-    /// What an error about an unknown option ends with.
+    /// The end of an error about an unknown option.
     private var advice = ""
 
     /// Parses the `query` of an address of the protocol `kind`: percent-encoded `name=value` pairs separated by `&`.
-    /// Names are read in lower case; `aliases` maps other names of options to these.
+    /// Names are converted to lower case; `aliases` maps other names of options to their usual names.
     package init(query: String?, of kind: String, aliases: [String: String] = [:]) {
         self.kind = kind
         pairs = (query ?? "").split(separator: "&").enumerated().map { index, pair in
@@ -94,8 +94,8 @@ package struct OptionList {
         return choice
     }
 
-    /// Takes the value of the option `name`, a whole number of seconds or milliseconds such as `4`, `4s` or `2500ms`,
-    /// within `range`, whole seconds.
+    /// Takes the value of the option `name`, a whole number of seconds or milliseconds such as `4`, `4s` or `2500ms`.
+    /// The limits in `range` are whole seconds.
     package mutating func takeDuration(
         _ name: String, in range: ClosedRange<Int64>
     ) throws(AddressError) -> Duration? {

@@ -14,7 +14,7 @@ package struct OutboundBuffer {
         var start: Int
         let end: Int
         let endsFrame: Bool
-        /// The same bytes in a file, from which the kernel sends them without a copy.
+        /// The position of the same bytes in a file, from which the kernel sends them without a copy.
         let place: SharedFile.Place?
     }
 
@@ -25,7 +25,7 @@ package struct OutboundBuffer {
     /// An empty buffer.
     package init() {}
 
-    /// Tests the count and not the pieces, because the pieces may not be in the cache.
+    /// Tests the number of bytes instead of the pieces, because the pieces may not be in the processor's cache.
     package var isEmpty: Bool { pendingBytes == 0 }
 
     /// Appends a part of `bytes`; `endsFrame` marks the last byte of a frame.
@@ -39,12 +39,12 @@ package struct OutboundBuffer {
         pendingBytes += range.count
     }
 
-    /// Appends all of `bytes`. `place` is their position in a file, if they are in one too.
+    /// Appends all of `bytes`. `place` is their position in a file, if a file contains them too.
     package mutating func append(_ bytes: SharedBytes, endsFrame: Bool = false, place: SharedFile.Place? = nil) {
         append(bytes, 0..<bytes.count, endsFrame: endsFrame, place: place)
     }
 
-    /// File position and byte count of the head of the buffer, if it is in a file.
+    /// File position and byte count of the buffer's head, if a file contains it.
     var placeOfHead: (SharedFile.Place, count: Int)? {
         guard let head = pieces.first, let place = head.place else { return nil }
         return (SharedFile.Place(file: place.file, start: place.start + head.start), head.end - head.start)
@@ -82,7 +82,7 @@ package struct OutboundBuffer {
         }
     }
 
-    /// Removes `count` bytes from the head. Returns how many frames ended among them.
+    /// Removes `count` bytes from the head. Returns how many frames ended in them.
     package mutating func consume(_ count: Int) -> Int {
         var remaining = min(count, pendingBytes)
         var frames = 0

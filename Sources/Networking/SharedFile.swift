@@ -15,7 +15,8 @@ package final class SharedFile: Sendable {
         let start: Int
     }
 
-    /// Frames share a file up to this size, because a new file costs as much as the copies for a dozen sockets.
+    /// The size up to which frames share a file, because creating a file costs as much as copying the bytes for a dozen
+    /// sockets.
     private static let wholeBytes = 1 << 20
 
     let descriptor: CInt

@@ -20,8 +20,8 @@ final class TLSContexts: Sendable {
 
     private let made = Mutex<[Key: (context: NIOSSLContext, at: Int64)]>([:])
 
-    /// The context for a host verified by `trust`. `isAddress`: the host is a literal, which ``TLSGuard`` compares with
-    /// the certificate. Blocks while it reads.
+    /// The context for a connection to a host whose certificate is verified by `trust`. With `isAddress`, the host is a
+    /// literal address, which ``TLSGuard`` compares with the certificate. Blocks while it reads.
     func context(
         for trust: TLSVerification, isAddress: Bool
     ) throws(OutputFailure) -> NIOSSLContext {

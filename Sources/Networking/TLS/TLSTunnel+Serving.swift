@@ -7,12 +7,12 @@ internal import NIOPosix
 internal import Synchronization
 
 extension TLSTunnel {
-    /// Buffer size of the near socket and of the far one, in bytes: a fraction of a second of the program.
+    /// Buffer size of the near socket and of the far one, in bytes: a fraction of a second of media.
     private static let nearBytes: CInt = 64 << 10
     private static let waterMark = ChannelOptions.Types.WriteBufferWaterMark(low: 32 << 10, high: 64 << 10)
 
     /// Returns the near end for the session of `channel`, an accepted channel whose pipeline starts with the TLS
-    /// handler. The channel's reading handler must hold back its data, remove itself, then turn reading on again. Runs
+    /// handler. The channel's reading handler must keep its data back, remove itself, then turn reading on again. Runs
     /// on the channel's loop.
     package static func socket(of channel: any Channel) -> EventLoopFuture<TCPSocket> {
         let loop = channel.eventLoop

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which server certificates are accepted.
+/// Determines which server certificates are accepted.
 package enum TLSVerification: Sendable, Hashable {
-    /// Certificates of the system's authorities.
+    /// Certificates of the authorities that the system trusts.
     case system
     /// Certificates of the authorities in this PEM file, and no others.
     case authority(file: String)

@@ -4,7 +4,7 @@ internal import Dispatch
 internal import Media
 internal import Synchronization
 
-/// The result of another thread's work, for a caller that may stop waiting. It is given once. Any thread.
+/// The result of another thread's work, for a caller that may stop waiting. It is set once. Any thread may call it.
 package final class Answer<Value: Sendable>: Sendable {
     private let value = Mutex<Value?>(nil)
     private let isGiven = DispatchSemaphore(value: 0)
@@ -32,8 +32,8 @@ package final class Answer<Value: Sendable>: Sendable {
         return value.withLock { $0 }
     }
 
-    /// The result of `work` on a queue called `name`; nil if it takes longer than `limit`. Disks, pipes and libraries
-    /// may hang: then a blocked thread stays behind.
+    /// Runs `work` on a queue called `name` and returns its result; nil if it takes longer than `limit`. If a disk, a
+    /// pipe or a library hangs, a blocked thread remains.
     package static func of(_ name: String, within limit: Duration, _ work: @escaping @Sendable () -> Value) -> Value? {
         let answer = Answer()
         DispatchQueue(label: name).async { answer.give(work()) }
