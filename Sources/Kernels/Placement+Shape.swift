@@ -3,17 +3,20 @@
 internal import Media
 
 extension Placement {
-    /// How to place a source whose shape differs from the program's: its frames have bars, which are cut off here.
+    /// How to place a source whose aspect ratio differs from the program's. The frames of such a source have bars,
+    /// which are cut off here.
     package struct Shape: Sendable, Hashable {
         /// The part of the program that the source may use.
         package var area: Rectangle
-        /// 1: the middle of the source fills the area; 0: the whole source is visible; in between during a move.
+        /// How far the source fills the area. 1: the middle of the source fills the area; 0: the whole source is
+        /// visible; values in between occur during a move.
         package var fill: Double
-        /// Horizontal position in an area that is wider than the source: 0 is the left edge, 1 the right one.
+        /// Horizontal position in an area that is wider than the source: 0 is the left edge, 1 the right edge.
         package var across: Double
-        /// Vertical position in an area that is higher than the source: 0 is the upper edge, 1 the lower one.
+        /// Vertical position in an area that is higher than the source: 0 is the upper edge, 1 the lower edge.
         package var down: Double
-        /// How much of the bars is cut off: 1 is all; less only during a move from or to a placement that shows them.
+        /// How much of the bars is cut off: 1 means all. It is less only during a move from or to a placement that
+        /// shows the bars.
         private(set) var cut = 1.0
 
         /// Creates a shape.
@@ -21,7 +24,8 @@ extension Placement {
             (self.area, self.fill, self.across, self.down) = (area, fill, across, down)
         }
 
-        /// A shape that cuts nothing off, at the destination of `placement`, for a move from or to `other`.
+        /// Creates a shape that cuts nothing off and has the destination of `placement`. It is one end of a move;
+        /// `other` is the shape at the other end.
         private init(uncut placement: Placement, like other: Shape) {
             self = other
             (area, cut) = (placement.destination, 0)
@@ -40,8 +44,8 @@ extension Placement {
             return shape.cut == 0 ? nil : shape
         }
 
-        /// The placement of a source that fills `region` of its frame: which part of the frame may be visible, which
-        /// part is, and its destination.
+        /// The placement of a source whose media fills `region` of its frame: the part of the frame that may be
+        /// visible, the part that is visible, and the destination.
         func places(of region: Rectangle) -> (limits: Rectangle, source: Rectangle, destination: Rectangle) {
             let limits = Rectangle.all.mixed(with: region, fraction: cut)
             let fitted = area.fitting(aspect: limits.width / limits.height, across: across, down: down)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The rest of a rectangle after others cover parts of it, as disjoint rectangles. Reuses its memory.
+/// The part of a rectangle that other rectangles leave uncovered, as disjoint rectangles. Reuses its memory.
 package struct Uncovered {
     /// The uncovered parts.
     package private(set) var parts: [PixelRectangle] = []
@@ -15,7 +15,7 @@ package struct Uncovered {
         if !whole.isEmpty { parts.append(whole) }
     }
 
-    /// Removes what `cover` hides.
+    /// Removes the part that `cover` hides.
     package mutating func cover(_ cover: PixelRectangle) {
         swap(&parts, &former)
         parts.removeAll(keepingCapacity: true)
