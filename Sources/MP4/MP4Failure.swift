@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why bytes were not written by this module.
+/// The reason why bytes are not accepted as written by this module.
 package struct MP4Failure: Error, Equatable, CustomStringConvertible {
     package let description: String
 

@@ -4,7 +4,7 @@ internal import Media
 
 /// The visible part of a file whose edit list begins after its first sample or ends before its last one.
 extension MovieBox {
-    /// The numbers of visible frames and audio samples in a file of these tracks.
+    /// The numbers of visible frames and visible audio samples in a file with these tracks.
     package static func shown(
         _ layout: MovieLayout, _ tables: [UInt32: SampleTable]
     ) -> (frames: Int, audioSamples: Int64) {
