@@ -102,7 +102,7 @@ extension VideoFrame {
 }
 
 extension PixelPlacement {
-    /// The rectangle that the placement certainly covers, without its rounded corners; nil if there is none.
+    /// The rectangle that the placement certainly covers, without its rounded corners; nil if it covers no pixel.
     fileprivate var covered: PixelRectangle? {
         if destination.isEmpty { return nil }
         var covered = outer
