@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a channel could not be opened, or went wrong.
+/// Why a channel could not be opened, or why it failed later.
 package struct ChannelFailure: Error, CustomStringConvertible {
-    /// The class of the failure. The command has an exit status for each.
+    /// The class of the failure. The command has an exit status for each class.
     package enum Cause: Sendable, Equatable {
         /// The configuration does not fit the machine, the input or the files.
         case configuration
         /// The input cannot be read, or has no frames.
         case inputUnreadable
-        /// No output ever came on air, and nothing was recorded.
+        /// No output was ever on air, and nothing was recorded.
         case nothingDelivered
         /// An encoder or a decoder failed.
         case internalError
@@ -18,7 +18,7 @@ package struct ChannelFailure: Error, CustomStringConvertible {
         case storageRefused
     }
 
-    /// The kind of trouble.
+    /// The class of the failure.
     package let cause: Cause
     /// One sentence for the operator, without secrets.
     package let description: String
@@ -32,8 +32,8 @@ package struct ChannelFailure: Error, CustomStringConvertible {
 
 /// How a channel ended.
 package enum ChannelEnd: Sendable, Equatable {
-    /// The channel finished its work, or was told to end.
+    /// The channel finished its work, or ended because it was told to.
     case done
-    /// It broke off; the log says why.
+    /// The channel ended early because of an error; the log says why.
     case failed(ChannelFailure.Cause)
 }

@@ -23,7 +23,7 @@ package struct DecimalNumber {
         return Int64(text)
     }
 
-    /// The product with `factor`, rounded down; nil if it does not fit.
+    /// The product with `factor`, rounded down; nil if it does not fit in 64 bits.
     package func times(_ factor: Int64) -> Int64? {
         let product = Int128(whole) * Int128(factor) + Int128(billionths) * Int128(factor) / 1_000_000_000
         return Int64(exactly: product)

@@ -8,8 +8,8 @@ package final class FrameBuffer: FrameStorage {
     private let width: Int
     private let height: Int
 
-    /// A frame of `width` by `height` (both even) that `draw` fills: luma first, then the two chroma planes, without
-    /// padding between rows.
+    /// Creates a frame of `width` by `height` (both even). `draw` fills it: luma first, then the two chroma planes,
+    /// without padding between rows.
     package init(width: Int, height: Int, draw: (UnsafeMutableRawBufferPointer) throws -> Void) rethrows {
         precondition(width % 2 == 0 && height % 2 == 0, "4:2:0 needs even sizes")
         self.width = width

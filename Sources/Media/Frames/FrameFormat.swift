@@ -8,7 +8,7 @@ package struct FrameFormat: Sendable, Hashable, Codable {
     package var height: Int
     /// Sample (pixel) aspect ratio, width to height; 1:1 is square.
     package var sampleAspectRatio: SampleAspectRatio
-    /// Color tags, carried through to every output.
+    /// Color tags, which every output preserves.
     package var color: ColorDescription
 
     /// Creates a format. Width and height must be positive.

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The part of a frame that the video fills when there are bars beside it. All numbers are even.
+/// The part of a frame that the video fills if there are bars beside the video. All numbers are even.
 package struct FrameRegion: Sendable, Hashable {
-    /// Columns left of it.
+    /// Number of columns to the left of the region.
     package let x: Int
-    /// Rows above it.
+    /// Number of rows above the region.
     package let y: Int
-    /// Its columns.
+    /// Number of columns in the region.
     package let width: Int
-    /// Its rows.
+    /// Number of rows in the region.
     package let height: Int
 
     /// Creates a region.

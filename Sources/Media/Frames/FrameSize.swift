@@ -7,7 +7,7 @@ package struct FrameSize: Sendable, Hashable, Codable {
     /// Rows.
     package var height: Int
 
-    /// `width` by `height`.
+    /// A size of `width` by `height` pixels.
     package init(width: Int, height: Int) {
         self.width = width
         self.height = height

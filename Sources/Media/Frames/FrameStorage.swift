@@ -8,8 +8,8 @@ package protocol FrameStorage: AnyObject, Sendable {
 
 /// Memory of a frame with an alpha plane.
 package protocol AlphaFrameStorage: FrameStorage {
-    /// Lends the alpha plane for the duration of the call. It has luma's size; 255 is opaque. Colors are not
-    /// premultiplied.
+    /// Lends the alpha plane for the duration of the call. It has the size of the luma plane; 255 is opaque. Colors are
+    /// not premultiplied.
     func withAlpha<R>(_ body: (Planes.Plane) throws -> R) rethrows -> R
 }
 

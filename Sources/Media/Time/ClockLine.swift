@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How one clock reads while another runs: a straight line through one pair of readings.
+/// Converts the readings of one clock to those of another: a straight line through one pair of readings.
 ///
 /// The line is valid while the rate holds; the type that creates it knows how fast the rate may change.
 package struct ClockLine: Sendable, Hashable {
     /// A reading of the first clock.
     package let origin: Timestamp
-    /// The second clock's reading at that moment.
+    /// The second clock's reading at the same moment.
     package let image: Timestamp
     /// How much faster the second clock runs, as a fraction: 0.0001 is 100 ppm.
     package let rate: Double
@@ -18,14 +18,14 @@ package struct ClockLine: Sendable, Hashable {
         self.rate = rate
     }
 
-    /// The second clock's reading when the first reads `moment`, to the nanosecond.
+    /// The second clock's reading when the first clock reads `moment`, to the nanosecond.
     package func image(of moment: Timestamp) -> Timestamp {
         let distance = moment.nanoseconds &- origin.nanoseconds
         let slant = (Double(distance) * rate).rounded()
         return Timestamp(nanoseconds: image.nanoseconds &+ distance &+ Int64(slant))
     }
 
-    /// The first clock's reading when the second reads `moment`, to the nanosecond.
+    /// The first clock's reading when the second clock reads `moment`, to the nanosecond.
     package func origin(of moment: Timestamp) -> Timestamp {
         let distance = moment.nanoseconds &- image.nanoseconds
         let slant = (Double(distance) * rate / (1 + rate)).rounded()

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Nanoseconds with a fraction. A clock that is 0.1 ppm off moves by 4·10⁻³ ns in a 40 ms frame: whole nanoseconds lose
-/// that, and a floating-point number loses whole nanoseconds after some months.
+/// Nanoseconds with a fraction. During a frame of 40 ms, a clock that is 0.1 ppm off moves by 4·10⁻³ ns. Whole
+/// nanoseconds would lose that, and a floating-point number loses whole nanoseconds after some months.
 package struct FineTime: Sendable, Hashable {
     /// Nanoseconds, rounded down.
     package private(set) var whole: Int64
     /// The fraction, in nanoseconds: 0 or more, below 1.
     private var rest: Double = 0
 
-    /// Exactly `nanoseconds`.
+    /// A time of exactly `nanoseconds`.
     package init(_ nanoseconds: Int64) { whole = nanoseconds }
 
     /// Adds `nanoseconds`, which must be finite and below 2^62 in magnitude.

@@ -2,9 +2,9 @@
 
 /// A constant frame rate as an exact fraction, such as 30000/1001.
 package struct FrameRate: Sendable, Hashable, Codable, CustomStringConvertible {
-    /// Frames, per ``denominator`` seconds; at least 1.
+    /// Number of frames in ``denominator`` seconds; at least 1.
     package let numerator: Int32
-    /// The denominator; at least 1.
+    /// The number of seconds in which ``numerator`` frames are shown; at least 1.
     package let denominator: Int32
 
     /// `numerator / denominator` frames per second, reduced. Both must be positive.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The last few intervals between a track's packets. The shortest is the duration of a packet that does not declare
-/// one: an interval across a gap or a still is longer than the frames after it.
+/// The last few intervals between a track's packets. The shortest interval serves as the duration of a packet that does
+/// not declare one: an interval over a gap or a still image is longer than the frames after it.
 package struct RecentSteps: Sendable {
-    /// How many intervals are kept: a slower rate counts after that many frames, a faster one at once.
+    /// How many intervals are kept. A lower frame rate therefore takes effect after that many frames, and a higher one
+    /// at once.
     private static let count = 3
 
     private var steps: [Int64] = []
@@ -11,7 +12,7 @@ package struct RecentSteps: Sendable {
     /// Starts without an interval.
     package init() {}
 
-    /// The shortest of the last intervals, in the ticks of the caller; nil before the first.
+    /// The shortest of the last intervals, in the caller's ticks; nil before the first interval.
     package var shortest: Int64? { steps.min() }
 
     /// Adds the next interval, which must be positive.

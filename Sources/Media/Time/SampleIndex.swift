@@ -10,7 +10,7 @@ package struct SampleIndex: Sendable, Hashable, Comparable, ExpressibleByInteger
 
     package init(integerLiteral number: Int64) { self.number = number }
 
-    /// How many samples the left one comes after the right one.
+    /// The number of samples from the right index to the left one.
     package static func - (later: SampleIndex, earlier: SampleIndex) -> Int64 { later.number - earlier.number }
 
     package static func < (left: SampleIndex, right: SampleIndex) -> Bool { left.number < right.number }

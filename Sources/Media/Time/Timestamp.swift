@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A moment, in nanoseconds since the zero of the clock or timeline that the declaration names.
+/// A moment, in nanoseconds since the zero of a clock or timeline. The declaration of a variable says which one.
 ///
-/// The difference of two moments of one clock is a `Duration`; a moment plus a `Duration` is a moment. Moments cannot
-/// be added, nor mistaken for frame or sample numbers.
+/// The difference between two moments of one clock is a `Duration`; a moment plus a `Duration` is a moment. Moments
+/// cannot be added, and cannot be confused with frame or sample numbers.
 package struct Timestamp: Sendable, Hashable, Comparable {
     /// Nanoseconds since zero; may be negative.
     package var nanoseconds: Int64
@@ -11,10 +11,10 @@ package struct Timestamp: Sendable, Hashable, Comparable {
     /// The moment `nanoseconds` after zero.
     package init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
-    /// `ticks` of `base`, to the nearest nanosecond.
+    /// The moment at `ticks` of `base`, to the nearest nanosecond.
     package init(_ ticks: Int64, in base: TimeBase) { nanoseconds = base.rescale(ticks, to: .nanoseconds) }
 
-    /// Where the clock or timeline begins.
+    /// The zero of the clock or timeline.
     package static let zero = Timestamp(nanoseconds: 0)
 
     /// The moment `duration` later, to the nanosecond.
@@ -27,7 +27,7 @@ package struct Timestamp: Sendable, Hashable, Comparable {
         Timestamp(nanoseconds: moment.nanoseconds - duration.inNanoseconds)
     }
 
-    /// How much later the left moment is than the right one, on the same clock.
+    /// How much later the left moment is than the right moment, on the same clock.
     package static func - (later: Timestamp, earlier: Timestamp) -> Duration {
         .nanoseconds(later.nanoseconds - earlier.nanoseconds)
     }
