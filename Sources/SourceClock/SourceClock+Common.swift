@@ -3,7 +3,7 @@
 internal import Media
 
 extension SourceClock {
-    /// For this long after placing, the mapping may step: little of the source was shown yet.
+    /// How long a new mapping may make a step: during this time, little of the source has been shown.
     private static let timeOfStart: Int64 = 2_000_000_000
 
     /// Reports the buffer that this source itself needs, in nanoseconds.
@@ -12,7 +12,7 @@ extension SourceClock {
         seat?.need(need)
     }
 
-    /// Adopts the common buffer: the mapping moves there slowly, or at once while it is new.
+    /// Adopts the common buffer: the mapping changes slowly, or at once while it is new.
     mutating func followOthers(at moment: Int64, _ events: inout [SourceClockEvent]) {
         guard let seat else { return }
         let more = seat.buffer(for: ownBuffer) &- maps[0].buffer
