@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Converts H.264 parameter sets to the form that MP4, FLV and TS need.
+/// Converts H.264 parameter sets to the form of MP4, FLV and TS.
 enum AVCConfiguration {
     /// An `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1.2) with one SPS and one PPS, for NAL units with
     /// 4-byte lengths; nil if a set is too short or too long to be valid.
@@ -10,13 +10,13 @@ enum AVCConfiguration {
         var record: [UInt8] = [1, profile, sps[2], sps[3], 0xFC | 3, 0xE0 | 1]
         record += [UInt8(sps.count >> 8), UInt8(sps.count & 0xFF)] + sps
         record += [1, UInt8(pps.count >> 8), UInt8(pps.count & 0xFF)] + pps
-        // Records of high profiles repeat chroma format and bit depths; ours is always 4:2:0, 8 bits.
+        // Records of high profiles repeat the chroma format and the bit depths; ours are always 4:2:0 and 8 bits.
         if ![66, 77, 88].contains(profile) { record += [0xFC | 1, 0xF8, 0xF8, 0] }
         return record
     }
 
     /// The text of a user data SEI message (ITU-T H.264, D.1.7: type 5, a 16-byte UUID, then the data), in which x264
-    /// writes its version and settings; empty if the unit has none of these.
+    /// writes its version and settings; empty if the unit has no such text.
     static func userDataText(inSEI unit: [UInt8]) -> String {
         guard unit.count > 2, unit[1] == 5 else { return "" }
         var index = 2

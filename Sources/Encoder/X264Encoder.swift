@@ -10,7 +10,8 @@ internal import Media
 /// Input times are frame numbers, so x264's ticks are frames, and its decoding times are exact.
 final class X264Encoder: VideoCoding {
     private let handle: OpaquePointer
-    // x264 keeps the address for the life of the session: allocated before opening, freed after closing.
+    // x264 keeps the address for the life of the session, so it is allocated before the session is opened and freed
+    // after it is closed.
     private let log: UnsafeMutablePointer<relay_x264_log>
 
     private var captions = CaptionQueue()
@@ -19,15 +20,15 @@ final class X264Encoder: VideoCoding {
     let description: TrackDescription
     /// Number of frames that the session holds before its first output.
     let delay: Int
-    /// x264's threads, without the caller's.
+    /// x264's threads, without the caller's thread.
     let threads: EncoderThreads
-    /// Number of frames, or slices of one, that x264 encodes in parallel.
+    /// Number of frames, or slices of one frame, that x264 encodes in parallel.
     let parallelism: Int
     private let width: Int
     private(set) var isBroken = false
 
-    /// Opens a session; throws if x264 refuses. Its packets refer to the description `before` if their parameter sets
-    /// are the same.
+    /// Opens a session; throws if x264 refuses. Its packets refer to the description `before` if the parameter sets are
+    /// the same as there.
     convenience init(
         settings: EncoderSettings, format: VideoFormat, like before: TrackDescription? = nil
     ) throws(EncoderError) {
@@ -37,7 +38,7 @@ final class X264Encoder: VideoCoding {
             like: before)
     }
 
-    /// Opens a session with these parameters; throws if x264 refuses. `bitrate` is the one in the description.
+    /// Opens a session with these parameters; throws if x264 refuses. `bitrate` is the bitrate in the description.
     init(
         parameters: x264_param_t, format: VideoFormat, bitrate: Int = 0, like before: TrackDescription? = nil
     ) throws(EncoderError) {
@@ -81,7 +82,8 @@ final class X264Encoder: VideoCoding {
             x264_encoder_close(handle)
             return log.deallocate()
         }
-        // After an error, closing may wait forever for a thread that x264 gave no work, so a separate queue does it.
+        // After an error, closing may wait forever for a thread to which x264 gave no work, so it is done on a separate
+        // queue.
         let session = (handle: UInt(bitPattern: handle), log: UInt(bitPattern: log))
         DispatchQueue(label: "relay.x264.close").async {
             guard let handle = OpaquePointer(bitPattern: session.handle) else { return }
@@ -102,7 +104,7 @@ final class X264Encoder: VideoCoding {
         input.img.i_csp = X264_CSP_I420
         input.img.i_plane = 3
         let result: Result<EncodedPacket?, EncoderError> = frame.storage.withPlanes { planes in
-            // x264 reads the planes during the call and copies what it keeps; its API is not const-correct.
+            // x264 reads the planes during the call and copies the pixels that it keeps; its API is not const-correct.
             input.img.plane.0 = UnsafeMutablePointer(mutating: planes.y.bytes.assumingMemoryBound(to: UInt8.self))
             input.img.plane.1 = UnsafeMutablePointer(mutating: planes.u.bytes.assumingMemoryBound(to: UInt8.self))
             input.img.plane.2 = UnsafeMutablePointer(mutating: planes.v.bytes.assumingMemoryBound(to: UInt8.self))
@@ -186,7 +188,7 @@ final class X264Encoder: VideoCoding {
 }
 
 extension x264_sei_t {
-    /// One user data message, which x264 frees.
+    /// An SEI message with user data; x264 frees the memory.
     fileprivate static func captions(_ message: [UInt8]) -> x264_sei_t {
         var sei = x264_sei_t()
         guard let bytes = malloc(message.count), let list = malloc(MemoryLayout<x264_sei_payload_t>.size) else {

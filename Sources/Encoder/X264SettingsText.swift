@@ -2,7 +2,7 @@
 
 internal import CX264
 
-/// The settings in x264's own text (`x264_param2string`) that affect the parameter sets.
+/// The settings that affect the parameter sets, read from x264's own text (`x264_param2string`).
 struct X264SettingsText {
     private var values: [Substring: Int32] = [:]
 
@@ -28,7 +28,7 @@ struct X264SettingsText {
         set("cabac") { param.b_cabac = $0 }
         set("keyint") { param.i_keyint_max = max($0, 1) }
         set("keyint_min") { param.i_keyint_min = $0 }
-        // x264 adds its psychovisual adjustment to the offset; the text has the sum.
+        // x264 adds its psychovisual adjustment to the offset, and the text contains the sum.
         param.analyse.b_psy = 0
         set("chroma_qp_offset") { param.analyse.i_chroma_qp_offset = $0 }
     }

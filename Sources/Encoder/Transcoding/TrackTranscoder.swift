@@ -9,8 +9,8 @@ package protocol TrackTranscoder: AnyObject {
     /// Number of packets that could not be decoded.
     var errors: Int { get }
     /// Transcodes the next packet, in decoding order, and returns the packets that are ready. A packet that cannot be
-    /// decoded is counted and left out; an error that is thrown ends the program.
+    /// decoded is counted and left out. If the call throws, the program ends.
     func take(_ packet: EncodedPacket) throws -> [EncodedPacket]
-    /// Returns the remaining packets. No packet may follow.
+    /// Returns the remaining packets. No packet may be passed afterwards.
     func finish() throws -> [EncodedPacket]
 }
