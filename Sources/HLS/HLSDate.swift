@@ -11,7 +11,7 @@ enum HLSDate {
         return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
     }
 
-    /// The date `milliseconds` after 1970 as text.
+    /// The text for the date that is `milliseconds` after the beginning of 1970.
     static func text(milliseconds: Int64) -> String {
         var seconds = time_t(milliseconds / 1000)
         var parts = tm()
@@ -22,7 +22,7 @@ enum HLSDate {
         return "\(date.joined(separator: "-"))T\(time.joined(separator: ":")).\(fraction)Z"
     }
 
-    /// Parses a text of ``text(milliseconds:)``.
+    /// Parses a text that ``text(milliseconds:)`` made.
     static func milliseconds(_ text: String) -> Int64? {
         let numbers = text.split(whereSeparator: { "-T:.Z".contains($0) }).map { Int32($0) ?? -1 }
         guard text.utf8.count == 24, numbers.count == 7, numbers.allSatisfy({ $0 >= 0 }) else { return nil }
