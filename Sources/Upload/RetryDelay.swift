@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Computes the wait before an upload is tried again: 1 s, then half as long again after each failure, up to 5 min from
-/// the 16th failure on. There is no last try.
+/// Computes how long to wait before an upload is tried again: 1 s, then half as long again after each failure, up to 5
+/// min from the 16th failure on. The number of tries is not limited.
 enum RetryDelay {
     private static let longest = Duration.seconds(300)
 
