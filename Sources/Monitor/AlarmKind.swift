@@ -3,7 +3,7 @@
 internal import Logging
 internal import Media
 
-/// The subject of an alarm, with its texts for the log.
+/// The subject of an alarm, which determines its texts for the log.
 enum AlarmKind {
     case silence, black, frozen
 
