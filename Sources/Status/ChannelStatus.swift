@@ -14,12 +14,13 @@ package struct ChannelStatus: Sendable, Codable {
     package var sources: [SourceStatus]
     /// Which input is on air; nil if there is only one.
     package var selection: SelectionStatus?
-    /// The sources of a program that has several. Their inputs are in ``sources``, one source after the other.
+    /// The sources of a program that has several sources. The status of their inputs is in ``sources``, one source
+    /// after the other.
     package var parts: [PartStatus]?
-    /// The position of its run-down, without the segments; nil without a run-down.
+    /// The position of the program's run-down, without the segments; nil without a run-down.
     package var runDown: RunDownStatus?
     package var feed: FeedStatus
-    /// The same for the audio, from the same feed or another; nil for a program without audio.
+    /// The status of the feed from which the audio comes, which may be the same feed; nil for a program without audio.
     package var audioFeed: FeedStatus?
     package var program: ProgramStatus
     package var encoder: EncoderStatus
@@ -28,22 +29,23 @@ package struct ChannelStatus: Sendable, Codable {
     package var frameRate: FrameRate
     package var outputs: [OutputStatus]
     package var recorder: RecorderStatus?
-    /// The status of the recorder that records only for clips, also after it has ended; nil if there never was one.
+    /// The status of the recorder that records only for clips, even after it has ended; nil if there never was such a
+    /// recorder.
     package var clipsRecorder: RecorderStatus?
-    /// The recorded rendition; nil if the program's own encoding is recorded, or nothing.
+    /// The name of the rendition that is recorded; nil if the program's own encoding is recorded, or nothing.
     package var recordedRendition: String?
     package var storage: StorageStatus?
     package var retention: RetentionStatus?
     package var upload: UploadStatus?
-    /// The recordings of its sources; nil if they are not recorded.
+    /// The status of the recordings of the program's sources; nil if they are not recorded.
     package var sourceRecordings: [SourceRecordingStatus]?
-    /// The status of a program that is passed through; the encoder's status then means nothing.
+    /// The status of a program that is passed through; the status of the encoder is then meaningless.
     package var passthrough: PassthroughStatus?
-    /// The status of the monitors; for a program that is passed through, only of its audio, and only if that was
-    /// requested.
+    /// The status of the monitors. In a program that is passed through, only the audio is monitored, and only if that
+    /// was requested.
     package var monitor: MonitorStatus?
 
-    /// The status of a program; the owners of the outputs and of the recording add their parts.
+    /// Creates the status of a program. The code that owns the outputs and the recording adds their parts.
     package init(
         sources: [SourceStatus], selection: SelectionStatus? = nil, feed: FeedStatus, audioFeed: FeedStatus? = nil,
         program: ProgramStatus, encoder: EncoderStatus, frameRate: FrameRate, outputs: [OutputStatus] = [],

@@ -6,17 +6,17 @@ package import Program
 package struct PartStatus: Sendable, Codable {
     /// The source's name.
     package var name: String
-    /// Whether it is visible.
+    /// Whether the source is visible.
     package var isOnAir: Bool
-    /// Which of its inputs is shown.
+    /// Which of the source's inputs is shown.
     package var selection: SelectionStatus?
-    /// The number of times its previous frame was shown again.
+    /// The number of frames for which the source's previous frame was repeated.
     package var framesRepeated: Int
-    /// The number of repetitions because the due frame had not arrived.
+    /// The number of these repetitions that happened because the frame that was due had not arrived.
     package var framesLate: Int
     /// The number of frames that were never shown.
     package var framesDropped: Int
-    /// The peak of each channel of its audio, audible or not, in dBFS; empty before any audio.
+    /// The peak of each audio channel of the source, whether it is audible or not, in dBFS; empty before any audio.
     package var levels: [Double]
 
     /// A source with these values; `feed` is the status of its feed.

@@ -6,7 +6,7 @@ package import Media
 package struct PassthroughStatus: Sendable, Codable {
     /// Packets of all tracks.
     package var packets: Int64 = 0
-    /// The number of frames among them.
+    /// The number of these packets that are frames.
     package var frames: Int64 = 0
     /// The size of the packets, in bytes.
     package var bytes: Int64 = 0
@@ -14,9 +14,10 @@ package struct PassthroughStatus: Sendable, Codable {
     package var programNanoseconds: Int64 = 0
     /// Frames that were dropped because they refer to a missing keyframe.
     package var undecodableFrames = 0
-    /// Packets whose decoding time did not increase and was corrected.
+    /// Packets whose decoding time did not increase, and was therefore corrected.
     package var movedPackets = 0
-    /// Packets that could not be decoded, of the track that is encoded with `--copy-video` or `--copy-audio`.
+    /// Packets that could not be decoded. They belong to the track that is re-encoded with `--copy-video` or
+    /// `--copy-audio`.
     package var transcodingErrors = 0
     /// Packets of that track that were dropped because the encoder could not keep up.
     package var skippedPackets = 0

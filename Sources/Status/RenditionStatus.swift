@@ -2,16 +2,16 @@
 
 package import Encoder
 
-/// The status of a rendition, a further encoding of the program.
+/// The status of a rendition, which is an additional encoding of the program.
 package struct RenditionStatus: Sendable, Codable {
     package var name: String
-    /// The size of its frames in pixels.
+    /// The width of its frames in pixels. The next property is their height.
     package var width: Int
     package var height: Int
     package var encoder: EncoderStatus
     /// Frames that were dropped because the encoder could not keep up.
     package var droppedFrames: Int
-    /// Why it ended before the program; nil if it did not.
+    /// Why the rendition ended; nil unless it ended before the program.
     package var failure: String?
 
     /// The status of a rendition with these values.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which of a channel's inputs is on air, and how often that changed.
+/// Which of a channel's inputs is on air, and how often the input on air has changed.
 package struct SelectionStatus: Sendable, Codable {
     /// The name of the input on air, or `slate`; nil before anything is on air.
     package var onAir: String?
-    /// Its index in the order of preference, 0 for the first; nil for the slate.
+    /// The index of that input in the order of preference, 0 for the first; nil for the slate.
     package var number: Int?
     /// Why this input is on air.
     package var reason: String?
