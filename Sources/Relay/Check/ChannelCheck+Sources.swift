@@ -8,8 +8,8 @@ internal import Networking
 internal import Program
 
 extension ChannelCheck {
-    /// The cost of decoding all sources that answer and of composing the scene with the most of them, added to the
-    /// encoder's `cores`; nil unless there are several sources.
+    /// The cost of decoding all sources that answer and of composing the scene with the largest number of them. `cores`
+    /// is what the encoder needs, and is added. Nil if there is only one source.
     func sources(_ answered: Set<String>, beside cores: Double?) -> Row? {
         let tried = configuration.sources.filter { answered.contains($0.name) && $0.input.rtmpListenAddress == nil }
         guard configuration.sources.count > 1, !tried.isEmpty else { return nil }

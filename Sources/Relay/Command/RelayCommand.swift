@@ -51,19 +51,20 @@ struct RelayCommand: AsyncParsableCommand {
                 Terminal.put(message + "\n", to: code.isSuccess ? STDOUT_FILENO : STDERR_FILENO)
             }
             fflush(nil)
-            // Threads of libraries may still be running; destructors that run in parallel are known to crash the
-            // process at its end.
+            // Threads of libraries may still be running, and destructors that run in parallel with them are known to
+            // crash the process at its end.
             _exit(code.rawValue)
         }
     }
 
-    /// The help of the complete command: its subcommands, and the flags of ``RunCommand``, which needs no name.
+    /// The help of the complete command: its subcommands, and the flags of ``RunCommand``, which also work without a
+    /// subcommand.
     static var help: String { help(columns: nil) }
 
     /// The ``help`` in lines of at most `columns` characters; nil means the width of the terminal.
     static func help(columns: Int?) -> String {
         let run = helpMessage(for: RunCommand.self, columns: columns)
-        // The text above describes the command; the flags follow the paragraph about the usage.
+        // The text of this command comes first, and the flags come after the paragraph about the usage.
         let usage = run.firstRange(of: "USAGE:")?.lowerBound ?? run.startIndex
         return helpMessage(columns: columns) + "\n\n" + run[usage...]
     }

@@ -10,7 +10,7 @@ extension EncoderSettings.Preset: ExpressibleByArgument {}
 extension EncoderSettings.Tune: ExpressibleByArgument {}
 extension EncoderSettings.Profile: ExpressibleByArgument {}
 
-/// All flags of `relay run`. A channel of a configuration file is converted to these flags, so that the same rules
+/// All flags of `relay run`. A channel in a configuration file is converted to these flags, so that the same rules
 /// apply to both.
 struct RunFlags: ParsableArguments {
     @OptionGroup(title: "Input") var input: InputOptions
@@ -22,7 +22,7 @@ struct RunFlags: ParsableArguments {
     @OptionGroup(title: "Monitors") var monitor: MonitorOptions
     @OptionGroup(title: "Operation") var operation: OperationOptions
 
-    /// The configuration made from the flags; throws a sentence about their fault.
+    /// The configuration made from the flags; throws a sentence that says what is wrong with them.
     func channelConfiguration() throws(TextFailure) -> ChannelConfiguration {
         try encoder.check()
         try monitor.check()

@@ -2,7 +2,7 @@
 
 internal import Studio
 
-// Reads overlays and stingers, which have names, as the equivalent flags.
+// Converts overlays and stingers, which have names, to the equivalent flags.
 extension ConfigurationReader {
     static let overlayKeys = ["image", "text", "x", "y", "width", "height", "opacity", "visible", "color", "font"]
     static let stingerKeys = ["file", "cut"]

@@ -3,9 +3,9 @@
 internal import Networking
 internal import Studio
 
-// Reads renditions, which have names, as the equivalent flags.
+// Converts renditions, which have names, to the equivalent flags.
 extension ConfigurationReader {
-    /// The keys of a rendition. Each may also be spelled like the option of the flag.
+    /// The keys of a rendition. The names of the flag's options are accepted as well.
     static let renditionOptions: [AddressOption] = [
         .init("videoBitrate", "video-bitrate"), .init("gop", "gop", .time), .init("size", "size"),
         .init("preset", "preset"), .init("tune", "tune"), .init("profile", "profile"), .init("bFrames", "bframes"),
@@ -17,7 +17,8 @@ extension ConfigurationReader {
         _ node: ConfigurationNode, _ key: String
     ) -> [ChannelFlags.Flag]? {
         let entries = mapping(node, key, "It is a mapping, a rendition behind each name.") ?? []
-        // The order of renditions has no meaning, so they are sorted: a file with another order is not a change.
+        // The order of renditions has no meaning. They are sorted, so that another order in the file does not count as
+        // a change.
         return entries.sorted { $0.key < $1.key }.compactMap { entry in
             readRendition(entry.node, "\(key).\(entry.key)").map {
                 .named(entry.key, "--rendition=\(entry.key)#\($0)", path: "renditions", entry.node.mark)

@@ -3,7 +3,7 @@
 internal import Program
 internal import Studio
 
-// Reads scenes, which have names, as the equivalent flags.
+// Converts scenes, which have names, to the equivalent flags.
 extension ConfigurationReader {
     /// Reads `scenes`: a mapping of names to layouts.
     mutating func readScenes(_ node: ConfigurationNode, _ key: String) -> [ChannelFlags.Flag]? {

@@ -3,8 +3,8 @@
 internal import Networking
 internal import Studio
 
-/// Converts a configuration file's tree to the equivalent flags. Each fault is noted with its position, and reading
-/// continues, so that all faults are reported at once.
+/// Converts the tree of a configuration file to the equivalent flags. Each error is stored with its position, and
+/// reading continues, so that all errors are reported at once.
 struct ConfigurationReader: NodeReader {
     /// The settings of the log.
     struct Log: Equatable {
@@ -138,7 +138,7 @@ extension ConfigurationReader {
         }
     }
 
-    /// Reads a list of addresses as the equivalent flags.
+    /// Converts a list of addresses to the equivalent flags.
     private mutating func readAddresses(
         _ node: ConfigurationNode, _ key: String, _ path: String, _ flag: String, _ options: [AddressOption]
     ) -> [ChannelFlags.Flag]? {
@@ -153,8 +153,8 @@ extension ConfigurationReader {
         }
     }
 
-    /// Reads an address with its options in the form that the flag takes. The node is a text, or a mapping with
-    /// `address` and the keys of options.
+    /// Reads an address and its options, and returns them in the form that the flag accepts. The node is a text, or a
+    /// mapping with `address` and the keys of options.
     private mutating func address(
         _ node: ConfigurationNode, _ key: String, _ options: [AddressOption]
     ) -> String? {

@@ -23,7 +23,7 @@ extension Host: ControlledHost {
         guard let archive = request.source.map(control.archive(ofSource:)) ?? recordings else {
             throw Refusal(.notFound, "No source of this name is recorded.")
         }
-        // An export must not use the space that the storage guard keeps free for the recording.
+        // An export must not use the space that the storage guard keeps free for recording.
         let reserve = control.report.status?.storage?.reserveBytes ?? control.configuredReserve
         return try exportJobs.start(request, in: archive, reserve: reserve)
     }
@@ -59,7 +59,7 @@ extension Host: ControlledHost {
 enum ReloadFailure: Error {
     /// The process was started without a configuration file.
     case none
-    /// The process ends.
+    /// The process is ending.
     case ending
     /// The file's errors, one per line.
     case refused([String])

@@ -4,9 +4,9 @@ internal import CLinux
 
 /// Settings of the C library's allocator.
 enum Allocator {
-    /// glibc gives a new thread its own arena, up to eight per core, and an arena hardly ever returns memory. Each
-    /// attempt of an RTMP output is a new thread, and frames are large, so each further arena costs megabytes. Four are
-    /// enough for the threads that allocate all the time.
+    /// glibc gives each new thread its own arena, up to eight per core, and an arena hardly ever returns memory. Each
+    /// connection attempt of an RTMP output is a new thread, and frames are large, so each additional arena costs
+    /// megabytes. Four arenas are enough for the threads that allocate all the time.
     static let arenaLimit: Int32 = 4
 
     /// Limits the number of arenas. Must be called before there are other threads. The environment variable

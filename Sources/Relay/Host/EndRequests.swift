@@ -3,12 +3,13 @@
 internal import Media
 internal import Networking
 
-/// Interprets the signals that ask for the end.
+/// Interprets the signals that ask the process to end.
 ///
-/// The first one requests a clean end. A later one means that this takes too long, but only 500 ms or more after the
-/// first: `timeout` and a closing terminal send two within microseconds, to the process and to its group.
+/// The first signal requests a clean end. A later signal means that the clean end takes too long, but only 500 ms or
+/// more after the first: `timeout` and a closing terminal send two signals within microseconds, one to the process and
+/// one to its group.
 struct EndRequests {
-    /// What to do about a signal.
+    /// How to respond to a signal.
     enum Answer: Equatable {
         case end
         case ignore
@@ -18,7 +19,7 @@ struct EndRequests {
     private static let patience = Duration.milliseconds(500)
     private var first: Int64?
 
-    /// Takes a signal at `now`, in monotonic nanoseconds.
+    /// Records a signal at `now`, in monotonic nanoseconds, and returns the response.
     mutating func received(at now: Int64) -> Answer {
         guard let first else {
             self.first = now

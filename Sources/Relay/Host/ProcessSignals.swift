@@ -8,16 +8,17 @@ struct ProcessSignals {
     private let queue: DispatchQueue
     private var sources: [any DispatchSourceSignal] = []
 
-    /// Answers no signal yet. From now on a write to a closed peer is an error and does not end the process.
+    /// Creates an object that watches no signal yet. From now on, writing to a peer that has closed the connection is
+    /// an error, and does not end the process.
     init(queue: DispatchQueue) {
         self.queue = queue
         signal(SIGPIPE, SIG_IGN)
-        // Swift's runtime handles SIGQUIT as a crash, reports it and continues.
+        // Swift's runtime treats SIGQUIT as a crash, reports it and continues.
         if !Self.isIgnored(SIGQUIT) { signal(SIGQUIT, SIG_DFL) }
     }
 
-    /// The signals that ask for the end. SIGHUP is not one of them if the process was started with it ignored, as by
-    /// `nohup`: such a process outlives its terminal.
+    /// The signals that ask the process to end. SIGHUP does not belong to them if the process was started with SIGHUP
+    /// ignored, as by `nohup`: such a process continues when its terminal is closed.
     static var endRequests: [CInt] {
         [SIGINT, SIGTERM] + (isIgnored(SIGHUP) ? [] : [SIGHUP])
     }
@@ -31,7 +32,7 @@ struct ProcessSignals {
         sources.append(source)
     }
 
-    /// Stops answering signals; the watched ones are ignored from now on.
+    /// Stops watching signals; the watched signals are ignored from now on.
     func cancel() {
         for source in sources { source.cancel() }
     }
@@ -39,7 +40,7 @@ struct ProcessSignals {
     private static func isIgnored(_ number: CInt) -> Bool {
         var action = sigaction()
         guard sigaction(number, nil, &action) == 0 else { return false }
-        // Compared as numbers, because SIG_IGN is the address 1, which is no function.
+        // The handlers are compared as numbers, because SIG_IGN is the address 1, which is not a function.
         return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
             == unsafeBitCast(SIG_IGN, to: Int.self)
     }

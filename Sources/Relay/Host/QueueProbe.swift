@@ -4,9 +4,9 @@ internal import Dispatch
 internal import Media
 internal import Synchronization
 
-/// Detects whether a queue on which nothing may block still runs its work.
+/// Detects whether a queue on which nothing may block still executes its work.
 final class QueueProbe: Sendable {
-    /// Beats with each answer; it is silent from a question until its answer.
+    /// A heartbeat that beats when the queue has executed a probe. Between a probe and its execution it is silent.
     let heartbeat: Heartbeat
     private let queue: DispatchQueue
     private let isAsked = Atomic(false)
@@ -17,8 +17,8 @@ final class QueueProbe: Sendable {
         heartbeat = Heartbeat(queue.label, clock: clock)
     }
 
-    /// Posts a question to the queue, unless an answer is still awaited. Returns at once. Only one thread may call it
-    /// at a time.
+    /// Posts a probe to the queue, unless the previous one has not been executed yet. Returns at once. Only one thread
+    /// may call it at a time.
     func ask() {
         guard !isAsked.exchange(true, ordering: .acquiringAndReleasing) else { return }
         heartbeat.beat()

@@ -8,7 +8,7 @@ enum Figure {
         return [whole / 3600, whole / 60 % 60, whole % 60].map { $0 < 10 ? "0\($0)" : "\($0)" }.joined(separator: ":")
     }
 
-    /// Formats seconds from another process, which may be invalid.
+    /// Formats seconds from another process, which may not be a valid number.
     static func clock(_ seconds: Double) -> String { clock(Int64(min(max(seconds, 0), 1e9))) }
 
     /// Formats a number with one decimal, at least 0.

@@ -6,8 +6,9 @@ internal import Logging
 
 /// Detects whether systemd's journal reads standard error.
 enum Journal {
-    /// Whether `descriptor` is connected to the journal according to `stream`, the value of `JOURNAL_STREAM`: its
-    /// device and inode (systemd.exec(5)). Processes inherit the variable even if their output goes elsewhere.
+    /// Whether `descriptor` is connected to the journal. `stream` is the value of `JOURNAL_STREAM`: the device and the
+    /// inode of the journal's stream (systemd.exec(5)). They are compared, because processes inherit the variable even
+    /// if their output goes elsewhere.
     static func reads(_ descriptor: Int32, stream: String?) -> Bool {
         guard let parts = stream?.split(separator: ":"), parts.count == 2, let status = FileStatus(descriptor) else {
             return false

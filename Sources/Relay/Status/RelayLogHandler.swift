@@ -8,11 +8,11 @@ internal import Logging
 ///
 /// | level | meaning |
 /// |---|---|
-/// | error | something is lost, or will be unless an operator acts |
-/// | warning | something failed and is being tried again, or will fail |
-/// | notice | a warning is over |
-/// | info | what a shift wants to read later: on air, off air, files |
-/// | debug | for finding faults |
+/// | error | something is lost, or will be lost unless an operator acts |
+/// | warning | something failed and is being retried, or will fail |
+/// | notice | the cause of a warning is gone |
+/// | info | changes that operators want to read later: on air, off air, files |
+/// | debug | details for finding faults |
 struct RelayLogHandler: LogHandler {
     let label: String
     let writer: LogWriter

@@ -5,8 +5,8 @@ internal import Program
 internal import Status
 
 extension RunDownStatus {
-    /// The position in one line: the current segment with its number and remaining time, the next segment, and the last
-    /// failure.
+    /// The position of the run-down in one line: the current segment with its number and remaining time, the next
+    /// segment, and the last failure.
     var words: String {
         var words: [String] = []
         if let current {

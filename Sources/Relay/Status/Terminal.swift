@@ -5,10 +5,10 @@ internal import Glibc
 internal import Logging
 internal import Synchronization
 
-/// Standard error: log lines, and below them a status block if it is a terminal.
+/// Standard error: log lines and, if it is a terminal, a status block below them.
 ///
-/// No thread that logs waits for the terminal, because lines go through a bounded queue. A reader that does not read
-/// loses lines, which are counted, but does not stop the stream.
+/// No thread that logs waits for the terminal, because lines go through a bounded queue. If the reader of standard
+/// error does not read, lines are lost and counted, but the stream does not stop.
 final class Terminal: Sendable {
     private static let limit = 2000
 
@@ -20,11 +20,11 @@ final class Terminal: Sendable {
         var isDrawQueued = false
     }
 
-    /// Whether there is a terminal to draw a status block on.
+    /// Whether standard error is a terminal, on which a status block can be drawn.
     let showsStatus: Bool
 
     private let state = Mutex(State())
-    /// Whether the journal is the reader, which expects a priority before each line.
+    /// Whether the journal reads standard error. The journal expects a priority before each line.
     private let isJournal = Journal.readsStandardError
     private let queue = DispatchQueue(label: "relay.terminal", qos: .utility)
 
@@ -50,7 +50,8 @@ final class Terminal: Sendable {
     /// Replaces the status block.
     func show(_ block: [String]) {
         guard showsStatus else { return }
-        // A terminal that was stopped (Ctrl-S) gets only the newest block when it continues, not all that were missed.
+        // A terminal that was stopped (Ctrl-S) gets only the newest block when it continues, and none of the older
+        // ones.
         let isQueued = state.withLock { state in
             defer { (state.block, state.isDrawQueued) = (block, true) }
             return state.isDrawQueued
@@ -83,7 +84,7 @@ final class Terminal: Sendable {
         Self.put(erase + notice + line + "\n" + Self.fitted(block))
     }
 
-    /// Writes all of `text`. Blocks as long as the reader does not read.
+    /// Writes all of `text`. Blocks for as long as the reader does not read.
     static func put(_ text: String, to descriptor: Int32 = STDERR_FILENO) {
         var bytes = Array(text.utf8)[...]
         while !bytes.isEmpty {
@@ -100,7 +101,7 @@ final class Terminal: Sendable {
         rows == 0 ? "" : "\u{1B}[\(rows)A\r\u{1B}[J"
     }
 
-    /// Returns the block's lines, cut to the terminal's width so that none wraps.
+    /// Returns the block's lines, truncated to the terminal's width so that no line wraps.
     private static func fitted(_ block: [String]) -> String {
         guard !block.isEmpty else { return "" }
         var size = winsize()
