@@ -5,7 +5,7 @@ package import Encoder
 /// The status of a rendition, which is an additional encoding of the program.
 package struct RenditionStatus: Sendable, Codable {
     package var name: String
-    /// The width of its frames in pixels. The next property is their height.
+    /// `width` and `height` are the size of its frames in pixels.
     package var width: Int
     package var height: Int
     package var encoder: EncoderStatus

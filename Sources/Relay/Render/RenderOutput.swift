@@ -33,7 +33,7 @@ enum RenderOutput {
 extension ChannelConfiguration {
     /// The paths of the program's source files.
     fileprivate var ownFiles: [String] {
-        // Addresses are used as written, with references in place of secrets.
+        // The description of an input contains references to secrets; the file is at the expanded path.
         let inputs = allInputs.filter(\.isFile).map { input in
             (try? SecretReferences.process.expand(input.description)) ?? input.description
         }

@@ -8,7 +8,7 @@ internal import Stitcher
 struct StitchDocument: Encodable {
     struct Clip: Encodable {
         let file: String
-        /// The clip's start in its file, in milliseconds. The next properties are its length and its frames.
+        /// `from` is the clip's start in its file, and `milliseconds` its length; both are in milliseconds.
         let from: Int64
         let milliseconds: Int64
         let copiedFrames: Int
