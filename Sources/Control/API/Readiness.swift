@@ -4,14 +4,14 @@ internal import Program
 internal import Status
 internal import Synchronization
 
-/// Checks that media flow: each channel must have produced frames within the last few seconds.
+/// Checks that the channels output media: each channel must have produced frames within the last few seconds.
 final class Readiness: Sendable {
     private struct Look {
         var units: Int64
         var moved: ContinuousClock.Instant
     }
 
-    /// How long a program may produce no frame.
+    /// How long a program may go without a new frame.
     private static let patience = Duration.seconds(3)
 
     private let looks = Mutex<[String: Look]>([:])

@@ -3,8 +3,8 @@
 internal import Archive
 internal import Status
 
-/// Caches the channels' reports, so that they are read no more often than anyone could notice, however many clients
-/// ask. Any thread may use it.
+/// Caches the channels' reports. However many clients ask, reports are read only so often that no client notices the
+/// delay. Any thread may use it.
 final class ReportCache: Sendable {
     private let host: any ControlledHost
     private let reports: Cached<[ChannelReport]>
@@ -19,7 +19,7 @@ final class ReportCache: Sendable {
         (self.host, self.version) = (host, version)
         let reports = Cached(for: .milliseconds(90)) { host.channels.compactMap { host.channel($0)?.report } }
         self.reports = reports
-        // Kept short, because a client that has just changed something must not see the old state.
+        // The lifetime is short, because a client that has just changed something must not get the old state.
         texts = Cached(for: .milliseconds(100)) { reports.value.map { JSON.encode(Named(report: $0)) } }
         rendered = Cached(for: .milliseconds(200)) { metrics(reports.value) }
     }
@@ -28,7 +28,7 @@ final class ReportCache: Sendable {
     var names: [String] { host.channels }
     /// All reports, at most 90 ms old.
     var all: [ChannelReport] { reports.value }
-    /// All reports as JSON, each with its channel, at most 200 ms old.
+    /// All reports as JSON, each with its channel's name, at most 200 ms old.
     var encoded: [[UInt8]] { texts.value }
     /// The metrics as Prometheus text, at most 300 ms old.
     var metrics: String { rendered.value }

@@ -6,7 +6,7 @@ internal import HummingbirdCore
 internal import Library
 internal import Media
 
-/// The API of exports, the jobs that make clips from recordings.
+/// The API of exports, which are jobs that make clips from recordings.
 struct ExportRoutes {
     private struct NewExport: Decodable {
         let channel: String

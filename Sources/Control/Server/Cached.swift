@@ -2,8 +2,8 @@
 
 internal import Synchronization
 
-/// Computes a value at most once per `lifetime`, however many callers ask. Any thread may use it; a caller that asks
-/// while the value is computed waits for it.
+/// Computes a value at most once per `lifetime`, however many callers ask for it. Any thread may use it; a caller that
+/// asks while the value is computed waits for it.
 final class Cached<Value: Sendable>: Sendable {
     private struct State {
         var value: Value?

@@ -7,7 +7,8 @@ internal import Logging
 internal import Media
 internal import NIOCore
 
-/// Answers requests: finds the endpoint, checks permission, and turns failures into problem details (RFC 9457).
+/// Responds to requests: finds the endpoint, checks the permission, and converts failures to problem details (RFC
+/// 9457).
 struct ControlResponder: HTTPResponder {
     typealias Context = ControlContext
 
@@ -15,13 +16,13 @@ struct ControlResponder: HTTPResponder {
         .get, .head, .post, .put, .patch, .delete, .options, .trace, .connect,
     ]
 
-    /// How long a request's body may take.
+    /// How long the body of a request may take to arrive.
     private static let patience = TimeAmount.seconds(30)
-    /// How long a refused client may take to read the response.
+    /// How long a refused client has to read the response.
     private static let teardown = TimeAmount.seconds(1)
 
     private let routes: RouterResponder<ControlContext>
-    /// The endpoints that accept larger bodies than others.
+    /// The endpoints that accept larger bodies than the others.
     private let roomy: [Endpoint]
     private let gate: RequestGate
 
@@ -51,7 +52,7 @@ struct ControlResponder: HTTPResponder {
         do throws(Refusal) {
             asked.body = try await Self.body(of: request, most: mostBytes(of: request, context), context.channel)
         } catch {
-            // The rest of the body is not waited for.
+            // The connection is closed without waiting for the rest of the body.
             context.channel.close(in: Self.teardown)
             var response = Problem.response(error)
             response.headers[.connection] = "close"
@@ -69,7 +70,7 @@ struct ControlResponder: HTTPResponder {
         if response.status == .notFound, response.headers[.contentType] == nil {
             response = Problem.response(Refusal(.notFound, "There is nothing at this path."))
         }
-        // A HEAD response has only the length of the problem's body.
+        // A response to HEAD contains only the length of the problem's body.
         if request.method == .head, let count = response.body.contentLength, count > 0 {
             response.body = ResponseBody(contentLength: count) { writer in try await writer.finish(nil) }
         }
@@ -77,8 +78,8 @@ struct ControlResponder: HTTPResponder {
         return response
     }
 
-    /// Reads the whole body of `request` in advance: a body that is too large, or takes too long, delays only the
-    /// client that sends it, and for a limited time.
+    /// Reads the whole body of `request` in advance. If a body is too large or takes too long, only the client that
+    /// sends it is delayed, and only for a limited time.
     private static func body(
         of request: Request, most: Int, _ channel: any Channel
     ) async throws(Refusal) -> RequestBody {
@@ -97,7 +98,7 @@ struct ControlResponder: HTTPResponder {
         }
     }
 
-    /// Returns the limit for the body; a higher one applies only to clients that may use an endpoint with larger
+    /// Returns the limit for the body. A higher limit applies only to clients that may use an endpoint with larger
     /// bodies.
     private func mostBytes(of request: Request, _ context: ControlContext) -> Int {
         let length = request.headers[.contentLength].flatMap { Int($0) }
@@ -124,7 +125,7 @@ struct ControlResponder: HTTPResponder {
         }
     }
 
-    /// Headers of every response: they forbid content sniffing, framing, and caching, unless the response allows it.
+    /// Headers of every response. They forbid content sniffing and framing, and caching unless the response allows it.
     private static let safety: HTTPFields = {
         var fields = HTTPFields()
         fields[.xContentTypeOptions] = "nosniff"

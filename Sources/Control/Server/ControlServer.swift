@@ -11,8 +11,8 @@ internal import NIOPosix
 package import Status
 internal import Synchronization
 
-/// The HTTP server with API, events, metrics and web page. It listens at a network address, at a Unix socket for
-/// commands, or at both.
+/// The HTTP server with the API, events, metrics and the web page. It listens at a network address, at a Unix socket
+/// for commands, or at both.
 ///
 /// Any thread may use it. One thread serves all connections; blocking calls to the host run on other threads.
 ///
@@ -36,7 +36,7 @@ package final class ControlServer: Sendable {
 
     /// How long a connection may be idle, or take to send a request's head.
     private static let idleTimeout = TimeAmount.seconds(30)
-    /// How long opening the address may take.
+    /// How long it may take to begin to listen at the address.
     private static let startTimeout = DispatchTimeInterval.seconds(5)
     private static let mostHeaderBytes = 16 << 10
     private static let mostHeaders = 100
@@ -51,7 +51,8 @@ package final class ControlServer: Sendable {
     private let executor: LoopExecutor
     private let state = Mutex(State())
 
-    /// A server that is not started. `version` is the version of relay; `events` is the log of events to publish.
+    /// Creates a server that is not started. `version` is the version of relay; `events` is the log whose events are
+    /// published.
     package init(
         _ settings: ControlSettings, host: any ControlledHost, events: EventLog, version: String, logger: Logger
     ) {
@@ -76,13 +77,13 @@ package final class ControlServer: Sendable {
             + SessionRoutes(tokens: tokens, settings: settings).endpoints + PageRoutes().endpoints
     }
 
-    /// All operations, in the form `GET /v1`, for a test that compares them with the API's description.
+    /// All operations, in the form `GET /v1`. A test compares them with the API's description.
     package var operations: [String] { endpoints.map { "\($0.method.rawValue) \($0.path)" } }
 
-    /// The port of the network listener; nil before it listens, or without an address.
+    /// The port of the network listener; nil before it listens, or if there is no network address.
     package var port: Int? { state.withLock { $0.port } }
 
-    /// Begins to listen and to deliver events. Blocks until it listens, for at most 5 s.
+    /// Begins to listen and to deliver events. Blocks until the server listens, for at most 5 s.
     package func start() throws(Failure) {
         if let address = settings.address {
             let server: HTTPServerBuilder
@@ -98,8 +99,8 @@ package final class ControlServer: Sendable {
         webhooks.start()
     }
 
-    /// Delivers the last events, closes all connections and releases the addresses. Blocks for at most a second, if a
-    /// webhook is slow.
+    /// Delivers the last events, closes all connections and stops listening. If a webhook is slow, blocks for at most a
+    /// second.
     package func stop() {
         webhooks.stop()
         let tasks = state.withLock { state in
@@ -119,7 +120,7 @@ package final class ControlServer: Sendable {
     }
 
     private func listen(atSocket path: String) throws(Failure) {
-        // Removes the socket of a process that was killed.
+        // Remove the socket file that a killed process has left.
         let type = (try? FileManager.default.attributesOfItem(atPath: path))?[.type] as? FileAttributeType
         if type == .typeSocket { unlink(path) }
         try listen(
@@ -132,7 +133,7 @@ package final class ControlServer: Sendable {
     ) throws(Failure) {
         let gate = RequestGate(settings: settings, tokens: tokens, isLocal: isLocal)
         var quiet = Logger(label: "relay.http")
-        // Errors of clients do not concern the operator.
+        // Errors of clients do not concern the operator, so the library does not log them.
         quiet.logLevel = .critical
         let began = DispatchSemaphore(value: 0)
         let outcome = Mutex<(isOpen: Bool, error: String)>((false, "it took too long"))
@@ -144,7 +145,7 @@ package final class ControlServer: Sendable {
             onServerRunning: { [self] channel in
                 let port = channel.localAddress?.port
                 if !isLocal { state.withLock { $0.port = port } }
-                // If any free port was requested, shows the actual one.
+                // If the settings leave the choice of the port to the system, the log shows the actual port.
                 let place = settings.address.map { ControlSettings.Address(host: $0.host, port: port ?? $0.port).text }
                 logger.info("HTTP at \(isLocal ? name : place ?? name)")
                 outcome.withLock { $0.isOpen = true }

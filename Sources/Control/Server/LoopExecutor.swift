@@ -2,7 +2,7 @@
 
 internal import NIOCore
 
-/// Runs tasks on the thread of an event loop that also serves their connections: a request that is answered at once
+/// Runs tasks on the thread of an event loop that also serves their connections. A request that is answered at once
 /// then wakes no other thread, which would cost more than the response. Blocking work must not run here: see
 /// ``Blocking``.
 final class LoopExecutor: TaskExecutor {

@@ -5,13 +5,14 @@ internal import Hummingbird
 internal import HummingbirdCore
 internal import Media
 
-/// Decides who may do what, by the host name in the request, the origin of a page's request, and the token or session.
+/// Decides which client may do what, by the host name in the request, the origin of the page that sends it, and the
+/// token or session.
 struct RequestGate: Sendable {
     static let cookie = "relay_session"
 
     let settings: ControlSettings
     let tokens: TokenGuard
-    /// Whether requests come through the Unix socket, which only the host's own users can open.
+    /// Whether requests come through the Unix socket, which can be opened only by users of this host.
     let isLocal: Bool
 
     /// Returns the role of the client that sends `request` from the address `peer`. Throws if the request is refused.
@@ -42,8 +43,8 @@ struct RequestGate: Sendable {
         return .none
     }
 
-    /// Refuses unknown host names: a page under a foreign name that resolves to this host could read all responses (DNS
-    /// rebinding).
+    /// Refuses unknown host names. If a foreign name resolved to this host, a web page under that name could read all
+    /// responses (DNS rebinding).
     private func checkHost(_ request: Request) throws(Refusal) {
         guard let authority = request.head.authority, let host = Self.host(of: authority) else {
             throw Refusal(.malformed, "The request does not say by which name it was sent.")
@@ -55,11 +56,11 @@ struct RequestGate: Sendable {
     private func isKnown(_ host: String) -> Bool {
         if ControlSettings.isLoopback(host) || settings.hosts.contains(host) { return true }
         if settings.address?.host == host { return true }
-        // An IP address cannot be redirected to this host as a name can.
+        // A name can be made to resolve to this host; an IP address cannot.
         return !settings.isLoopback && ControlSettings.isAddress(host)
     }
 
-    /// Refuses commands from foreign pages, which would use the reader's cookie.
+    /// Refuses commands from pages of other origins, because the browser would send its user's cookie with them.
     private func checkOrigin(_ request: Request) throws(Refusal) {
         if let origin = request.headers[.init("Sec-Fetch-Site") ?? .origin],
             ["cross-site", "same-site"].contains(origin)

@@ -2,11 +2,12 @@
 
 internal import NIOCore
 
-/// Closes a connection whose client does not read its response, so that it does not occupy a place for ever.
+/// Closes a connection whose client does not read its response, so that it does not occupy one of the limited
+/// connections forever.
 final class StallGuard: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = NIOAny
 
-    /// Longer than the pauses of a player that has buffered enough.
+    /// Longer than a player that has buffered enough pauses reading.
     private static let patience = TimeAmount.seconds(60)
 
     private var deadline: Scheduled<Void>?

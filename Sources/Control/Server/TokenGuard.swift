@@ -3,7 +3,7 @@
 internal import Media
 internal import Synchronization
 
-/// Identifies clients by tokens and by the sessions that they obtained for them, and counts wrong guesses.
+/// Identifies clients by tokens, and by the sessions that they obtained with tokens; counts wrong tokens.
 ///
 /// Any thread may use it; all calls return at once.
 final class TokenGuard: Sendable {
@@ -15,18 +15,18 @@ final class TokenGuard: Sendable {
     private struct State {
         var sessions: [String: Session] = [:]
         var failures = 0
-        /// When the current window began, and the number of guesses per address in it.
+        /// The beginning of the current window, and the number of wrong tokens from each address in it.
         var since = ContinuousClock.now
         var guesses: [String: Int] = [:]
     }
 
     static let sessionLength = Duration.seconds(12 * 3600)
     private static let mostSessions = 1000
-    /// How many wrong tokens from one address are checked per ``window``; further tokens from there are refused
-    /// unchecked. Other addresses are not affected: a stranger must not be able to lock everybody out.
+    /// How many wrong tokens from one address are checked per ``window``; further tokens from that address are refused
+    /// without a check. Other addresses are not affected, because one client must not be able to lock out all others.
     private static let mostGuesses = 10
     private static let window = Duration.seconds(10)
-    /// How many addresses are counted separately; beyond that they are counted together.
+    /// How many addresses are counted separately; all others are counted together.
     private static let mostPeers = 1000
 
     private let tokens: [ControlSettings.Token]
@@ -37,12 +37,12 @@ final class TokenGuard: Sendable {
     /// Whether clients must show a token.
     var isNeeded: Bool { !tokens.isEmpty }
 
-    /// How many wrong tokens were presented.
+    /// The number of wrong tokens so far.
     var failures: Int { state.withLock { $0.failures } }
 
     /// Returns the role of a client that presents `token` from the address `peer`. Throws if the token is unknown, or
-    /// if so many wrong ones came from there that no token is accepted from there for a moment. Compares each known
-    /// token completely, so that the duration reveals nothing.
+    /// if too many wrong tokens have come from that address, so that none is accepted from it for a while. Each known
+    /// token is compared completely, so that the duration reveals nothing.
     func role(ofToken token: String, from peer: String) throws(Refusal) -> ControlRole {
         let now = ContinuousClock.now
         let isCrowded = state.withLock { state in
@@ -62,12 +62,12 @@ final class TokenGuard: Sendable {
         return role
     }
 
-    /// Returns the key under which the guesses of `peer` are counted.
+    /// Returns the key under which the wrong tokens from `peer` are counted.
     private static func counted(_ peer: String, _ guesses: [String: Int]) -> String {
         guesses[peer] != nil || guesses.count < mostPeers ? peer : ""
     }
 
-    /// Begins a session of `role`, and returns its secret name.
+    /// Begins a session of `role`, and returns its name, which is secret.
     func beginSession(_ role: ControlRole) -> String {
         var generator = SystemRandomNumberGenerator()
         let name = (0..<4).map { _ in
@@ -92,7 +92,7 @@ final class TokenGuard: Sendable {
     /// Ends a session; does nothing if it does not exist.
     func endSession(_ name: String) { state.withLock { $0.sessions[name] = nil } }
 
-    /// Returns the role of a client that presents a session's name; `none` if the session is over.
+    /// Returns the role of a client that presents the name of a session; `none` if the session has ended.
     func role(ofSession name: String) -> ControlRole {
         let now = ContinuousClock.now
         return state.withLock { state in
@@ -101,7 +101,7 @@ final class TokenGuard: Sendable {
         }
     }
 
-    /// Compares all bytes, wherever the first difference is.
+    /// Compares all bytes, even after the first difference.
     static func isEqual(_ known: String, _ given: String) -> Bool {
         let (known, given) = (Array(known.utf8), Array(given.utf8))
         var difference = known.count ^ given.count
