@@ -2,8 +2,8 @@
 
 internal import Media
 
-/// Lists the frames of files that differ from the frames that were encoded: a decoder concealed damage in them, or
-/// another frame is shown in their place. Used by one thread.
+/// Lists the frames of files that could not be shown as they were encoded: a decoder concealed damage in them, or
+/// another frame was shown in their place. Used by one thread.
 final class DamageLog {
     private var frames: [(source: StitchSource, numbers: Set<Int>)] = []
 
@@ -15,7 +15,7 @@ final class DamageLog {
         frames[place].numbers.insert(number)
     }
 
-    /// One sentence for each file that has damaged frames.
+    /// One sentence for each file with damaged frames.
     var sentences: [String] {
         frames.compactMap { source, numbers in
             guard let first = numbers.min() else { return nil }

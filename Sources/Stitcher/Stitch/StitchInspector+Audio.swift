@@ -10,21 +10,21 @@ extension StitchInspector {
         let format = AudioFormat(sampleRate: Int32(clamping: audio.sampleRate), channels: max(1, audio.channels))
         let obstacle = obstacle(audio, format)
         var packets = obstacle == nil ? audioPackets : []
-        // Tables that are read here do not state the duration of packets.
+        // The tables that are read here do not contain the duration of packets.
         for index in packets.indices { packets[index].duration = AudioGrid.step }
         return StitchSource.Audio(
             stream: audio.index, codec: audio.codecName, format: format, timeBase: audio.timeBase, range: heard,
             configuration: audio.configuration, packets: packets, obstacle: obstacle)
     }
 
-    /// The reason why the packets of `audio` cannot be copied; nil if they can be. They can be if they are AAC-LC with
-    /// 1024 samples in each packet, without gaps, and contain nothing else.
+    /// The reason why the packets of `audio` cannot be copied; nil if they can be. They can be copied if they are
+    /// AAC-LC with 1024 samples in each packet, without gaps, and contain nothing else.
     private func obstacle(_ audio: StreamInfo, _ format: AudioFormat) -> String? {
         guard isMovie else { return "its container is \(demuxer.formatName), not MP4 or MOV" }
         guard audio.codecName == "aac" else { return "it is \(audio.codecName)" }
         let configuration = audio.configuration
         // AudioSpecificConfig (ISO/IEC 14496-3, 1.6.2.1): object type 2, three zero bits after rate and channels, and
-        // at most an extension that states that there is no spectral band replication.
+        // at most one extension, which says that there is no spectral band replication.
         guard configuration.count >= 2, configuration[0] >> 3 == 2, configuration[1] & 7 == 0,
             [[], [0x56, 0xE5, 0]].contains(Array(configuration[2...])),
             let header = AACHeader(configuration: configuration), header.sampleRate == format.sampleRate
@@ -38,7 +38,7 @@ extension StitchInspector {
         return isWhole ? nil : "its packets do not follow each other"
     }
 
-    /// Notes on the parts of the file and of its audio that are dropped.
+    /// Notes on the parts of the file and of its audio that are left out.
     var leftOut: [String] {
         var notes: [String] = []
         let tracks = demuxer.trackCounts

@@ -5,14 +5,14 @@ internal import MP4
 internal import Media
 
 extension StitchInspector {
-    /// The packets of video, with frame numbers in place of their times.
+    /// The packets of the video, in which frame numbers replace the times.
     private struct Numbers {
         var samples: [IndexedSample]
         /// The times of the visible frames, in order.
         var times: [Int64] = []
         /// Whether hidden frames are between visible ones.
         var isPieced = false
-        /// The number of frames at the beginning that are not hidden but cannot be decoded.
+        /// The number of frames at the beginning that no edit list hides but that cannot be decoded.
         var headless = 0
     }
 
@@ -40,8 +40,8 @@ extension StitchInspector {
     }
 
     /// Numbers the visible frames. A frame is not visible if an edit list hides it, or if it cannot be decoded because
-    /// the file begins in the middle of a GOP. A hidden frame where pieces meet gets the number of the next visible
-    /// frame.
+    /// the file begins in the middle of a GOP. A hidden frame between two visible pieces gets the number of the next
+    /// visible frame.
     private func numbered() -> Numbers {
         let entry = packets.firstIndex(where: \.isEntry) ?? 0
         let start = packets.isEmpty ? 0 : packets[entry].sample.pts

@@ -6,8 +6,8 @@ internal import LibAV
 internal import MP4
 internal import Media
 
-/// Finds all packets of a file without decoding them, to determine how the file can be used: from its tables if
-/// possible, otherwise by reading the complete file.
+/// Finds all packets of a file without decoding them, to determine how the file can be used. It uses the file's tables
+/// if possible; otherwise it reads the complete file.
 struct StitchInspector {
     let name: String
     let demuxer: Demuxer
@@ -15,12 +15,12 @@ struct StitchInspector {
     let frames: StreamInfo.Video
     let audio: StreamInfo?
     let isMovie: Bool
-    /// The content of `avcC` or `hvcC`; for a transport stream, made from its first keyframe.
+    /// The content of `avcC` or `hvcC`. For a transport stream, it is made from the first keyframe.
     private(set) var configuration: [UInt8]
     private(set) var sets: AVCParameterSets?
     private var hevcSets: HEVCParameterSets?
-    /// Reads the parameter sets within a transport stream's packets; nil for files that store parameter sets apart from
-    /// the frames.
+    /// Reads the parameter sets in a transport stream's packets; nil for files that store parameter sets apart from the
+    /// frames.
     private(set) var units: AnnexBReader?
 
     private(set) var packets: [Packet] = []
@@ -28,7 +28,7 @@ struct StitchInspector {
     private(set) var dependentKeyframes: Set<Int> = []
     private var changesSets = false
     private var hasEntry = false
-    /// The packets that a transport stream lost, as a sentence; nil if none.
+    /// A sentence about the packets that a transport stream has lost; nil if it has lost none.
     private var loss: String?
     private(set) var heard: Range<Int64>?
     /// The packets of audio, with their times in ticks of the audio stream.
@@ -37,22 +37,22 @@ struct StitchInspector {
     private var latest: Int64?
     private var end = Duration.zero
 
-    /// The properties of a packet of video that are kept.
+    /// The properties of a video packet that are stored.
     struct Packet {
-        /// The sample's place and time. `isSync` is set only for IDR frames of H.264, which can follow frames of
+        /// The sample's position and time. `isSync` is set only for IDR frames of H.264, which can follow frames of
         /// another stream.
         var sample: IndexedSample
-        /// Whether decoding can begin here according to the container.
+        /// Whether decoding can begin here, according to the container.
         var isEntry: Bool
         var isHidden: Bool
     }
 
-    /// How much libav may read to find the size of the video (64 MiB, 20 s in microseconds): a file may begin between
-    /// two keyframes. libav stops as soon as all properties are known.
+    /// How much libav may read to find the size of the video (64 MiB, 20 s in microseconds), because a file may begin
+    /// between two keyframes. libav stops as soon as it knows all properties.
     private static let probing = ["probesize": "67108864", "analyzeduration": "20000000"]
 
-    /// Opens the file at `path` with libav, which may open only files: a file that names other addresses cannot make
-    /// libav connect to them.
+    /// Opens the file at `path` with libav. libav may open only files, so that a file that contains addresses cannot
+    /// make it connect to them.
     static func open(_ path: String, name: String) throws(ClipFailure) -> Demuxer {
         do throws(AVFailure) {
             let values = probing.merging(["protocol_whitelist": "file"]) { _, new in new }
@@ -82,7 +82,7 @@ struct StitchInspector {
         defer { free(found) }
         let resolved = String(cString: found)
         var quick = try StitchInspector(resolved, name: path)
-        // The tables do not state the duration of a frame that lasts longer or shorter than the others.
+        // The tables do not contain the duration of a last frame that lasts longer or shorter than the others.
         if try quick.readTables(resolved, isCancelled), let source = try? quick.source(resolved),
             source.video.isConstant
         {
@@ -115,13 +115,13 @@ struct StitchInspector {
         hevcSets = video.codecName == "hevc" ? HEVCParameterSets(record: configuration) : nil
     }
 
-    /// Whether the file's header states the duration of its streams, and libavformat does not report if the end is
+    /// Whether the file's header contains the duration of its streams, and libavformat does not report if the end is
     /// missing.
     private var statesDuration: Bool { hasPackets }
 
-    /// Whether the container's packets are the same as those of an MP4, although they are not stored contiguously.
+    /// Whether the container's packets equal those of an MP4, although they are not stored contiguously.
     private var hasPackets: Bool { demuxer.formatName.hasPrefix("matroska") || demuxer.formatName == "flv" }
-    /// The shortest missing end that is reported.
+    /// A missing end is reported if it is at least this long.
     private static let missing = Duration.seconds(1)
 
     private mutating func readPackets(_ isCancelled: () -> Bool) throws(ClipFailure) {
@@ -159,7 +159,7 @@ struct StitchInspector {
         return packet
     }
 
-    /// By how much decoding times may go back in containers in which they are guessed.
+    /// How far decoding times may go back in containers whose decoding times libavformat guesses.
     private static let guessing = Duration.milliseconds(500)
 
     private mutating func takeFrame(_ packet: PacketBox) throws(ClipFailure) {
@@ -184,8 +184,8 @@ struct StitchInspector {
         take(sample, isHidden: packet.isHidden) { _ in unit.payload.array }
     }
 
-    /// Notes damage that prevents a transport stream's frames from being copied. Frames before the first keyframe are
-    /// ignored.
+    /// Records damage because of which a transport stream's frames cannot be copied. Frames before the first keyframe
+    /// are ignored.
     private mutating func noteLosses(_ packet: PacketBox) {
         guard hasEntry else { return }
         if packet.isCorrupt { loss = "packets of it are missing or damaged" }
@@ -206,14 +206,14 @@ struct StitchInspector {
         return unit
     }
 
-    /// Adds a frame. If the container marks it as a keyframe, `content` is called for its first bytes, or for all of
-    /// them if `isWhole` is true.
+    /// Adds a frame. If the container marks it as a keyframe, `content` is called to get its first bytes, or all of its
+    /// bytes if `isWhole` is true.
     mutating func take(_ sample: IndexedSample, isHidden: Bool, content: (_ isWhole: Bool) -> [UInt8]?) {
         var sample = sample
         let isEntry = sample.isSync
         if sample.isSync, let sets {
             var look = sets.looks(at: content(false) ?? [])
-            // A frame of which only the beginning was read may seem to have other parameter sets, or none.
+            // If only the beginning of a frame was read, the frame may seem to have other parameter sets, or none.
             if !look.isIDR || look.hasOtherSets { look = sets.looks(at: content(true) ?? []) }
             sample.isSync = look.isIDR
             changesSets = changesSets || look.hasOtherSets
@@ -236,7 +236,7 @@ struct StitchInspector {
                 size: Int64(packet.size), isSync: true))
     }
 
-    /// Notes the range of audio that a packet covers.
+    /// Records the range of audio that a packet covers.
     mutating func takeHeard(_ packet: PacketBox) {
         guard let audio, let pts = packet.pts, audio.sampleRate > 0 else { return }
         let sample = TimeBase(1, Int32(clamping: audio.sampleRate))
@@ -275,7 +275,8 @@ extension StitchInspector {
 }
 
 extension UTCTime {
-    /// A time as containers state it: `2026-11-21T14:03:10.123456Z`, with a fraction of any length or none.
+    /// Reads a time in the form of containers: `2026-11-21T14:03:10.123456Z`, with a fraction of any length or without
+    /// one.
     init?(stated text: String) {
         let seconds = text.prefix(19)
         let fraction = text.dropFirst(19).first == "." ? text.dropFirst(20).prefix { $0.isNumber } : ""

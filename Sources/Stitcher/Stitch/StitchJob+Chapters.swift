@@ -22,9 +22,9 @@ extension StitchJob {
         return String(dot == name.startIndex ? name : name[..<dot])
     }
 
-    /// Appends the chapters to `file` and returns them as samples of a track: each chapter lasts until the next, and
-    /// the last until the end of `frames`. Nil if there are no chapters, or for files in which players do not support
-    /// such a track.
+    /// Appends the chapters to `file` and returns them as samples of a track. Each chapter lasts until the next one,
+    /// and the last chapter until the end of `frames`. Nil if there are no chapters, or if players do not support such
+    /// a track in this kind of file.
     func chapterTrack(in file: ClipFile, like frames: ClipTrack, timescale: UInt32) throws -> ClipTrack? {
         let chapters = self.chapters.prefix(Chapter.most)
         guard request.form == .mov, !chapters.isEmpty else { return nil }

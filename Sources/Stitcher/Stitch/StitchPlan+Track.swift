@@ -4,11 +4,11 @@ internal import MP4
 internal import Media
 
 extension StitchPlan {
-    /// The track of `frames` in ticks of `timescale`. The frames are in decoding order, and their times are frames of
-    /// the result. Each frame is shown on the grid of the frame rate, moved later by its clip's value in `moves` (in
-    /// ticks); or, in a plan whose frames keep their times, at the time in its file. Frames in front of a gap may last
-    /// longer. Each frame is decoded as late as the order allows, at a constant distance, so that decoding times also
-    /// grow at joins.
+    /// Creates the track of `frames` in ticks of `timescale`. The frames are in decoding order, and their times are
+    /// frame numbers of the result. Each frame is shown at the time that the frame rate requires, plus its clip's value
+    /// in `moves` (in ticks). In a plan whose frames keep their times, each frame is shown at its time in the file
+    /// instead. Frames before a gap may last longer. Each frame is decoded as late as the order allows, at a constant
+    /// distance, so that decoding times also grow where clips are joined.
     func track(
         of frames: [IndexedSample], _ sources: [StitchSource], timescale: UInt32, moves: [Int64]
     ) throws(ClipFailure) -> ClipTrack {
