@@ -13,11 +13,11 @@ extension Director {
         let frame: FrameIndex
     }
 
-    /// Reports to the recording the scene that goes on air with `frame`, the next frame; a recording that has just
-    /// begun gets the scene that is on air already. Runs on the program's thread.
+    /// Reports to the recording the scene that goes on air with `frame`, the next frame. If the recording has just
+    /// begun, it gets the scene that is already on air. Runs on the program's thread.
     func tellRecording(_ frame: FrameIndex) {
         guard let recording = recording() else {
-            // Forget the recording: a later one may have the same address.
+            // Forget the recording, because a later recording object may have the same address in memory.
             state.withLock { $0.told = nil }
             return
         }
@@ -37,7 +37,7 @@ extension Director {
         if let event { recording.record(event) }
     }
 
-    /// The details with which a run-down can show the same scene again; `frame` is the frame at which the change is
+    /// The details that a run-down needs to show the same scene again; `frame` is the frame at which the change is
     /// reported.
     private func details(of change: Change, at frame: FrameIndex, withWay: Bool) -> [String] {
         var details = change.scene.layout.details

@@ -7,7 +7,7 @@ internal import Glibc
 extension ConfigurationNode {
     private static let mostBytes = 1 << 20
 
-    /// Returns the text of the file at `path`, 1 MiB at most. Blocks on the disk.
+    /// Returns the text of the file at `path`, which may have at most 1 MiB. Blocks on the disk.
     package static func text(at path: String) throws(ConfigurationFailure) -> String {
         let data: Data
         do {

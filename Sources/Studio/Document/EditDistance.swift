@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The distance between two words: how many letters must be inserted, removed, replaced or swapped with their neighbour
-/// (the distance of optimal string alignment).
+/// The distance between two words: how many letters must be inserted, removed, replaced or swapped with a neighbour
+/// (the optimal string alignment distance).
 package enum EditDistance {
-    /// The word that is nearest to `word`, if at most half of its letters are wrong.
+    /// The word that is nearest to `word`; nil if more than half of its letters are wrong.
     package static func nearest(to word: String, among words: [String]) -> String? {
         let word = word.lowercased()
         let distances = words.map { ($0, between(word, $0.lowercased())) }

@@ -4,7 +4,7 @@ package import Kernels
 internal import Media
 internal import Program
 
-/// The values that both run-downs and projects of clips contain.
+/// Readers of values that both run-downs and projects of clips contain.
 extension NodeReader {
     /// The keys of a transition.
     package static var transitionKeys: [String] { ["type", "seconds", "easing", "color"] }
@@ -30,8 +30,8 @@ extension NodeReader {
         return nil
     }
 
-    /// Reads a transition: either a type alone, or a mapping of a type, a length (read by `length`), an easing and, if
-    /// the transition shows one, a color. `kind` reads the type.
+    /// Reads a transition: either a type alone, or a mapping with a type, a length (read by `length`), an easing and,
+    /// if the transition shows one, a color. `kind` reads the type.
     package mutating func transition(
         _ node: ConfigurationNode, _ key: String,
         kind: (inout Self, ConfigurationNode, String) -> Transition.Kind?,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads a tree of ``ConfigurationNode`` as values. Each fault is noted with its place, and the reading continues, so
-/// that all faults are reported at once.
+/// Reads values from a tree of ``ConfigurationNode``. Each error is stored with its position, and reading continues, so
+/// that all errors are reported at once.
 package protocol NodeReader {
     var faults: [ConfigurationFailure.Fault] { get set }
 }
@@ -51,8 +51,8 @@ extension NodeReader {
     }
 
     package mutating func unknown(_ entry: ConfigurationNode.Entry, in section: String, known: [String]) {
-        // An unknown key may be a piece of an address, and thus a secret: it is repeated only if it is almost a known
-        // key.
+        // An unknown key may be a part of an address, and therefore a secret. It is repeated only if it is almost a
+        // known key.
         guard let near = EditDistance.nearest(to: entry.key, among: known), entry.key.allSatisfy(\.isLetter) else {
             let advice = known.contains("address") ? " Does it lack address: in front of it, or quotation marks?" : ""
             return fault(entry.mark, section, "There is no such key.\(advice)")
@@ -61,7 +61,7 @@ extension NodeReader {
         fault(entry.mark, key, "There is no such key; is \(near) meant?")
     }
 
-    /// Lists the words among which a value has to be chosen.
+    /// Lists the words of which a value must be one.
     package static func either(_ words: [String]) -> String {
         words.count < 2
             ? words.joined() : words.dropLast().joined(separator: ", ") + " or " + (words.last ?? "")

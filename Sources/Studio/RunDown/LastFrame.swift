@@ -4,14 +4,14 @@ internal import Dispatch
 internal import Media
 internal import Synchronization
 
-/// Takes all media that a file delivers and keeps the newest frame. All calls may be made on any thread.
+/// Receives all media that a file delivers, and keeps the newest frame. All calls may be made on any thread.
 final class LastFrame: SourceSink {
     let programTime = ProgramTime()
     private let kept = Mutex<VideoFrame?>(nil)
     private let isOver = DispatchSemaphore(value: 0)
 
-    /// Waits until the file has ended, or its source was stopped, and returns the last frame; nil if there was no
-    /// frame. Blocks. To be called once.
+    /// Waits until the file has ended or its source was stopped, and returns the last frame; nil if there was no frame.
+    /// Blocks. Call it once.
     func wait() -> VideoFrame? {
         isOver.wait()
         return kept.withLock { $0 }

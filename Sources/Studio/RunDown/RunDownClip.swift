@@ -8,7 +8,7 @@ internal import Networking
 internal import Program
 internal import Synchronization
 
-/// One use of a file in a run-down: opened at its position ahead of time, and paused until its frame of the program.
+/// One use of a file in a run-down. The file is opened at its position in advance, and paused until its program frame.
 /// All calls may be made on any thread and return at once.
 package final class RunDownClip: Sendable {
     /// The state of the file.
@@ -27,9 +27,9 @@ package final class RunDownClip: Sendable {
         var isStopped = false
     }
 
-    /// Shows the file, once the file is open.
+    /// The bus that shows the file when it is open.
     let bus = Bus()
-    /// The file, and the position at which it begins.
+    /// The file, and the position from which it is played.
     let clip: RunDown.Clip
     private let format: VideoFormat
     private let pacing: SourceFeed.Pacing
@@ -38,7 +38,7 @@ package final class RunDownClip: Sendable {
     private let opening: SourceOpening
     private let state = Mutex(State())
 
-    /// Opens `clip` for a program of this format, on a queue of its own.
+    /// Opens `clip` for a program of this format, on its own queue.
     init(
         _ clip: RunDown.Clip, format: VideoFormat, pacing: SourceFeed.Pacing, clock: any MonotonicClock, logger: Logger
     ) {
@@ -55,7 +55,7 @@ package final class RunDownClip: Sendable {
         return feed.isPrimed ? .ready(frames: frames) : .opening
     }
 
-    /// The error that ended the file early; nil if nothing did.
+    /// The error because of which the file ended early; nil if it did not end early.
     var fault: String? {
         guard let source = state.withLock({ $0.source }) else { return nil }
         let (status, name) = (source.status, clip.path.split(separator: "/").last ?? "")
@@ -65,7 +65,7 @@ package final class RunDownClip: Sendable {
         return "\(name): The file is cut off\(length)."
     }
 
-    /// The program frame after the file's last one, once that is known.
+    /// The program frame after the file's last frame, when it is known.
     var end: FrameIndex? { feed?.end }
 
     /// The feed into which the file delivers; nil until the file is open.
@@ -86,7 +86,7 @@ package final class RunDownClip: Sendable {
     package static func open(
         _ clip: RunDown.Clip, opening: SourceOpening, logger: Logger
     ) throws -> (source: any MediaSource, video: VideoFormat) {
-        // The path is taken literally, without any options.
+        // The path may contain any characters; options are not read from it.
         var none = OptionList(query: nil, of: "file")
         let location = try InputLocation(address: "file:\(clip.path)", taking: &none)
         var options = IngestOptions()
@@ -118,8 +118,8 @@ package final class RunDownClip: Sendable {
         }
     }
 
-    /// Begins to read, and returns the feed that contains the frames. If the clip's last frame may have to be shown
-    /// instead, blocks until that is known.
+    /// Begins to read, and returns the feed that contains the frames. If the last frame of the file may have to be
+    /// shown instead, blocks until that is known.
     private func play(_ source: any MediaSource) throws -> SourceFeed {
         let feed = parkedFeed()
         source.start(into: feed, video: format, audio: .program)
@@ -146,8 +146,8 @@ package final class RunDownClip: Sendable {
         return feed.isBarren
     }
 
-    /// Returns the last frame of the file; `length` is the file's length, if the container contains it. Nil if the file
-    /// has no frame. Blocks.
+    /// Returns the last frame of the file; nil if the file has no frame. `length` is the file's length, if the
+    /// container contains it. Blocks.
     private func lastFrame(_ length: Duration?) throws -> VideoFrame? {
         // The last frame is near the end, unless audio continues after it.
         var rest = Duration.seconds(1)
