@@ -5,8 +5,8 @@ internal import Synchronization
 
 /// How the program takes a source's frames.
 extension SourceFeed {
-    /// Returns the frame for program frame `index`; nil when the source has ended and its last frame was shown. Waits
-    /// if the pacing is ``Pacing/waits``.
+    /// Returns the frame for program frame `index`; nil if the source has ended and its last frame was already shown.
+    /// Waits if the pacing is ``Pacing/waits``.
     func frame(for index: FrameIndex) -> LiveFrames.Choice? {
         if isLive { return liveFrame(for: index) }
         if pacing != .waits { return pacedFrame(for: index) }
@@ -39,28 +39,28 @@ extension SourceFeed {
         state.withLock { $0.live.skip(index, on: line, at: now) }
     }
 
-    /// When the source last had video. A paced source with a frame ready has it now, and so has one whose frame is
-    /// rightly held while its audio continues. Nil before its first frame.
+    /// When the source last had video. A paced source has video now if a frame is ready, or if its last frame is
+    /// repeated because its audio continues. Nil before the first frame.
     package func newestVideo(at now: Timestamp) -> Timestamp? {
         state.withLock { state in
             if isLive { return state.live.newestVideo(at: now) }
-            // The time is stored, because otherwise a source whose frame was held for long would count as lost as soon
-            // as it stalls.
+            // The time is stored, because otherwise a source whose frame was repeated for a long time would count as
+            // lost as soon as it stalls.
             if state.frames.count > 0 || stands(state) { state.newest = now }
             return state.newest
         }
     }
 
-    /// The last frame that the program reached, shown or not; nil before the first.
+    /// The last frame that the program has reached, whether it was shown or not; nil before the first frame.
     package var newestFrame: VideoFrame? {
         state.withLock { state in isLive ? state.live.shown : state.frames.shown ?? state.frames.upcoming }
     }
 
-    /// Returns the last frame once more, after the source has ended.
+    /// Returns the last frame again, after the source has ended.
     func lastFrame(for index: FrameIndex) -> VideoFrame? {
         guard isLive else {
             return state.withLock { state in
-                // Before its first frame it has no last one, and no frame may be used up.
+                // Before its first program frame, the source has no last frame, and no frame may be consumed.
                 if let origin = state.origin, index < origin { return nil }
                 return state.frames.choose(for: index)
             }

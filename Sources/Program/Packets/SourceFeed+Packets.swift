@@ -10,13 +10,13 @@ extension SourceFeed: PacketTap {
 
     package func deliver(packet: EncodedPacket) { packetBuffer?.put(packet) }
 
-    /// Why the source's packets are unavailable, once that is known.
+    /// Why the source's packets are unavailable; nil if they are available, or if that is not known yet.
     package var packetRefusal: String? {
         guard let packetBuffer else { return isLive ? "its packets are not kept" : "it waits to be read" }
         return packetBuffer.refusal
     }
 
-    /// Lets the next consumer of packets begin with the newest keyframe that another one took.
+    /// Lets the next consumer of packets begin with the newest keyframe that another consumer has taken.
     package func rewindPackets() { packetBuffer?.rewind() }
 
     /// Forgets the packets with decoding times before program time `time`.
@@ -24,8 +24,8 @@ extension SourceFeed: PacketTap {
         _ = packetBuffer?.take { packet in target(of: packet, before: time).map { _ in packet } }
     }
 
-    /// Takes the packets with decoding times before program time `end`, placed by `placing`, in order of their decoding
-    /// times.
+    /// Takes the packets whose decoding times are before the program time `end`. `placing` converts their times. They
+    /// are in the order of their decoding times.
     package func takePackets(before end: Timestamp, by placing: inout PacketPlacing) -> [EncodedPacket] {
         guard let packetBuffer else { return [] }
         let taken = packetBuffer.take { packet in
@@ -34,8 +34,8 @@ extension SourceFeed: PacketTap {
         return taken.sorted { $0.dtsNanoseconds < $1.dtsNanoseconds }
     }
 
-    /// Returns how much later `packet` is at present in the program than on the source's timeline, in nanoseconds; nil
-    /// if its decoding time is not before `end`, or if that is unknown.
+    /// Returns how much later the time of `packet` is in the program than on the source's timeline, at present and in
+    /// nanoseconds. Nil if its decoding time is not before `end`, or if the difference is unknown.
     private func target(of packet: EncodedPacket, before end: Timestamp) -> Int64? {
         guard let line = programTime.line, let times = state.withLock({ $0.live.times }),
             let due = times.due(Timestamp(packet.pts, in: packet.timeBase), of: packet.track)

@@ -2,15 +2,17 @@
 
 package import Media
 
-/// A short video with alpha that is shown over a change of scene; the scene changes while the video covers the frame.
+/// A short video with alpha that is shown over a change of scene. The scene changes while the video covers the whole
+/// frame.
 package protocol Stinger: AnyObject, Sendable {
-    /// Its length in program frames.
+    /// The stinger's length in program frames.
     var frames: Int64 { get }
-    /// The number of its frame with which the new scene begins.
+    /// The number of the stinger's frame at which the new scene begins.
     var cut: Int64 { get }
-    /// Returns its frame `number` in the program's size, in memory with alpha; the previous frame if it is not ready;
-    /// nil before the first frame is ready. Called on the program's thread; does not wait.
+    /// Returns the stinger's frame `number`, in the program's size and in memory with alpha. If that frame is not
+    /// ready, returns the previous one; nil before the first frame is ready. Called on the program's thread; does not
+    /// wait.
     func frame(_ number: Int64) -> VideoFrame?
-    /// Makes it ready to be shown again. Returns at once.
+    /// Prepares the stinger to be shown again. Returns at once.
     func rewind()
 }
