@@ -309,14 +309,14 @@ let package = Package(
         .testTarget(
             name: "ChannelTests",
             dependencies: [
-                "Segmenter", "Studio", "Channel", "FanOut", "Ingest", "Media", "Program", "Publisher", "RTMP",
-                "SourceClock", "Status", "TestSupport", logging,
+                "Segmenter", "Studio", "Channel", "Encoder", "FanOut", "Ingest", "Kernels", "Media", "Program",
+                "Publisher", "RTMP", "SourceClock", "Status", "TestSupport", logging,
             ], swiftSettings: testSettings),
         .testTarget(
             name: "LibraryTests",
             dependencies: [
-                "Archive", "Catalogue", "Library", "MP4", "Media", "RecordingSamples",
-                "Segmenter", "Stitcher", "TestSupport",
+                "Archive", "Catalogue", "Kernels", "Library", "MP4", "Media", "RecordingSamples",
+                "Segmenter", "Stitcher", "Studio", "TestSupport",
             ], swiftSettings: testSettings),
         .testTarget(
             name: "StatusTests",

@@ -20,8 +20,7 @@ package struct MovieTags {
 
     /// Tags with these values.
     package init(
-        channel: String, start: UTCTime, encoderSettings: String, version: String = "",
-        position: SegmentPosition? = nil
+        channel: String, start: UTCTime, encoderSettings: String, version: String = "", position: SegmentPosition? = nil
     ) {
         (self.channel, self.start, self.encoderSettings) = (channel, start, encoderSettings)
         (self.version, self.position) = (version, position)

@@ -10,9 +10,9 @@ internal import Synchronization
 
 /// Keeps the catalogue of a directory of recordings while a channel records into it: every file, every gap.
 ///
-/// The files are authoritative, and the catalogue only indexes them. A caller that reports an event never waits, and a
-/// catalogue that cannot be written costs no frame: it adds later what it could not write at once, or reads it from the
-/// files at the next start.
+/// The files are authoritative, and the catalogue only indexes them. A caller that reports an event never waits, and if
+/// the catalogue cannot be written, no frame is lost: the catalogue adds the missing changes later, or reads them from
+/// the files at the next start.
 ///
 /// ```swift
 /// let catalogue = Catalogue(directory: directory, channel: "studio", logger: logger)
@@ -32,9 +32,9 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
     }
 
     private struct State {
-        /// Identity of the database that was found intact and in line with the files; empty before that.
+        /// The identity of the database that was checked, and found to agree with the files; empty before that.
         var checked: [UInt64] = []
-        /// The disk that the database was found on: ``RecordDirectory/generation``.
+        /// The ``RecordDirectory/generation`` of the disk on which the database was found.
         var generation = 0
         var pending: [Change] = []
         var lastFailure: CatalogueFailure?
@@ -43,8 +43,8 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
         var hasReportedStrangers = false
     }
 
-    /// At most this many changes wait for a database that cannot be written. Changes beyond that are found in the files
-    /// later.
+    /// The maximum number of changes that wait while the database cannot be written. Further changes are found in the
+    /// files later.
     private static let patience = 10_000
     private static let retryInterval = DispatchTimeInterval.seconds(10)
 
@@ -54,9 +54,9 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
     private let queue: DispatchQueue
     private let hold: UploadHold
     private let reads = Mutex<ChecksumQueue?>(nil)
-    /// Files that the recorder of this run reported. They belong to the channel whatever their names are.
+    /// Files that the recorder of this run reported. They belong to the channel, regardless of their names.
     private let told = Mutex<Set<String>>([])
-    // Only `queue` locks it, so no other thread ever waits for it, whatever the disk does.
+    // Only `queue` locks it, so no other thread ever waits for it, even if the disk hangs.
     private let state = Mutex(State())
 
     /// A catalogue of the recordings of `channel` in `directory`. Opens nothing yet.
@@ -68,7 +68,7 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
         queue = DispatchQueue(label: "relay.catalogue.\(self.channel)", qos: .utility)
     }
 
-    /// Opens the database and adds what happened without it. Returns at once.
+    /// Opens the database, and adds the recordings that changed while it was closed. Returns at once.
     package func start() {
         let checksums = ChecksumQueue(directory: directory, channel: channel) { [weak self] name, bytes, sum in
             self?.note(.checksum(sum, name: name, bytes: bytes))
@@ -77,7 +77,7 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
         queue.async { self.state.withLock { self.flush(&$0) } }
     }
 
-    /// Writes all reported changes, calls `completion`, and accepts no more. Returns at once.
+    /// Writes all reported changes, calls `completion`, and accepts no more changes. Returns at once.
     package func finish(_ completion: @escaping @Sendable () -> Void) {
         reads.withLock { $0 }?.stop()
         queue.async {
@@ -102,7 +102,7 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
         note(.event(CatalogueEvent(channel: channel, at: .now, kind: kind, text: text)))
     }
 
-    /// Adds the event that a scene came on air. Returns at once.
+    /// Adds the event that a scene went on air. Returns at once.
     package func noteScene(_ scene: SceneEvent) {
         note(.event(CatalogueEvent(channel: channel, at: .now, scene: scene)))
     }
@@ -114,8 +114,8 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
     }
 
     /// Queues all files of this channel that were never uploaded, and calls `reply` on the catalogue's queue with the
-    /// next file to upload that is not in `names`; nil if the catalogue cannot be used now, or not any more. Returns at
-    /// once.
+    /// next file to upload that is not in `names`. `reply` gets nil if the catalogue cannot be used, or was finished.
+    /// Returns at once.
     package func uploads(besides names: Set<String>, _ reply: @escaping @Sendable (UploadBacklog?) -> Void) {
         queue.async {
             reply(
@@ -127,8 +127,8 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
         }
     }
 
-    /// Queues again those of this channel's files whose upload was given up and that still exist, and calls
-    /// `completion` whether or not that was possible. Returns at once.
+    /// Queues those files of this channel again whose upload was given up and that still exist. Calls `completion`
+    /// whether or not that was possible. Returns at once.
     package func queueGivenUp(_ completion: @escaping @Sendable () -> Void) {
         queue.async {
             let names =
@@ -138,7 +138,8 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
         }
     }
 
-    /// Whether there is a catalogue in `directory`, which then is a directory of recordings. Blocks on the disk.
+    /// Whether there is a catalogue in `directory`, which shows that it is a directory of recordings. Blocks on the
+    /// disk.
     package static func exists(in directory: String) -> Bool {
         access("\(directory)/\(CatalogueStore.fileName)", F_OK) == 0
     }
@@ -147,13 +148,13 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
     /// upload on.
     package static func uploadLockName(of channel: String) -> String { UploadMark.lockName(of: channel) }
 
-    /// Whether the file `name` is still needed for an upload. A file that the catalogue does not know is needed, and
-    /// while the catalogue cannot be read, every file is. May block on the disk, but never on the catalogue's queue.
+    /// Whether the file `name` is still needed for an upload. A file that is not in the catalogue is needed, and while
+    /// the catalogue cannot be read, every file is needed. May block on the disk, but never on the catalogue's queue.
     package func needsUpload(_ name: String) -> Bool { (hold.state(of: name) ?? .waiting) ?? .waiting == .waiting }
 
-    /// A file that one run left waiting for upload is also kept in a run without uploads. While the catalogue cannot be
-    /// read, that may be any file, if the channel ever uploaded. May block on the disk, but never on the catalogue's
-    /// queue.
+    /// A file that an earlier run left waiting for upload is kept even if this run does not upload. While the catalogue
+    /// cannot be read, any file may be such a file if the channel ever uploaded. May block on the disk, but never on
+    /// the catalogue's queue.
     package func mayDelete(_ fileName: String) -> Bool {
         guard let upload = hold.state(of: fileName) else { return false }
         return upload != .waiting
@@ -184,7 +185,7 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
 // MARK: On the queue
 
 extension Catalogue {
-    /// Returns the database's answer after all reported changes are written; nil if there is no answer.
+    /// Returns the database's answer after all reported changes are written; nil if the database cannot be used.
     private func ask<T: Sendable>(_ question: (CatalogueStore) throws -> T) -> T? {
         state.withLock { state in
             flush(&state)
@@ -206,7 +207,8 @@ extension Catalogue {
         } catch let failure as CatalogueFailure {
             state.checked = []
             if case .damaged = failure, setAside(failure) {
-                // Only once: a fault that breaks a new database, too, is not cured by a third one.
+                // The write is repeated only once: a fault that also breaks a new database would break a third one,
+                // too.
                 do { try write(&state) } catch { report(error, &state) }
             } else {
                 report(failure, &state)
@@ -216,8 +218,8 @@ extension Catalogue {
         }
     }
 
-    /// Writes the pending changes. The database is open only during the write: an open file must not keep a disk busy
-    /// that fails or that an operator wants to unmount.
+    /// Writes the pending changes. The database is open only during the write: otherwise the open file would keep a
+    /// disk busy that fails or that an operator wants to unmount.
     private func write(_ state: inout State) throws {
         guard state.checked.isEmpty || !state.pending.isEmpty else { return }
         let store = try open(&state)
@@ -236,8 +238,8 @@ extension Catalogue {
         }
         // A database on another disk may have the same identity.
         if state.generation != directory.generation { (state.checked, state.generation) = ([], directory.generation) }
-        // While it is unknown which files wait for upload, the database counts as a new one, even if its identity is
-        // the old one.
+        // While it is unknown which files wait for upload, the database is treated as a new one, even if its identity
+        // has not changed.
         let isNew = UploadMark.isSet(for: channel, in: directory.path)
         let store = try CatalogueStore(directory: directory.path, checked: isNew ? [] : state.checked)
         if store.wasChecked { return store }
@@ -256,8 +258,8 @@ extension Catalogue {
         return store
     }
 
-    /// Writes this run's knowledge of uploads to the database, which may be a new one, made by this or another process.
-    /// If it is unknown which files wait for upload, all of them wait.
+    /// Writes the upload states that this run knows to the database, which may be a new one that this or another
+    /// process made. If it is unknown which files wait for upload, all files wait.
     private func restoreUploads(_ store: CatalogueStore) throws {
         let known = hold.known
         try store.setUploads(known)
@@ -267,9 +269,9 @@ extension Catalogue {
                 "it is not known which recordings were uploaded: all wait to be uploaded, and none is deleted")
         }
         let names = Set(try store.segments().map(\.name))
-        // A transport stream has no metadata from which a row could be made, and neither has an unreadable file. A file
-        // without a row is not uploaded, and while files are uploaded it is not deleted. So a transport stream counts
-        // as having had a row, unless it is known otherwise.
+        // A transport stream has no metadata from which a row could be made, nor does an unreadable file. A file
+        // without a row is not uploaded, and is not deleted while the channel uploads. Therefore a transport stream
+        // gets a row, unless its upload state is known not to exist.
         let rows = try directory.segments(of: channel).compactMap { file -> CatalogueSegment? in
             let upload = known[file.fileName] ?? (hold.isLoaded ? nil : .waiting)
             let isStream = file.fileName.hasSuffix(RecordFormat.ts.fileExtension)
@@ -309,7 +311,7 @@ extension Catalogue {
         switch change {
         case .segment(let name, let record):
             guard let segment = segment(name, record) else { return }
-            // A report of the recorder is about its own run, which continues.
+            // A report of the recorder is about a file of its own run, which continues.
             let living = record.map { [$0.run] }.map(Set.init) ?? directory.livingRuns()
             try store.put([segment], living: living)
             reads.withLock { $0 }?.add([name])
@@ -321,8 +323,8 @@ extension Catalogue {
         }
     }
 
-    /// Returns the row from the file itself, or otherwise from the recorder's report. A missing file gets no row:
-    /// another disk may be mounted over its directory.
+    /// Returns the row that was made from the file itself or, if that is impossible, from the recorder's report. A
+    /// missing file gets no row: another disk may be mounted over its directory.
     private func segment(_ name: String, _ record: SegmentRecord?) -> CatalogueSegment? {
         guard access("\(directory.path)/\(name)", F_OK) == 0 || errno != ENOENT else { return nil }
         do {
@@ -334,7 +336,7 @@ extension Catalogue {
     }
 
     private func setAside(_ failure: CatalogueFailure) -> Bool {
-        // The rows can often still be read. Files that wait for upload must wait in the new database, too.
+        // The rows can often still be read. Files that wait for upload must also wait in the new database.
         hold.loadOnce()
         do {
             let name = try CatalogueFiles.setAside(in: directory)

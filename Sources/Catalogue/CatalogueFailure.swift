@@ -4,9 +4,9 @@ internal import GRDB
 
 /// Why the catalogue cannot be read or written.
 package enum CatalogueFailure: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The file is no database, or is damaged.
+    /// The file is not a database, or is damaged.
     case damaged(String)
-    /// A newer version of relay made it.
+    /// The database was made by a newer version of relay.
     case newer(String)
     /// Any other failure: no space, no permission, locked for too long.
     case failed(String)

@@ -6,14 +6,14 @@ internal import Glibc
 
 /// The database's files in the directory of the recordings.
 enum CatalogueFiles {
-    /// SQLite's own files beside the database.
+    /// The suffixes of SQLite's own files beside the database.
     private static let companions = ["-wal", "-shm", "-journal"]
 
     /// Returns the name of the damaged database that was set aside under `number`.
     static func brokenName(_ number: Int) -> String { "\(CatalogueStore.fileName).broken-\(number)" }
 
-    /// Renames a damaged database to `.relay.sqlite.broken-N` and returns that name. Nothing is deleted. Before that,
-    /// ``ClipMark`` notes that its clips must be restored.
+    /// Renames a damaged database to `.relay.sqlite.broken-N` and returns that name. Nothing is deleted. Before the
+    /// renaming, ``ClipMark`` records that the clips of the database must be restored.
     static func setAside(in directory: RecordDirectory) throws(FileFailure) -> String {
         let path = "\(directory.path)/\(CatalogueStore.fileName)"
         for number in 1..<1000 {
@@ -21,20 +21,21 @@ enum CatalogueFiles {
             guard access(target, F_OK) != 0 else { continue }
             try ClipMark.begin(number, in: directory.path)
             guard rename(path, target) == 0 else { throw FileFailure("rename", path, code: errno) }
-            // SQLite would otherwise apply them to a new database with the old name.
+            // SQLite's own files are renamed too: otherwise it would apply them to a new database that has the old
+            // name.
             for companion in companions { rename(path + companion, target + companion) }
             return brokenName(number)
         }
         throw FileFailure("rename", path, code: EEXIST)
     }
 
-    /// A directory that holds a copy of a database.
+    /// A directory that contains a copy of a database.
     struct Copy {
         let path: String
         func remove() { try? FileManager.default.removeItem(atPath: path) }
     }
 
-    /// Copies the database from a directory that cannot be written to a temporary one.
+    /// Copies the database from a directory that cannot be written to a temporary directory.
     static func temporaryCopy(from directory: RecordDirectory) throws(CatalogueFailure) -> Copy {
         let manager = FileManager.default
         let copy = Copy(path: manager.temporaryDirectory.appendingPathComponent("relay-\(UUID().uuidString)").path)

@@ -3,7 +3,7 @@
 internal import Archive
 internal import Segmenter
 
-/// A part of a program that is in no file, as a row of the catalogue.
+/// A part of a program that is missing in all files, as a row of the catalogue.
 package struct CatalogueGap: Sendable, Codable, Equatable {
     /// The channel.
     package var channel: String
@@ -13,14 +13,14 @@ package struct CatalogueGap: Sendable, Codable, Equatable {
     package var start: Int64
     /// Program time of the first missing frame, in nanoseconds.
     package var from: Int64
-    /// Program time of the first frame after the gap, in nanoseconds; nil if this run recorded nothing more, so that it
-    /// is unknown how long the program continued.
+    /// Program time of the first frame after the gap, in nanoseconds; nil if this run recorded nothing after the gap,
+    /// so that it is unknown how long the program continued.
     package var to: Int64?
-    /// Number of missing frames, 0 for a program of audio alone; nil if it is unknown.
+    /// Number of missing frames; 0 for a program without video; nil if it is unknown.
     package var frames: Int?
     /// Why the frames are missing.
     package var cause: String
-    /// Whether the recorder reported the gap; otherwise it was found between the files.
+    /// Whether the recorder reported the gap; otherwise it was found by comparing files.
     package var isTold: Bool
 
     enum CodingKeys: String, CodingKey {
@@ -51,7 +51,8 @@ package struct CatalogueGap: Sendable, Codable, Equatable {
             cause: gap.reason, isTold: true)
     }
 
-    /// Returns `gaps`, merging those that follow each other without a frame in between.
+    /// Returns `gaps`, and merges gaps that overlap, or that follow each other without a frame in between. A gap
+    /// without an end is not merged with a later one, because its run did record something after it.
     static func joined(_ gaps: [CatalogueGap]) -> [CatalogueGap] {
         var result: [CatalogueGap] = []
         for gap in gaps.sorted(by: { ($0.run, $0.from) < ($1.run, $1.from) }) {
@@ -59,26 +60,33 @@ package struct CatalogueGap: Sendable, Codable, Equatable {
                 result.append(gap)
                 continue
             }
-            last.to = gap.to
-            last.frames = last.frames.flatMap { frames in gap.frames.map { frames + $0 } }
+            last.to = gap.to.map { max(end, $0) }
+            last.frames = last.frames.flatMap { frames in gap.frames(after: end).map { frames + $0 } }
             if last.cause != gap.cause { last.cause += "; then " + gap.cause }
             result[result.count - 1] = last
         }
         return result
     }
 
-    /// Whether the two gaps share missing frames, or begin at the same one.
+    /// The number of missing frames after program time `time`; nil if it is unknown.
+    private func frames(after time: Int64) -> Int? {
+        guard let count = frames, count > 0, let to, time > from else { return frames }
+        let length = max(1, (to - from) / Int64(count))
+        return min(count, max(0, Int((to - time + length / 2) / length)))
+    }
+
+    /// Whether the two gaps share missing frames, or begin at the same frame.
     func overlaps(_ other: CatalogueGap) -> Bool {
         guard run == other.run else { return false }
-        // Times within a millisecond are the same frame's, rounded differently.
+        // Times that differ by less than a millisecond belong to the same frame, and were rounded differently.
         return abs(from - other.from) < 1_000_000 || from < (other.to ?? .max) && other.from < (to ?? .max)
     }
 }
 
-/// Finds gaps between files that contain their position in the program.
+/// Finds gaps between files whose metadata contains their position in the program.
 enum GapInference {
     /// Returns the gaps between `segments`, and the gaps at the end of runs that did not end properly. The runs in
-    /// `living` will have more files.
+    /// `living` are still being recorded.
     static func gaps(in segments: [CatalogueSegment], living: Set<String>) -> [CatalogueGap] {
         let runs = Dictionary(grouping: segments.filter { $0.run != nil && $0.programStart != nil }) {
             "\($0.channel)/\($0.run ?? "")"
@@ -94,10 +102,10 @@ enum GapInference {
                 continue
             }
             let missing = Int((next - end + before.frameDuration / 2) / before.frameDuration) - before.lateFrames
-            // In a program of audio alone the count is of packets, and no frames are missing.
+            // In a program without video, the count is a number of packets, and no frames are missing.
             if missing > 0 { gaps.append(gap(behind: before, to: next, frames: before.isAudioAlone ? 0 : missing)) }
         }
-        // A file that ended by `rotate` must be followed by another one.
+        // After a file that ended by `rotate` there must be another one.
         if let last = segments.last, let ending = last.ending, ending != .stop, ending != .silent,
             ending != .rotate || !living.contains(last.run ?? "")
         {

@@ -32,7 +32,7 @@ struct EventRow: Encodable, PersistableRecord {
     var event: CatalogueEvent
 
     init(_ event: CatalogueEvent) { self.event = event }
-    /// Encodes a scene as JSON, because its text is for people.
+    /// Encodes a scene as JSON, because its text is made only for people.
     func encode(to encoder: any Encoder) throws {
         var written = event
         if let scene = event.scene { written.text = try scene.json() }
@@ -41,7 +41,7 @@ struct EventRow: Encodable, PersistableRecord {
 }
 
 /// Reads the cells of one row. A disk may flip any bit, and any program may write to the file: a value is `nil` if it
-/// has the wrong type, or lies outside the range in which computations with it cannot overflow.
+/// has the wrong type, or is outside the range in which computations with it cannot overflow.
 struct Cells {
     let row: Row
 
@@ -53,9 +53,7 @@ struct Cells {
     static let length: ClosedRange<Int64> = 0...31_536_000_000_000_000
     static let count: ClosedRange<Int64> = 0...1 << 45
 
-    private func value(_ column: String) -> DatabaseValue.Storage {
-        (row[column] as DatabaseValue?)?.storage ?? .null
-    }
+    private func value(_ column: String) -> DatabaseValue.Storage { (row[column] as DatabaseValue?)?.storage ?? .null }
 
     func isNull(_ column: String) -> Bool {
         if case .null = value(column) { true } else { false }
@@ -99,8 +97,7 @@ extension CatalogueSegment {
     init?(validating row: Row) {
         let cells = Cells(row: row)
         guard let name = cells.path("name"), let channel = cells.text("channel"),
-            let sequence = cells.optional("sequence", in: Cells.count),
-            let run = cells.optional("run", cells.text),
+            let sequence = cells.optional("sequence", in: Cells.count), let run = cells.optional("run", cells.text),
             let start = cells.integer("start", in: Cells.wallClock),
             let programStart = cells.optional("program_start", in: Cells.programTime),
             let programEnd = cells.optional("program_end", in: Cells.programTime),
@@ -112,8 +109,7 @@ extension CatalogueSegment {
             let duration = cells.integer("duration", in: Cells.length),
             let frames = cells.integer("frames", in: Cells.count),
             let audioSamples = cells.integer("audio_samples", in: Cells.count),
-            let bytes = cells.integer("bytes", in: Cells.count),
-            let sha256 = cells.optional("sha256", cells.checksum),
+            let bytes = cells.integer("bytes", in: Cells.count), let sha256 = cells.optional("sha256", cells.checksum),
             let ending = cells.optional("ending", { cells.text($0).flatMap(SegmentEnding.init) }),
             let upload = cells.optional("upload", { cells.text($0).flatMap(UploadState.init) }),
             let deleted = cells.optional("deleted", in: Cells.wallClock),
@@ -127,8 +123,8 @@ extension CatalogueSegment {
             upload: upload, deleted: deleted)
     }
 
-    /// Returns a row's upload state, even if other cells are invalid; nil if the row has none. An unreadable state may
-    /// have been ``UploadState/waiting``, if the channel is in `uploaded`.
+    /// Returns a row's upload state, even if other cells are invalid; nil if the row has no state. An unreadable state
+    /// counts as ``UploadState/waiting`` if the channel is in `uploaded`.
     static func upload(in row: Row, uploaded: Set<String>) -> (name: String, state: UploadState)? {
         let cells = Cells(row: row)
         guard let name = cells.path("name"), !cells.isNull("upload") else { return nil }
@@ -163,7 +159,7 @@ extension CatalogueEvent {
             let kind = cells.text("kind"), let text = cells.text("text")
         else { return nil }
         let time = UTCTime(milliseconds: start)
-        // A read-only catalogue may still have its scenes in words.
+        // A catalogue that is opened read-only may still have its scenes in words.
         if kind == SceneEvent.kind, let scene = SceneEvent(json: text) ?? SceneEvent(words: text) {
             self.init(channel: channel, at: time, scene: scene)
         } else {

@@ -8,7 +8,7 @@ enum CatalogueSchema {
     /// `RLAY`: lets `file` and SQLite's tools recognize the database (`PRAGMA application_id`).
     private static let applicationID = 0x524C_4159
 
-    /// The migration that created the table of clips.
+    /// The name of the migration that created the table of clips.
     static let clipsStep = "3: clips"
 
     static var migrator: DatabaseMigrator {
@@ -28,7 +28,7 @@ enum CatalogueSchema {
         return migrator
     }
 
-    /// Seals the existing clips. A cell that a disk has changed may still be valid for SQLite.
+    /// Adds a checksum (`seal`) to the existing clips. A cell that a disk has changed may still be valid for SQLite.
     private static func sealClips(_ database: Database) throws {
         try database.execute(sql: "ALTER TABLE clips ADD COLUMN seal INTEGER")
         for row in try Row.fetchAll(database, sql: "SELECT rowid AS place, * FROM clips") {

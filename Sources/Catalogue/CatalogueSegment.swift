@@ -3,16 +3,16 @@
 package import Archive
 internal import MP4
 
-/// A file of a recording, as a row of the catalogue. The file itself is authoritative; everything but ``sha256`` and
+/// A file of a recording, as a row of the catalogue. The file itself is authoritative: all values except ``sha256`` and
 /// ``upload`` can be read from it again.
 package struct CatalogueSegment: Sendable, Codable, Equatable {
     /// The file's path, relative to the directory of the recordings.
     package var name: String
     /// The channel.
     package var channel: String
-    /// The file's number within the channel, if its name contains one.
+    /// The file's sequence number within the channel, if its name contains one.
     package var sequence: Int?
-    /// The recorder's run to which the program times belong; nil if the file does not contain it.
+    /// The recorder's run to which the program times belong; nil if the file does not name it.
     package var run: String?
     /// When the first frame was on air: milliseconds since 1970-01-01T00:00:00Z.
     package var start: Int64
@@ -20,12 +20,12 @@ package struct CatalogueSegment: Sendable, Codable, Equatable {
     package var programStart: Int64?
     /// Program time at which the frames end, in nanoseconds.
     package var programEnd: Int64?
-    /// Program time up to which no frame is missing, in nanoseconds. A file that ended suddenly may hold a few frames
-    /// after that, which in presentation order follow lost ones.
+    /// Program time up to which no frame is missing, in nanoseconds. A file that ended suddenly may contain a few
+    /// frames after that time: frames between them were lost.
     package var wholeEnd: Int64?
     /// The number of frames after ``wholeEnd``.
     package var lateFrames: Int
-    /// The duration of one frame, or of a packet in a file of audio alone, in nanoseconds.
+    /// The duration of one frame or, in a file without video, of one packet, in nanoseconds.
     package var frameDuration: Int64
     /// Program time of the first frame in presentation order, in nanoseconds.
     package var firstPts: Int64?
@@ -35,13 +35,13 @@ package struct CatalogueSegment: Sendable, Codable, Equatable {
     package var duration: Int64
     /// The number of frames.
     package var frames: Int
-    /// Audible audio samples per channel.
+    /// Audio samples per channel that are played.
     package var audioSamples: Int64
     /// The file's size in bytes.
     package var bytes: Int64
     /// The SHA-256 of the file in hexadecimal digits; nil until it is computed.
     package var sha256: String?
-    /// How the file ended; nil if it does not contain that.
+    /// How the file ended; nil if the file does not say.
     package var ending: SegmentEnding?
     /// The upload state; nil if the file was never queued.
     package var upload: UploadState?
@@ -62,7 +62,7 @@ package struct CatalogueSegment: Sendable, Codable, Equatable {
 }
 
 extension CatalogueSegment {
-    /// The shortest duration of a frame, in nanoseconds, so that quotients by it stay small enough.
+    /// The minimum duration of a frame, in nanoseconds, so that numbers of frames computed from it stay small enough.
     static let shortestFrame: Int64 = 100_000
     /// The approximate duration of an audio packet, in nanoseconds: 1024 samples at 48 kHz.
     private static let audioPacket: Int64 = 21_333_333
@@ -111,7 +111,7 @@ extension CatalogueSegment {
         lastPts = max(record.programStart, record.programEnd - frameDuration)
     }
 
-    /// The row of a file of `channel` about which only the directory entry and the `upload` state are known.
+    /// The row of a file of `channel` for which only the directory entry and the `upload` state are known.
     init(file: StoredSegment, channel: String, upload: UploadState?) {
         name = file.fileName
         self.channel = channel
@@ -131,7 +131,7 @@ extension CatalogueSegment {
     /// Whether the program has no video.
     var isAudioAlone: Bool { frames == 0 && audioSamples > 0 }
 
-    /// Returns how many samples of a program of audio alone last `time` nanoseconds; nil for a program with frames,
+    /// Returns how many samples `time` nanoseconds contain, for a program without video; nil for a program with frames,
     /// whose gaps are counted in frames.
     func audioSamples(in time: Int64) -> Int64? {
         guard isAudioAlone, duration > 0 else { return nil }

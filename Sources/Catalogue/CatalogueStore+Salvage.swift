@@ -5,12 +5,12 @@ internal import GRDB
 /// The readable clips of all channels.
 struct SalvagedClips {
     var clips: [CatalogueClip] = []
-    /// The numbers of invalid rows.
+    /// The row numbers of invalid rows.
     var damagedRows: [Int64] = []
-    /// Whether no row is missing.
+    /// Whether all rows were found.
     var hasAllRows = false
 
-    /// Whether no clip is missing.
+    /// Whether all clips were found.
     var isWhole: Bool { hasAllRows && damagedRows.isEmpty }
 }
 
@@ -20,7 +20,7 @@ struct SalvagedSegments {
     var segments: [CatalogueSegment] = []
     /// Upload states by file name, including those from rows that are otherwise invalid.
     var uploads: [String: UploadState] = [:]
-    /// Whether no row is missing.
+    /// Whether all rows were found.
     var isWhole = false
 }
 
@@ -30,7 +30,8 @@ extension CatalogueStore {
 
     private static func salvagedClips(_ database: Database) throws -> SalvagedClips {
         guard try database.hasTable("clips") else {
-            // A database from a version without clips lacks the table; in any other one, the list of tables is damaged.
+            // A database of a version without clips has no such table. In any other database, the list of tables is
+            // damaged.
             let steps = try String.fetchSet(database, sql: "SELECT identifier FROM grdb_migrations")
             return SalvagedClips(hasAllRows: !steps.contains(CatalogueSchema.clipsStep))
         }
@@ -46,8 +47,8 @@ extension CatalogueStore {
         return salvage
     }
 
-    /// Returns the readable segments for which `isOurs` is true, given name and channel. `uploaded` are the channels
-    /// that ever uploaded.
+    /// Returns the readable segments for which `isOurs` returns true. `isOurs` gets the name and the channel.
+    /// `uploaded` contains the channels that ever uploaded.
     func salvagedSegments(
         uploaded: Set<String>, where isOurs: (_ name: String, _ channel: String?) -> Bool = { _, _ in true }
     ) -> SalvagedSegments {
@@ -65,8 +66,8 @@ extension CatalogueStore {
         return salvage
     }
 
-    /// Returns a table that is missing, or that does not agree with its index, which SQLite's quick check does not
-    /// examine; nil if all tables are complete.
+    /// Returns the name of a table that is missing, or that does not agree with its index, which SQLite's quick check
+    /// does not examine; nil if all tables are complete.
     static func incompleteTable(_ database: Database) throws -> String? {
         guard try database.hasTable("grdb_migrations") else { return nil }
         if try database.hasTable("segments"), !SalvagedRows(of: "segments", key: ["name"], in: database).isWhole {
@@ -75,7 +76,7 @@ extension CatalogueStore {
         return try salvagedClips(database).hasAllRows ? nil : "clips"
     }
 
-    /// Adds those of `clips` that are missing, and returns their number.
+    /// Adds the clips in `clips` that the database does not have, and returns their number.
     func restore(_ clips: [CatalogueClip]) throws(CatalogueFailure) -> Int {
         try write { database in
             let known = Set(try Self.salvagedClips(database).clips.map { [$0.channel, $0.id] })

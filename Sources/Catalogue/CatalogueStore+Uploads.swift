@@ -5,7 +5,7 @@ internal import Glibc
 
 /// The state of a file's upload, or of the command that is run for it.
 package enum UploadState: String, Sendable, Codable {
-    /// An operator gave the upload up, or the file was gone: nothing waits for it.
+    /// The file will not be uploaded: an operator gave the upload up, or the file no longer exists.
     case none
     /// The file waits for its upload.
     case waiting
@@ -15,7 +15,7 @@ package enum UploadState: String, Sendable, Codable {
 
 /// The files that wait for upload.
 package struct UploadBacklog: Sendable, Equatable {
-    /// The oldest waiting file that was asked for.
+    /// The oldest waiting file, without the files that the caller excluded.
     package var next: CatalogueSegment?
     /// When the oldest waiting file ended: milliseconds since 1970-01-01T00:00:00Z.
     package var oldestEnd: Int64?
@@ -26,7 +26,7 @@ package struct UploadBacklog: Sendable, Equatable {
 }
 
 extension CatalogueStore {
-    /// Queues the files of `channel` that were never uploaded and for which `isOurs` is true. Returns the backlog,
+    /// Queues the files of `channel` that were never uploaded and for which `isOurs` returns true. Returns the backlog,
     /// whose next file is not in `names`, and the newly queued files as `added`.
     func uploads(
         of channel: String, besides names: Set<String>, isOurs: (CatalogueSegment) -> Bool
@@ -48,7 +48,7 @@ extension CatalogueStore {
         }
     }
 
-    /// Queues again the files of `channel` whose upload was given up and that exist in `directory`; returns their
+    /// Queues the files of `channel` again whose upload was given up and that exist in `directory`; returns their
     /// names.
     func queueGivenUp(of channel: String, in directory: String) throws(CatalogueFailure) -> [String] {
         try write { database in
@@ -68,13 +68,12 @@ extension CatalogueStore {
     /// Stores the upload state of the file `name`.
     func setUpload(_ upload: UploadState, of name: String) throws(CatalogueFailure) {
         try write {
-            try $0.execute(
-                sql: "UPDATE segments SET upload = ? WHERE name = ?", arguments: [upload.rawValue, name])
+            try $0.execute(sql: "UPDATE segments SET upload = ? WHERE name = ?", arguments: [upload.rawValue, name])
         }
     }
 
-    /// Stores the upload states in `states` where the database has others. No file with a result is set to wait again:
-    /// another process may have stored the result in the meantime.
+    /// Stores `states` where the database has different upload states. A file that has a result does not become
+    /// `waiting` again: another process may have stored the result in the meantime.
     func setUploads(_ states: [String: UploadState]) throws(CatalogueFailure) {
         try write { database in
             for (name, upload) in states {

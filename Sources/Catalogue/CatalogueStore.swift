@@ -5,8 +5,8 @@ internal import GRDB
 internal import Glibc
 internal import Synchronization
 
-/// The SQLite database of a directory of recordings; it owns the connection. Every call may block on the disk, and up
-/// to 5 s on another process that writes.
+/// The SQLite database of a directory of recordings; it owns the connection. Every call may block on the disk, and for
+/// up to 5 s while another process writes.
 final class CatalogueStore: Sendable {
     /// The database's name in the directory of the recordings.
     static let fileName = RecordDirectory.catalogueName
@@ -16,13 +16,13 @@ final class CatalogueStore: Sendable {
     let path: String
     /// The file's device and inode number; empty for a database in memory.
     let identity: [UInt64]
-    /// Whether the file is the one that was checked before, so that it was not checked again.
+    /// Whether the file was checked before, and so was not checked again.
     let wasChecked: Bool
     /// The number of scenes that were added, by channel.
     let scenes = Mutex<[String: Int]>([:])
 
     /// Opens the directory's database, or creates it if it is missing. In a new database it is unknown which files were
-    /// uploaded, and ``UploadMark`` notes that before the database has tables. Checks that the database is intact,
+    /// uploaded, and ``UploadMark`` records that before the database has tables. Checks that the database is intact,
     /// unless its ``identity`` is still `checked`.
     init(directory: String, checked: [UInt64] = []) throws(CatalogueFailure) {
         path = "\(directory)/\(Self.fileName)"
@@ -36,8 +36,8 @@ final class CatalogueStore: Sendable {
         configuration.busyMode = .timeout(5)
         configuration.label = "relay.catalogue"
         configuration.prepareDatabase { database in
-            // Not WAL: it maps a file into memory, and if a quota or a full disk refuses the page, a signal ends the
-            // process and the stream with it (seen on btrfs).
+            // Not WAL: it maps a file into memory, and if a quota or a full disk refuses a page, a signal ends the
+            // process together with the stream (seen on btrfs).
             _ = try String.fetchOne(database, sql: "PRAGMA journal_mode = DELETE")
         }
         do {
@@ -54,8 +54,9 @@ final class CatalogueStore: Sendable {
         giveToOwner(of: directory)
     }
 
-    /// Opens the directory's existing database, which this user may write to, for reading only. SQLite removes its
-    /// files beside a database only if it may write, and another user's files there would lock the recorder out.
+    /// Opens the directory's existing database for reading only; this user must be allowed to write to it. Otherwise
+    /// SQLite could not remove its files beside the database, and files of another user there would lock the recorder
+    /// out.
     init(reading directory: String) throws(CatalogueFailure) {
         path = "\(directory)/\(Self.fileName)"
         wasChecked = false
@@ -72,7 +73,7 @@ final class CatalogueStore: Sendable {
         identity = Self.identity(path)
     }
 
-    /// Opens the damaged database at `path` to read what is still readable.
+    /// Opens the damaged database at `path` in order to read the rows that are still readable.
     init(salvaging path: String) throws(CatalogueFailure) {
         self.path = path
         wasChecked = false
@@ -97,8 +98,8 @@ final class CatalogueStore: Sendable {
         }
     }
 
-    /// Checks that a database is intact, and creates missing tables. `directory` contains the database; nil for one in
-    /// memory.
+    /// Checks that a database is intact, and creates missing tables. `directory` contains the database; nil for a
+    /// database in memory.
     private static func prepare(_ database: DatabaseQueue, _ path: String, of directory: String?) throws {
         if try isNewer(database) {
             throw CatalogueFailure.newer("\(path) was made by a newer version of relay; it is left alone")
@@ -124,8 +125,8 @@ final class CatalogueStore: Sendable {
         try besideOthers { try database.read(CatalogueSchema.migrator.hasBeenSuperseded) }
     }
 
-    /// Repeats `body` if another process created some of the tables in the meantime. Each repetition succeeds by at
-    /// least one migration more.
+    /// Runs `body`, and runs it again if another process created some of the tables in the meantime. Each repetition
+    /// completes at least one more migration.
     private static func besideOthers<T>(_ body: () throws -> T) throws -> T {
         for _ in CatalogueSchema.migrator.migrations {
             do {
@@ -144,8 +145,8 @@ final class CatalogueStore: Sendable {
         return stat(path, &info) == 0 ? [UInt64(info.st_dev), UInt64(info.st_ino)] : []
     }
 
-    /// Gives a database that root creates for a user to the directory's owner, because the user who records here needs
-    /// it.
+    /// If root has created the database for a user, gives it to the directory's owner, because the user who records
+    /// here needs it.
     private func giveToOwner(of directory: String) {
         var owner = stat()
         guard geteuid() == 0, stat(directory, &owner) == 0 else { return }
@@ -160,7 +161,8 @@ final class CatalogueStore: Sendable {
         fchownat(file, "", owner.st_uid, owner.st_gid, Self.emptyPath)
     }
 
-    /// `O_PATH` and `AT_EMPTY_PATH` from `fcntl.h`, which Swift's module lacks (asm-generic/fcntl.h, linux/fcntl.h).
+    /// `O_PATH` and `AT_EMPTY_PATH` from `fcntl.h`, which are not in Swift's module (asm-generic/fcntl.h,
+    /// linux/fcntl.h).
     private static let (onlyPath, emptyPath): (CInt, CInt) = (0o10000000, 0x1000)
 
     /// Whether the tables exist: a reader may arrive while they are being created.
@@ -194,17 +196,17 @@ final class CatalogueStore: Sendable {
 // MARK: Rows
 
 extension CatalogueStore {
-    /// Returns all segments sorted by time, without deleted ones.
+    /// Returns all segments sorted by time, except deleted ones.
     func segments() throws(CatalogueFailure) -> [CatalogueSegment] { try segments("deleted IS NULL") }
 
-    /// Returns the deleted segments that lie between remaining ones of their run.
+    /// Returns the deleted segments that lie between remaining segments of the same run.
     func deletedSegments() throws(CatalogueFailure) -> [CatalogueSegment] { try segments("deleted IS NOT NULL") }
 
     private func segments(_ condition: String) throws(CatalogueFailure) -> [CatalogueSegment] {
         try read { try Self.segments(condition, [], by: "channel, start, name", $0) }
     }
 
-    /// Returns the segments that meet `condition`, without invalid rows.
+    /// Returns the segments that meet `condition`, except those in invalid rows.
     static func segments(
         _ condition: String, _ arguments: StatementArguments, by order: String, _ database: Database
     ) throws -> [CatalogueSegment] {
@@ -241,8 +243,8 @@ extension CatalogueStore {
         }
     }
 
-    /// Removes the rows with an invalid cell, and returns their readable upload states by file name. `uploaded` are the
-    /// channels that ever uploaded.
+    /// Removes the rows with an invalid cell, and returns their readable upload states by file name. `uploaded`
+    /// contains the channels that ever uploaded.
     func removeDamagedRows(uploaded: Set<String>) throws(CatalogueFailure) -> [String: UploadState] {
         guard try damagedRows() > 0 else { return [:] }
         return try write { database in
@@ -262,7 +264,7 @@ extension CatalogueStore {
         }
     }
 
-    /// Adds or updates segments; keeps other knowledge of the same bytes. The runs in `living` continue.
+    /// Adds or updates segments. Checksums and upload states of the same bytes are kept. The runs in `living` continue.
     func put(_ segments: [CatalogueSegment], living: Set<String>) throws(CatalogueFailure) {
         try write { database in
             for segment in segments {
@@ -289,8 +291,8 @@ extension CatalogueStore {
         }
     }
 
-    /// Returns all events, for each channel in the order of their reports, whatever the clock showed; empty if the
-    /// database is from a version without events.
+    /// Returns all events, for each channel in the order in which they were reported, regardless of their times; empty
+    /// if the database is from a version without events.
     func events() throws(CatalogueFailure) -> [CatalogueEvent] {
         try read { database in
             guard try database.hasTable("events") else { return [] }
@@ -299,19 +301,18 @@ extension CatalogueStore {
         }
     }
 
-    /// Removes segments whose files are gone. Known gaps stay; a removed file does not make a new gap.
+    /// Removes segments whose files no longer exist. Known gaps stay; a removed file does not cause a new gap.
     func remove(_ names: some Sequence<String>) throws(CatalogueFailure) {
         try write { database in
             for name in names { _ = try SegmentRow.deleteOne(database, key: name) }
         }
     }
 
-    /// Notes that the file `name` was deleted on purpose at `time`. A file between remaining ones is remembered, so
+    /// Records that the file `name` was deleted on purpose at `time`. A file between remaining files is remembered, so
     /// that its absence does not count as a gap.
     func noteDeletion(of name: String, at time: UTCTime) throws(CatalogueFailure) {
         try write {
-            try $0.execute(
-                sql: "UPDATE segments SET deleted = ? WHERE name = ?", arguments: [time.milliseconds, name])
+            try $0.execute(sql: "UPDATE segments SET deleted = ? WHERE name = ?", arguments: [time.milliseconds, name])
             try $0.execute(sql: Self.forgetOldest)
         }
     }
@@ -331,7 +332,7 @@ extension CatalogueStore {
         }
     }
 
-    /// Finds the gaps of all runs again, except where the recorder reported one. The runs in `living` continue.
+    /// Finds the gaps of all runs again, except where the recorder reported a gap. The runs in `living` continue.
     func findGaps(living: Set<String>) throws(CatalogueFailure) {
         try write { database in
             let runs = try String.fetchSet(
@@ -350,4 +351,54 @@ extension CatalogueStore {
             }
         }
     }
+}
+
+// MARK: Events
+
+extension CatalogueStore {
+    /// How many events of each channel and kind are kept; the oldest are removed.
+    static let mostEvents = 10_000
+    /// Scenes are kept as long as there are files from their time, up to this limit: one scene every five seconds for
+    /// two months.
+    private static let mostScenes = 1_000_000
+    /// How many new scenes are added between two counts of all scenes: counting many takes a while.
+    private static let countsEach = 256
+
+    /// Adds an event; removes events beyond the limit, and scenes without remaining files.
+    func put(_ event: CatalogueEvent) throws(CatalogueFailure) {
+        try write { database in
+            try EventRow(event).insert(database)
+            let isScene = event.kind == SceneEvent.kind
+            if isScene {
+                try database.execute(sql: Self.forgetScenes, arguments: [event.channel, event.channel, event.channel])
+            }
+            guard !isScene || isCounting(event.channel) else { return }
+            try database.execute(
+                sql: Self.forgetOldestEvents,
+                arguments: [
+                    event.channel, event.kind, event.channel, event.kind, isScene ? Self.mostScenes : Self.mostEvents,
+                ])
+        }
+    }
+
+    /// Whether the scenes of `channel` must be counted now.
+    private func isCounting(_ channel: String) -> Bool {
+        scenes.withLock { scenes in
+            let before = scenes[channel, default: 0]
+            scenes[channel] = before + 1
+            return before.isMultiple(of: Self.countsEach)
+        }
+    }
+
+    private static let forgetOldestEvents = """
+        DELETE FROM events WHERE channel = ? AND kind = ? AND rowid <= (
+            SELECT rowid FROM events WHERE channel = ? AND kind = ? ORDER BY rowid DESC LIMIT 1 OFFSET ?)
+        """
+
+    /// Keeps the last scene before the oldest file, because that scene was on air when the file began.
+    private static let forgetScenes = """
+        DELETE FROM events WHERE channel = ? AND kind = 'scene' AND start < (
+            SELECT max(start) FROM events WHERE channel = ? AND kind = 'scene' AND start <= (
+                SELECT min(start) FROM segments WHERE channel = ? AND deleted IS NULL))
+        """
 }

@@ -2,7 +2,7 @@
 
 internal import Archive
 
-/// Brings a catalogue in line with the files, which are authoritative.
+/// Makes a catalogue agree with the files, which are authoritative.
 enum CatalogueSync {
     /// Files for which no row can be made, with the reasons.
     typealias Unread = [(name: String, failure: SegmentReadFailure)]
@@ -10,10 +10,10 @@ enum CatalogueSync {
     /// How many rows are written at a time, so that other users of the database need not wait for a large archive.
     private static let batch = 100
 
-    /// Adds the closed files of `directory` that `store` does not know, or whose rows are damaged. If it `isFull`,
-    /// reads all files again and removes the rows of missing and unreadable ones, except those that wait for upload.
-    /// `uploads` are upload states known from elsewhere. Calls `progress` with the numbers of files read and of all
-    /// files.
+    /// Adds the closed files of `directory` that `store` does not have, or whose rows are damaged. If `isFull` is set,
+    /// reads all files again and removes the rows of missing and unreadable files, except those that wait for upload.
+    /// `uploads` contains upload states from another place. Calls `progress` with the number of files that were read
+    /// and the number of all files.
     static func run(
         _ store: CatalogueStore, _ directory: RecordDirectory, isFull: Bool = false,
         uploads: [String: UploadState] = [:], progress: (Int, Int) -> Void = { _, _ in }

@@ -5,7 +5,7 @@ internal import GRDB
 internal import Glibc
 
 /// Reads one channel's part of a directory's catalogue, for a reader that runs beside a recorder. All calls block on
-/// the disk, and up to 5 s on another process that writes the catalogue.
+/// the disk, and for up to 5 s while another process writes the catalogue.
 package struct ChannelLedger: Sendable {
     /// The rows of a time range.
     package struct Page: Sendable {
@@ -21,13 +21,14 @@ package struct ChannelLedger: Sendable {
     private let channel: String
 
     /// The ledger of `channel` in `directory`. Nothing is read yet. Rows of files that do not belong to the channel by
-    /// place and name (``Ownership``) are left out; earlier versions added files of other record directories.
+    /// directory and name (``Ownership``) are left out, because earlier versions added files of other record
+    /// directories.
     package init(directory: RecordDirectory, channel: String) {
         (self.directory, self.channel) = (directory, SegmentName.safe(channel))
     }
 
-    /// Returns the files, gaps and events in `range`, in milliseconds since 1970; the newest `limit` of each. Without a
-    /// readable catalogue, the result comes from the files.
+    /// Returns the files, gaps and events in `range`, in milliseconds since 1970: of each kind the newest `limit`. If
+    /// the catalogue cannot be read, the result is made from the files.
     package func page(_ range: Range<Int64>, limit: Int) throws -> Page {
         guard let store = store() else { return try pageOfFiles(range, limit: limit) }
         let arguments: StatementArguments = [channel, range.upperBound, range.lowerBound]
@@ -59,8 +60,8 @@ package struct ChannelLedger: Sendable {
         }
     }
 
-    /// Returns when the newest file that began before `time` ended, deleted or not; nil if there is no such file, or if
-    /// the catalogue cannot be read.
+    /// Returns when the newest file ended that began before `time`, whether or not it was deleted; nil if there is no
+    /// such file, or if the catalogue cannot be read.
     package func newestEnd(before time: UTCTime) -> UTCTime? {
         let newest = try? store()?.read { database in
             try CatalogueStore.segments(
@@ -78,7 +79,7 @@ package struct ChannelLedger: Sendable {
         }
     }
 
-    /// Notes that the files `names` were deleted on purpose.
+    /// Records that the files `names` were deleted on purpose.
     package func noteDeletions(of names: [String]) throws {
         guard access("\(directory.path)/\(CatalogueStore.fileName)", F_OK) == 0 else { return }
         let store = try CatalogueStore(directory: directory.path)
@@ -93,7 +94,7 @@ package struct ChannelLedger: Sendable {
         throw CatalogueFailure.failed("the catalogue cannot be read")
     }
 
-    /// The same for a caller that must know every clip: throws if one may be missing.
+    /// Returns the same clips for a caller that must know every clip: throws if a clip may be missing.
     func allClips() throws -> [CatalogueClip] {
         guard let store = store() else { return try clips() }
         let found = store.salvagedClips()
@@ -101,11 +102,10 @@ package struct ChannelLedger: Sendable {
         return found.clips.filter { $0.channel == channel }
     }
 
-    /// Stores `clips`, and removes those named in `removed`. Creates the catalogue if it is missing. Returns its
-    /// identity: if a later call passes it as `checked`, and it is still the same, the database is not checked again.
-    package func note(
-        _ clips: [CatalogueClip], removing removed: [String], checked: [UInt64] = []
-    ) throws -> [UInt64] {
+    /// Stores `clips`, and removes the clips whose ids are in `removed`. Creates the catalogue if it is missing.
+    /// Returns the catalogue's identity. If a later call passes this identity as `checked`, and the database still has
+    /// it, the database is not checked again.
+    package func note(_ clips: [CatalogueClip], removing removed: [String], checked: [UInt64] = []) throws -> [UInt64] {
         do {
             // No database is created in an empty mount point.
             try directory.checkMount()
@@ -117,7 +117,7 @@ package struct ChannelLedger: Sendable {
         return store.identity
     }
 
-    /// Returns the database if it can be read as it is.
+    /// Returns the database if it can be read without changes.
     private func store() -> CatalogueStore? {
         let path = "\(directory.path)/\(CatalogueStore.fileName)"
         var info = stat()

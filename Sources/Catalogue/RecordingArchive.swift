@@ -20,11 +20,11 @@ package struct ArchiveProgress: Sendable, Equatable {
     package var total: Int64
 }
 
-/// A directory of recordings as the commands see it, beside any recorder that writes into it.
+/// A directory of recordings as the commands use it, while a recorder may be writing to it.
 ///
 /// All calls block on the disk.
 package struct RecordingArchive {
-    /// What the catalogue holds, brought in line with the files.
+    /// The content of the catalogue, after it was made to agree with the files.
     package struct Contents: Sendable {
         /// All segments, sorted by time.
         package var segments: [CatalogueSegment]
@@ -40,7 +40,7 @@ package struct RecordingArchive {
     package struct Rebuilding: Sendable, Codable {
         /// The number of segments in the new catalogue.
         package var segments: Int
-        /// The number of gaps in it.
+        /// The number of gaps in the new catalogue.
         package var gaps: Int
         /// The name under which a damaged catalogue was set aside.
         package var setAside: String?
@@ -68,7 +68,7 @@ package struct RecordingArchive {
         }
     }
 
-    /// Reads the catalogue, and the files that it lacks. Writes nothing.
+    /// Reads the catalogue, and the files that are not in the catalogue. Writes nothing.
     package func contents() throws -> Contents {
         var notes: [String] = []
         let store = try CatalogueStore()
@@ -89,9 +89,9 @@ package struct RecordingArchive {
         return Contents(segments: try store.segments(), gaps: try store.gaps(), events: events, notes: notes)
     }
 
-    /// Makes a new catalogue from the files. Other knowledge of an intact catalogue is kept: checksums, upload states,
-    /// and gaps that the recorder reported. Upload states of a damaged one are kept if they can be read; otherwise each
-    /// channel that ever uploaded queues all of its files when it is next recorded.
+    /// Makes a new catalogue from the files. From an intact catalogue, it keeps checksums, upload states, and gaps that
+    /// the recorder reported. From a damaged one, upload states are kept if they can be read; otherwise each channel
+    /// that ever uploaded queues all of its files when it is next recorded.
     package func rebuild() throws(ArchiveFailure) -> Rebuilding {
         do {
             do {
@@ -105,14 +105,14 @@ package struct RecordingArchive {
         }
     }
 
-    /// The readable content of a damaged database that is in no file.
+    /// The readable content of a damaged database that cannot be read from the files.
     private struct Salvage {
         /// Upload states by file name.
         let uploads: [String: UploadState]
         /// Rows of transport streams, which have no metadata, and of files that wait for upload, which may be
         /// unreadable.
         let rows: [CatalogueSegment]
-        /// The channels whose upload states were already incomplete; nil if that is so for every channel.
+        /// The channels whose upload states were already incomplete; nil if the states of all channels are incomplete.
         let unknown: Set<String>?
     }
 
@@ -151,8 +151,8 @@ package struct RecordingArchive {
     /// Returns the content of the database on disk; nil if the file does not exist.
     func ledger() throws(CatalogueFailure) -> Ledger? {
         guard exists(CatalogueStore.fileName) else { return nil }
-        // SQLite must be able to roll back what a crash left unfinished, and to write the companion files of an earlier
-        // version (WAL).
+        // SQLite must be able to roll back an unfinished transaction after a crash, and to write the companion files of
+        // an earlier version (WAL).
         let path = "\(directory.path)/\(CatalogueStore.fileName)"
         guard access(directory.path, W_OK) == 0, access(path, W_OK) == 0 else {
             let copy = try CatalogueFiles.temporaryCopy(from: directory)

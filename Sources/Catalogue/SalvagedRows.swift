@@ -4,11 +4,11 @@ internal import GRDB
 
 /// The readable rows of a table, and whether they are complete.
 ///
-/// A damaged page takes its rows with it: reading the table ends there with an error, or, if the page still looks
-/// valid, skips the rows. The index of the primary key stores the number of each row in its own pages. So it finds the
-/// rows after the damage, and the rows are complete only if the table and its index agree.
+/// If a page is damaged, its rows are lost: reading the table ends there with an error or, if the page still looks
+/// valid, skips the rows. The index of the primary key stores the number of each row in its own pages, and so it also
+/// finds the rows after the damage. The rows are complete only if the table and its index agree.
 struct SalvagedRows {
-    /// Each row has its number as `place`.
+    /// The rows; the column `place` is the row's number.
     private(set) var rows: [Row] = []
     private(set) var isWhole = true
 

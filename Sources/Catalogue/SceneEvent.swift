@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import FoundationEssentials
+internal import GRDB
 
-/// The event that a scene came on air in a program of several sources.
+/// The event that a scene went on air in a program of several sources.
 package struct SceneEvent: Sendable, Codable, Equatable {
     /// The kind of these events.
     package static let kind = "scene"
@@ -24,7 +25,6 @@ package struct SceneEvent: Sendable, Codable, Equatable {
     /// Further details, such as `width=0.25`: see ``detail(_:_:)``.
     package var details: [String] = []
 
-    /// An event.
     package init(
         name: String?, layout: String, sources: [String], frame: Int64, run: String? = nil, transition: String,
         seconds: Double? = nil, details: [String] = []
@@ -62,7 +62,7 @@ package struct SceneEvent: Sendable, Codable, Equatable {
 // MARK: Details
 
 extension SceneEvent {
-    /// Returns a detail as one word; characters that could be taken for its end are percent-encoded.
+    /// Returns a detail as one word; characters that would end the detail are percent-encoded.
     package static func detail(_ key: String, _ value: String) -> String {
         let bytes = value.utf8.map { byte -> String in
             let isPlain = byte > 0x20 && byte != 0x7F && byte != UInt8(ascii: "%")
@@ -87,5 +87,44 @@ extension SceneEvent {
             }
         }
         return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+// Catalogues from relay before 0.2 have scenes in words. They are read once, and rewritten as JSON.
+extension SceneEvent {
+    /// Reads a scene from the words of older catalogues; nil if the text is something else.
+    init?(words text: String) {
+        // In old events a scene's name may contain anything. It ends at the last colon that is followed by a space.
+        let form = /(?:(.+): )?([^ :]+)((?: [^ ]+)*) from frame (\d+)(?: of ([0-9a-f]+))? \((.+?)(?: ([\d.]+) s)?\)/
+        guard let match = text.wholeMatch(of: form), let frame = Int64(match.output.4),
+            match.output.6.wholeMatch(of: /[a-z-]+|stinger [A-Za-z0-9._-]+/) != nil
+        else { return nil }
+        let words = match.output.3.split(separator: " ").map(String.init)
+        let name = match.output.1.map(String.init)
+        self.init(
+            name: name.flatMap { Self.isWord($0) ? $0 : nil }, layout: String(match.output.2),
+            sources: words.filter { !$0.contains("=") }, frame: frame, run: match.output.5.map(String.init),
+            transition: String(match.output.6), seconds: match.output.7.flatMap { Double($0) },
+            details: words.filter { $0.contains("=") })
+    }
+
+    /// Whether `name` is one word, so that it can be separated from the text after it.
+    private static func isWord(_ name: String) -> Bool { name.wholeMatch(of: /[A-Za-z0-9._-]+/) != nil }
+}
+
+extension CatalogueSchema {
+    /// Rewrites scenes in words as JSON. Unreadable text stays unchanged, for people to read.
+    static func rewriteScenes(_ database: Database) throws {
+        let rows = try Row.fetchCursor(
+            database, sql: "SELECT rowid AS place, text FROM events WHERE kind = ?", arguments: [SceneEvent.kind])
+        let update = try database.makeStatement(sql: "UPDATE events SET text = ? WHERE rowid = ?")
+        var read: [(place: Int64, json: String)] = []
+        while let row = try rows.next() {
+            guard let place = Int64.fromDatabaseValue(row["place"]), let words = String.fromDatabaseValue(row["text"]),
+                let scene = SceneEvent(words: words)
+            else { continue }
+            read.append((place, try scene.json()))
+        }
+        for (place, json) in read { try update.execute(arguments: [json, place]) }
     }
 }

@@ -4,7 +4,7 @@ internal import Archive
 internal import Glibc
 internal import Synchronization
 
-/// Knows the upload states of one channel's files, to decide whether a file may be deleted.
+/// Stores the upload states of one channel's files, to decide whether a file may be deleted.
 ///
 /// It reads the database itself, so that no caller waits for the catalogue's queue, which may be busy for minutes with
 /// the files of a large archive. While the database cannot be read, is lost, or is a new one that may not contain the
@@ -13,14 +13,14 @@ final class UploadHold: Sendable {
     private struct State {
         /// The states in the database; nil until it was read.
         var loaded: [String: UploadState]?
-        /// The states that were noted before or after that.
+        /// The states that this run recorded; they replace those in `loaded`.
         var noted: [String: UploadState] = [:]
-        /// When reading the database is tried again.
+        /// When the database is read again after a failure.
         var retryAt: ContinuousClock.Instant?
-        /// Generation of the directory to which all this applies.
+        /// The ``RecordDirectory/generation`` of the disk to which all this applies.
         var generation: Int
 
-        /// Forgets the states if the disk was replaced.
+        /// Drops all states if the disk was replaced.
         mutating func follow(_ directory: RecordDirectory) {
             let generation = directory.generation
             if generation != self.generation { self = State(generation: generation) }
@@ -33,14 +33,14 @@ final class UploadHold: Sendable {
     private let channel: String
     private let state: Mutex<State>
 
-    /// Reads nothing yet.
+    /// Creates the hold without reading anything.
     init(directory: RecordDirectory, channel: String) {
         self.directory = directory
         self.channel = channel
         state = Mutex(State(generation: directory.generation))
     }
 
-    /// Notes the upload state of the file `name`.
+    /// Records the upload state of the file `name`.
     func note(_ upload: UploadState, of name: String) {
         state.withLock { state in
             state.follow(directory)
@@ -48,7 +48,7 @@ final class UploadHold: Sendable {
         }
     }
 
-    /// Notes that the files `names` were queued in the database, unless a newer state was noted in the meantime.
+    /// Records that the files `names` were queued in the database, unless a newer state was recorded in the meantime.
     func noteWaiting(_ names: [String]) {
         state.withLock { state in
             state.follow(directory)
@@ -56,7 +56,7 @@ final class UploadHold: Sendable {
         }
     }
 
-    /// Takes over the complete `states` of the database.
+    /// Stores `states`, the complete upload states of the database.
     func load(_ states: [String: UploadState]) {
         state.withLock { state in
             state.follow(directory)
@@ -64,8 +64,8 @@ final class UploadHold: Sendable {
         }
     }
 
-    /// Returns what `store` knows about the channel's files: those with the channel in their row, and those with a name
-    /// of the channel.
+    /// Returns the upload states that `store` has for the channel's files: files whose row names the channel, and files
+    /// that are named after it.
     func uploads(in store: CatalogueStore) -> SalvagedSegments {
         let ownership = Ownership(directory, channel: channel)
         let uploaded: Set = UploadMark.wasUploaded(channel, in: directory.path) ? [channel] : []
@@ -109,7 +109,7 @@ final class UploadHold: Sendable {
             if found.isWhole {
                 state.loaded = found.states
             } else {
-                // The states of the other files are unknown.
+                // The upload states of the other files are unknown.
                 state.noted.merge(found.states) { noted, _ in noted }
             }
         }
@@ -117,7 +117,7 @@ final class UploadHold: Sendable {
 
     /// Returns the states in the database, and whether they are complete; nil if the database cannot be read.
     private func read() -> (states: [String: UploadState], isWhole: Bool)? {
-        // An empty mount point has no database either.
+        // In an empty mount point there is no database either.
         guard (try? directory.checkMount()) != nil else { return nil }
         // If the channel never uploaded, no file waits: a lost or damaged database must not fill the disk.
         let wasUploaded = UploadMark.wasUploaded(channel, in: directory.path)

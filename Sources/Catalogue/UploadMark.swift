@@ -3,11 +3,11 @@
 internal import Archive
 internal import Glibc
 
-/// An empty file in a directory of recordings that says that it is unknown which files of a channel wait for upload.
+/// An empty file in a directory of recordings, which shows that it is unknown which files of a channel wait for upload.
 ///
 /// The mark is set before a database that replaces a lost one has any tables, and it stays until all files that may
-/// wait are in the new database. So a process that is killed meanwhile leaves no database that says that no file
-/// waits. Only channels that ever uploaded have a mark. All calls block on the disk.
+/// wait are in the new database. So if the process is killed meanwhile, there is never a database without a mark that
+/// wrongly says that no file waits. Only channels that ever uploaded have a mark. All calls block on the disk.
 enum UploadMark {
     private static let (prefix, lockSuffix, suffix) = (".relay-upload-", ".lock", ".unknown")
 
@@ -15,12 +15,12 @@ enum UploadMark {
     /// upload.
     static func lockName(of channel: String) -> String { "\(prefix)\(channel)\(lockSuffix)" }
 
-    /// Whether the mark of `channel` is in `directory`, or may be.
+    /// Whether `directory` contains the mark of `channel`, or may contain it because it cannot be read.
     static func isSet(for channel: String, in directory: String) -> Bool {
         mayExist("\(directory)/\(prefix)\(channel)\(suffix)")
     }
 
-    /// Whether `channel` ever uploaded, or may have.
+    /// Whether `channel` ever uploaded, or may have uploaded because the directory cannot be read.
     static func wasUploaded(_ channel: String, in directory: String) -> Bool {
         mayExist("\(directory)/\(lockName(of: channel))")
     }
@@ -46,7 +46,7 @@ enum UploadMark {
                 .map { String($0.dropFirst(prefix.count).dropLast(suffix.count)) })
     }
 
-    /// Makes the files of all channels that were ever uploaded.
+    /// Sets the marks of all channels that ever uploaded.
     static func setAll(in directory: String) throws(FileFailure) {
         let missing = try uploadedChannels(in: directory).subtracting(channels(in: directory))
         for channel in missing {
@@ -60,7 +60,7 @@ enum UploadMark {
         }
     }
 
-    /// Removes the file of `channel`: all that may wait is noted.
+    /// Removes the mark of `channel`, because all files that may wait are in the database.
     static func remove(for channel: String, in directory: String) throws(FileFailure) {
         let path = "\(directory)/\(prefix)\(channel)\(suffix)"
         guard unlink(path) == 0 || errno == ENOENT else { throw FileFailure("delete", path, code: errno) }

@@ -8,9 +8,9 @@ internal import Program
 
 extension Channel {
     /// Starts a recording while the channel is on air: its first file begins with the next keyframe, and the outputs
-    /// are not affected. Blocks until the directory and the remote have answered, at most 22 s if the file system
-    /// answers. Throws ``ChannelFailure`` if the recording is not possible, and ``RecordingSlotError`` if the channel
-    /// is being recorded already.
+    /// are not affected. Blocks until the record directory and the remote for uploads have answered: at most 22 s,
+    /// unless the file system hangs. Throws ``ChannelFailure`` if the recording cannot be started, and
+    /// ``RecordingSlotError`` if the channel is being recorded already.
     package func startRecording(_ configuration: ChannelConfiguration.Recording) throws {
         try recordings.start {
             let place = try RecordingPlace(configuration, channel: name, logger: logger)
@@ -18,15 +18,15 @@ extension Channel {
         }
     }
 
-    /// Replaces the current recording by a new one, started as ``startRecording(_:)`` does. If the new one is not
-    /// possible, the current recording continues; if nothing is being recorded, the start is retried in the background.
-    /// Returns whether the new recording was possible now.
+    /// Replaces the current recording by a new one, which is started in the same way as by ``startRecording(_:)``. If
+    /// the new one cannot be started, the current recording continues, and the error is thrown. If nothing is being
+    /// recorded, the start is then retried in the background, and the result is false.
     package func replaceRecording(_ configuration: ChannelConfiguration.Recording) throws -> Bool {
         do {
             try recordings.replace {
                 let place = try RecordingPlace(configuration, channel: name, logger: logger)
                 var program = try recorded(configuration)
-                // A recording that the storage guard refuses is no better than the current one.
+                // A recording that would have to wait for disk space is refused, so that the current one continues.
                 if recordings.current != nil { program.hasOutputs = false }
                 return try Recording(configuration, in: place, of: program)
             }
@@ -49,11 +49,11 @@ extension Channel {
         }
     }
 
-    /// Retries in the background a recording that could not be set up. Returns false if there is another recording.
+    /// Retries in the background to set up a recording. Returns false, and does nothing, if there is another recording.
     private func lack(_ configuration: ChannelConfiguration.Recording, because failure: ChannelFailure) -> Bool {
         let isLacking = recordings.lack("\(failure)") { [weak self] in
             guard let self else { throw RecordingSlotError.over }
-            // The retry runs on the slot's own queue, which blocks for as long as a file system does not answer.
+            // The retry runs on the slot's own queue, which may block until the file system answers.
             let place = try RecordingPlace(configuration, channel: name, patience: nil, logger: logger)
             let recording = try Recording(configuration, in: place, of: recorded(configuration))
             logger.notice("the recording is possible now")
@@ -67,8 +67,7 @@ extension Channel {
     /// background. Returns at once.
     package func stopRecording() throws(RecordingSlotError) { try recordings.stop() }
 
-    /// Begins a new file of the recording with the next keyframe. Returns at once; the result says whether there is a
-    /// recording.
+    /// Begins a new file of the recording with the next keyframe. Returns at once; false if there is no recording.
     @discardableResult
     package func cutRecording() -> Bool {
         guard let recording = recordings.current else { return false }
@@ -80,13 +79,13 @@ extension Channel {
     package func mark(_ text: String, at time: Int64) {
         for encoding in [stream] + program.renditions.map(\.stream) { encoding.mark(text, at: time) }
         recordings.current?.mark(text, at: time)
-        logger.info("marked: \(text)", metadata: [LogKey.event: "marker"])
+        logger.info("marked: \(text)", metadata: [LogKey.event: "\(EventKind.marker.rawValue)"])
     }
 
-    /// Notes an operator's action in the log and in the catalogue.
+    /// Records an operator's action in the log and in the catalogue.
     package func note(_ text: String, output: String? = nil) {
         recordings.current?.noteEvent("operator", text)
-        var metadata: Logger.Metadata = [LogKey.event: "operator"]
+        var metadata: Logger.Metadata = [LogKey.event: "\(EventKind.operator.rawValue)"]
         metadata["output"] = output.map { "\($0)" }
         logger.notice("\(text)", metadata: metadata)
     }
@@ -96,7 +95,9 @@ extension Channel {
     func recorded(
         _ configuration: ChannelConfiguration.Recording
     ) throws(ChannelFailure) -> Recording.Program {
-        let rendition = try configuration.rendition.map(self.rendition)
+        let rendition = try configuration.rendition.map { (name) throws(ChannelFailure) in
+            try self.rendition(name, below: configuration.directory)
+        }
         var recorded = Recording.Program(
             channel: name, hasOutputs: !self.configuration.outputs.isEmpty || !outputs.statuses.isEmpty,
             delay: rendition.map { program.delay(of: $0) } ?? program.delay,
@@ -106,22 +107,25 @@ extension Channel {
         recorded.rendition = rendition
         guard !configuration.sources.isEmpty else { return recorded }
         recorded.sources = program.recordedSources
-        // Packets are kept from now on, so that the recording has a keyframe to begin with.
+        // Packets are kept from now on, so that the first packet of the recording can be a keyframe.
         if configuration.takesPackets { keepPackets(of: configuration) }
         if let rendition { recorded.sources?.encoder = rendition.settings }
         return recorded
     }
 
-    /// Keeps the packets of live sources until the program shows their frames, if `recording` records these packets.
+    /// Keeps the packets of live sources until the program shows their frames, if `recording` is to contain these
+    /// packets.
     package func keepPackets(of recording: ChannelConfiguration.Recording?) {
         for source in program.recordedSources?.sources ?? [] where source.canBeCopied {
             source.bus.packets.isOn = recording?.takesPackets == true
         }
     }
 
-    func rendition(_ name: String) throws(ChannelFailure) -> Rendition {
+    /// The rendition `name` for a recording below `directory`; errors name the directory.
+    private func rendition(_ name: String, below directory: String) throws(ChannelFailure) -> Rendition {
         guard let rendition = program.renditions.first(where: { $0.name == name }) else {
-            throw ChannelFailure(.configuration, "Recording: \(configuration.renditions.unknown(name))")
+            throw ChannelFailure(
+                .configuration, .record(directory), saying: "Recording: \(configuration.renditions.unknown(name))")
         }
         return rendition
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import Dispatch
 package import FanOut
 package import Logging
@@ -10,14 +11,15 @@ package import Status
 package import Studio
 internal import Synchronization
 
-/// One path of media: inputs, program, encoder, fan-out and outputs, built from a configuration and run to its end, and
-/// the recording of the program.
+/// One complete path of media: inputs, program, encoder, fan-out and outputs, and the recording of the program. It is
+/// built from a configuration, and runs to its end.
 ///
 /// ``run()`` occupies the thread that calls it; everything else may be called on any thread.
 package final class Channel: Sendable {
     /// How long a clean end may take after it was requested.
     private static let teardown = Duration.milliseconds(2600)
-    /// How long outputs may take to send the rest if the program ended by itself: more than a receiver's latency.
+    /// How long outputs may take to send their remaining packets if the program ended by itself: longer than a
+    /// receiver's latency.
     private static let unhurriedTeardown = Duration.seconds(12)
 
     /// The channel's name, unique in its process.
@@ -43,10 +45,10 @@ package final class Channel: Sendable {
 
     var clock: any MonotonicClock { resources.clock }
 
-    /// Prepares the record directory, opens inputs and encoder, and asks the storage guard; nothing is on air yet.
-    /// Blocks until the inputs answer, or until `opening` is cancelled. Throws ``ChannelFailure``. With
-    /// `canLackRecording`, a recording that is not possible does not keep the channel off air, and is retried in the
-    /// background.
+    /// Prepares the record directory, opens inputs and encoder, and asks the storage guard whether there is enough
+    /// space; nothing is on air yet. Blocks until the inputs answer, or until `opening` is cancelled. Throws
+    /// ``ChannelFailure``. With `canLackRecording`, the channel is opened even if the recording cannot be set up, which
+    /// is then retried in the background.
     package init(
         _ configuration: ChannelConfiguration, resources: HostResources = HostResources(),
         opening: ChannelOpening? = nil, canLackRecording: Bool = false, logger: Logger
@@ -72,7 +74,7 @@ package final class Channel: Sendable {
         context = OutputContext(
             resources: listening.outputResources(writers: resources.writers, stream: hub), renditions: streams,
             isCopied: configuration.copies)
-        // Before the input, whose opening may block: a wrong output is reported at once.
+        // Outputs are checked before the input is opened, which may block: a wrong output is reported at once.
         let definitions = try Self.definitions(of: configuration, in: context)
         let recordings = RecordingSlot(hub: hub, group: ending)
         self.recordings = recordings
@@ -91,8 +93,8 @@ package final class Channel: Sendable {
             }
             try add(definitions)
         } catch {
-            // Open inputs and outputs occupy ports and devices, which the next attempt needs; a stream and its encoder
-            // retain each other.
+            // Inputs and outputs are closed, because the next attempt needs their ports and devices. Streams are
+            // finished, because a stream and its encoder retain each other until then.
             program.stop()
             for stream in [hub] + streams.values { stream.finish() }
             throw error
@@ -142,7 +144,7 @@ package final class Channel: Sendable {
         clips.cancelUploads()
     }
 
-    /// The heartbeats of the threads that carry the channel's media now.
+    /// The heartbeats of the threads that currently carry the channel's media.
     package var heartbeats: [Heartbeat] { program.heartbeats }
 
     /// The expiry of the certificate of the channel's listeners, in seconds since 1970; nil without a certificate.
@@ -154,7 +156,7 @@ package final class Channel: Sendable {
         var status = program.status
         status.outputs = outputs.statuses
         (status.recorder, status.clipsRecorder) = (recording.recorder, clips.recorder)
-        // If nothing but clips is recorded, the disk and the remote are used by the recording for clips.
+        // If only clips are recorded, the disk and the remote are those of the recording for clips.
         status.storage = recording.storage ?? clips.storage
         status.retention = recording.retention ?? clips.retention
         status.upload = recording.upload ?? clips.upload
@@ -163,11 +165,11 @@ package final class Channel: Sendable {
         return status
     }
 
-    /// Ends all consumers at the same time, so that one that does not end delays no other. After a requested end this
-    /// blocks no longer than the teardown; at the program's own end the recorder may finish its files.
+    /// Ends all consumers at the same time, so that a slow one does not delay the others. If the end was requested,
+    /// this blocks for at most about ``teardown``; if the program ended by itself, the recorder may finish its files.
     private func endConsumers(isProgramOver: Bool) {
         let endAskedAt = endAskedAt.withLock { $0 }
-        // A service that is stopped or restarted, or whose source failed, may continue with the same program.
+        // A service that is stopped or restarted, or whose source failed, may later continue the same program.
         let reason: EndReason = isProgramOver && endAskedAt == nil ? .programOver : .interrupted
         let deadline =
             endAskedAt.map { $0 + Self.teardown.inNanoseconds }
@@ -196,22 +198,22 @@ package final class Channel: Sendable {
 
 extension Channel {
     /// Adds the live output that `address` describes, in the syntax of an output flag, under `name` or a free name, and
-    /// returns its name. Blocks until a port that it listens at is open. Throws ``OutputSpecificationError`` or
-    /// ``OutputSetError``.
+    /// returns its name. If the output listens on a port, blocks until the port is open. Throws
+    /// ``OutputSpecificationError`` or ``OutputSetError``.
     package func add(address: String, name: String? = nil) throws -> String {
         var output = try OutputSpecification(requested: address)
         output.name = name ?? output.name
         return try add(output, origin: .api)
     }
 
-    /// Replaces the output `name` by the output that `address` describes, under the same name. Throws the errors of
-    /// ``add(address:name:)``, and then changes nothing.
+    /// Replaces the output `name` by the output that `address` describes, under the same name. If it throws, which it
+    /// does like ``add(address:name:)``, nothing has changed.
     package func replace(_ name: String, by address: String, isPaused: Bool = false) throws {
         let output = try OutputSpecification(requested: address)
         try outputs.replace(by: try definition(of: output, name: name, origin: .api), isPaused: isPaused)
     }
 
-    /// Adds a live output, and returns its name. Blocks until a port that it listens at is open. Throws
+    /// Adds a live output, and returns its name. If the output listens on a port, blocks until the port is open. Throws
     /// ``OutputSetError`` if there is an output of this name already, or if the port cannot be opened.
     @discardableResult
     package func add(_ output: OutputSpecification, origin: OutputOrigin) throws(OutputSetError) -> String {
@@ -231,13 +233,13 @@ extension Channel {
         }
     }
 
-    /// Retries at once every output that has given up or was refused. `cause` is for the log. Returns at once.
+    /// Immediately retries every output that has given up or was refused. `cause` is for the log. Returns at once.
     package func retryOutputs(because cause: String) {
         let idle = outputs.statuses.filter { [.givenUp, .refused].contains($0.state) }
         if idle.isEmpty { logger.info("no output has given up or was refused: nothing to try again for \(cause)") }
         for output in idle {
             logger.notice("tried again because of \(cause)", metadata: ["output": "\(output.name)"])
-            // An output that was removed meanwhile needs no attempt.
+            // An output that was removed meanwhile needs no retry.
             try? outputs.retryNow(output.name)
         }
     }
@@ -252,11 +254,11 @@ extension Channel {
                 definitions.append(
                     try output.definition(name: name, in: context, origin: configuration.origin))
             } catch {
-                // A port that is in use may be free at the next start; wrong flags stay wrong, so a service manager
-                // does not restart.
+                // A busy port may be free at the next start, so a service manager should restart relay; wrong flags
+                // stay wrong, so it should not.
                 throw ChannelFailure(
-                    error.kind == .unreachable ? .nothingDelivered : .configuration,
-                    "The output \(name) cannot be opened: \(error.reason).")
+                    error.kind == .unreachable ? .nothingDelivered : .configuration, .openOutput(name),
+                    because: error.reason, error: error)
             }
         }
         return definitions
@@ -268,7 +270,7 @@ extension Channel {
             do throws(OutputSetError) {
                 try outputs.add(definition)
             } catch {
-                throw ChannelFailure(.configuration, "\(error)")
+                throw ChannelFailure(.configuration, .openOutput(definition.name), saidBy: error)
             }
         }
     }
@@ -276,5 +278,61 @@ extension Channel {
     private func warn(of output: OutputSpecification, name: String) {
         guard output.address.destination.isUnverified || output.backup?.destination.isUnverified == true else { return }
         logger.warning("\(name): tls=insecure: the receiver of this stream is not verified")
+    }
+}
+
+// MARK: Clips
+
+extension Channel {
+    /// The bitrate, in bits per second, for which memory is reserved if the stream's own bitrate is unknown.
+    private static let unknownBitrate = 40_000_000
+
+    /// Keeps as much of the program in memory as the `replay` of `recording` requires, so that clips can be taken while
+    /// nothing is recorded.
+    package func keepReplay(of recording: ChannelConfiguration.Recording?) {
+        for encoding in [stream] + program.renditions.map(\.stream) { encoding.keep(.currentGOP) }
+        guard let recording, let limits = replayLimits(of: recording) else { return }
+        replayed(recording).keep(limits)
+    }
+
+    private func replayed(_ recording: ChannelConfiguration.Recording) -> PacketStream {
+        program.renditions.first { $0.name == recording.rendition }?.stream ?? stream
+    }
+
+    /// Returns the limits of the packets that are kept: room for twice the nominal bitrate, because the real bitrate is
+    /// higher at times, and for one more GOP.
+    private func replayLimits(of recording: ChannelConfiguration.Recording) -> PacketHistory.Limits? {
+        guard let replay = recording.replay else { return nil }
+        let gop = PacketHistory.Limits.currentGOP
+        let video = replayed(recording).description.video?.bitrate ?? 0
+        let bytes = Int((replay.inSeconds * Double(video > 0 ? 2 * video : Self.unknownBitrate) / 8).rounded())
+        return PacketHistory.Limits(
+            duration: replay, longestGOP: gop.longestGOP, maximumBytes: gop.maximumBytes + bytes)
+    }
+
+    /// Starts a recording that only clips use. It begins with the packets that are kept in memory. Blocks as long as
+    /// ``startRecording(_:)`` does, and throws the same errors, including the one for a full disk.
+    package func startClips(_ configuration: ChannelConfiguration.Recording) throws {
+        try clips.start(.replay) {
+            var configuration = configuration
+            (configuration.format, configuration.sources) = (.hybrid, [])
+            let place = try RecordingPlace(configuration, channel: name, logger: logger)
+            guard !place.directory.isAwaited else {
+                throw ChannelFailure(
+                    .cannotRecord, .takeClip(configuration.directory), because: "the disk is not mounted")
+            }
+            var program = try recorded(configuration)
+            (program.hasOutputs, program.sources, program.owner) = (false, nil, "\(name) (clips)")
+            program.keptBytes = replayLimits(of: configuration)?.maximumBytes ?? 0
+            let age = (replayed(configuration).newestTime ?? 0) / 1_000_000 + (program.delay?.inMilliseconds ?? 0)
+            program.start = UTCTime(milliseconds: UTCTime.now.milliseconds - age)
+            return try Recording(configuration, in: place, of: program)
+        }
+    }
+
+    /// Ends the recording for clips, if there is one. Called when no clip needs further packets. Returns at once.
+    package func stopClips() {
+        // An error means that there is no recording for clips.
+        try? clips.stop()
     }
 }

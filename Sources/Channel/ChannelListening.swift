@@ -34,12 +34,12 @@ package struct ChannelListening: InputOpener {
                 try TLSServerIdentity(certificate: pair.certificate, key: pair.key) { logger.notice("\($0)") }
             }
         } catch {
-            throw ChannelFailure(.configuration, "The certificate cannot be used: \(error.reason).")
+            throw ChannelFailure(.configuration, .useCertificate, because: error.reason, error: error)
         }
     }
 
-    /// Returns the source of the stream that is published to us at `location`; nil if `location` is no address that we
-    /// listen at. Throws ``ChannelFailure`` if the address is wrong.
+    /// Returns the source of the stream that is published to us at `location`; nil if `location` is not an address at
+    /// which we listen. Throws ``ChannelFailure`` if the address is wrong.
     func source(
         at location: InputLocation, clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) -> RTMPServerSource? {
@@ -50,11 +50,13 @@ package struct ChannelListening: InputOpener {
                 url, server: server, identity: identity(for: url), authorization: onPublish, clock: clock,
                 logger: logger)
         } catch {
-            throw ChannelFailure(.configuration, "The input \(location) cannot be opened: \(error)")
+            throw ChannelFailure(
+                .configuration, .openInput("\(location)"), saying: "The input \(location) cannot be opened: \(error)",
+                error: error)
         }
     }
 
-    /// Makes the source of the packets at `location`, which is not open yet and which an `opening` may cancel. Throws
+    /// Makes the source of the packets at `location`, without opening it. `opening` can cancel the source. Throws
     /// ``ChannelFailure`` if the address is wrong.
     func packets(
         at location: InputLocation, loops: Bool, opening: SourceOpening?, clock: any MonotonicClock, logger: Logger
@@ -76,7 +78,8 @@ package struct ChannelListening: InputOpener {
     ) throws(ChannelFailure) -> any MediaSource {
         let published = try source(at: location, clock: clock, logger: logger)
         let own = SourceOpening(logger: logger)
-        // A caller that passes an opening also cancels it.
+        // The end of the channel's opening must also cancel the source; a caller that passes an opening does that
+        // itself.
         if opening == nil { whenGivenUp { own.cancel() } }
         let opening = opening ?? own
         do throws(IngestError) {
@@ -86,7 +89,7 @@ package struct ChannelListening: InputOpener {
             opening.whenCancelled { published.stop() }
             return try LiveSource(published, at: location, options: options, logger: logger, opening: opening)
         } catch {
-            throw ChannelFailure(.inputUnreadable, "\(error)")
+            throw ChannelFailure(.inputUnreadable, .openInput("\(location)"), saidBy: error)
         }
     }
 
@@ -100,11 +103,11 @@ package struct ChannelListening: InputOpener {
 
 /// The parts of a channel from which its outputs are made.
 struct OutputContext: Sendable {
-    /// The resources from which targets are made; their stream is the one that is on air.
+    /// The resources from which targets are made, with the packet stream that the output takes.
     var resources: OutputResources
     /// The streams of the program's further encodings, by rendition name.
     let renditions: [String: PacketStream]
-    /// Whether the program was encoded elsewhere, and is passed on as it arrives.
+    /// Whether the program was encoded elsewhere, and its packets are passed through unchanged.
     let isCopied: Bool
 
     /// Returns the context for an output that takes `rendition`; nil means the program's own encoding. Throws if no

@@ -2,7 +2,7 @@
 
 internal import Synchronization
 
-/// The opening of a channel, which is blocked until its inputs answer and may be cancelled by another thread.
+/// The opening of a channel. It blocks until the channel's inputs answer, and another thread may cancel it.
 package final class ChannelOpening: Sendable {
     private struct State {
         var works: [@Sendable () -> Void] = []
@@ -12,7 +12,7 @@ package final class ChannelOpening: Sendable {
 
     private let state = Mutex(State())
 
-    /// Creates an opening that is under way.
+    /// Creates an opening that is in progress.
     package init() {}
 
     /// Calls `work` when the opening is cancelled, or at once if it was cancelled already.
@@ -36,7 +36,7 @@ package final class ChannelOpening: Sendable {
     /// has no effect.
     package func cancel() {
         let works = state.withLock { state in
-            state.isCancelled = true
+            if !state.isOver { state.isCancelled = true }
             defer { state.works = [] }
             return state.works
         }

@@ -13,7 +13,7 @@ protocol ChannelProgram: AnyObject, Sendable {
     var description: StreamDescription { get }
     /// Makes keyframes on request, if the program has an encoder.
     var keyframes: any KeyframeRequester { get }
-    /// How much later than its presentation time a frame leaves the encoder; nil if it leaves in time.
+    /// How long after its presentation time a frame leaves the encoder; nil if it leaves before that time.
     var delay: Duration? { get }
     /// The longest expected time between two keyframes.
     var gop: Duration { get }
@@ -27,11 +27,12 @@ protocol ChannelProgram: AnyObject, Sendable {
     var status: ChannelStatus { get }
     /// Decides which of several sources is visible; nil if there is only one source.
     var director: Director? { get }
-    /// The program's sources as far as they can be recorded; nil if there is only one source.
+    /// The program's sources that can be recorded individually; nil if there is only one source.
     var recordedSources: RecordedSources? { get }
     /// The further encodings of the program.
     var renditions: [Rendition] { get }
-    /// How much later than its presentation time a frame leaves the encoder of a rendition; nil if it leaves in time.
+    /// How long after its presentation time a frame leaves the encoder of a rendition; nil if it leaves before that
+    /// time.
     func delay(of rendition: Rendition) -> Duration?
 }
 

@@ -19,7 +19,7 @@ package struct HostResources: Sendable {
     /// The clock of all programs, outputs and recordings.
     package let clock: any MonotonicClock
 
-    /// Creates resources that run by `clock`.
+    /// Creates resources that use `clock`.
     package init(clock: any MonotonicClock = SystemClock()) {
         self.clock = clock
         let notices = ServerNotices(logger: Logger(label: "relay"), clock: clock)

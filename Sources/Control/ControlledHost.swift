@@ -83,7 +83,6 @@ package struct Marker: Sendable, Codable, Equatable {
     /// The text of the mark.
     package var text: String
 
-    /// A marker.
     package init(time: String, programSeconds: Double, text: String) {
         (self.time, self.programSeconds, self.text) = (time, programSeconds, text)
     }
@@ -108,7 +107,6 @@ package struct AddressCheck: Sendable, Codable, Equatable {
         /// A sentence, without secrets.
         package var detail: String
 
-        /// A step.
         package init(_ name: String, _ state: State, _ detail: String) {
             (self.name, self.state, self.detail) = (name, state, detail)
         }

@@ -47,8 +47,7 @@ package final class EncoderSession: ProgramSink, KeyframeRequester {
         self.logger = logger
         let videoEncoder = try RestartingEncoder(settings: settings, format: video)
         let audioEncoder = try AACEncoder(format: audio, bitrate: settings.audioBitrate)
-        description = StreamDescription(
-            video: videoEncoder.session.description, audio: audioEncoder.description)
+        description = StreamDescription(video: videoEncoder.session.description, audio: audioEncoder.description)
         delayInFrames = videoEncoder.session.delay
         threads = Mutex(videoEncoder.session.threads)
         counters.withLock { [parallelism = videoEncoder.session.parallelism] counters in

@@ -30,7 +30,6 @@ package struct EncoderStatus: Sendable, Codable {
     /// Number of CPU cores that this process may use.
     package var cores = 1
 
-    /// Starts with zeros.
     package init() {}
 
     /// The factor by which the encoder could be faster than the program now: above 1 it keeps up. 0 while nothing is

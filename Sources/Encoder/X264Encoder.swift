@@ -212,3 +212,62 @@ extension x264_nal_t {
         return type >= NAL_SLICE.rawValue && type <= NAL_SLICE_IDR.rawValue
     }
 }
+
+/// Converts H.264 parameter sets to the form of MP4, FLV and TS.
+enum AVCConfiguration {
+    /// An `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1.2) with one SPS and one PPS, for NAL units with
+    /// 4-byte lengths; nil if a set is too short or too long to be valid.
+    static func record(sps: [UInt8], pps: [UInt8]) -> [UInt8]? {
+        guard sps.count >= 4, sps.count <= 0xFFFF, !pps.isEmpty, pps.count <= 0xFFFF else { return nil }
+        let profile = sps[1]
+        var record: [UInt8] = [1, profile, sps[2], sps[3], 0xFC | 3, 0xE0 | 1]
+        record += [UInt8(sps.count >> 8), UInt8(sps.count & 0xFF)] + sps
+        record += [1, UInt8(pps.count >> 8), UInt8(pps.count & 0xFF)] + pps
+        // Records of high profiles repeat the chroma format and the bit depths; ours are always 4:2:0 and 8 bits.
+        if ![66, 77, 88].contains(profile) { record += [0xFC | 1, 0xF8, 0xF8, 0] }
+        return record
+    }
+
+    /// The text of a user data SEI message (ITU-T H.264, D.1.7: type 5, a 16-byte UUID, then the data), in which x264
+    /// writes its version and settings; empty if the unit has no such text.
+    static func userDataText(inSEI unit: [UInt8]) -> String {
+        guard unit.count > 2, unit[1] == 5 else { return "" }
+        var index = 2
+        var size = 0
+        while index < unit.count, unit[index] == 0xFF {
+            size += 255
+            index += 1
+        }
+        guard index < unit.count else { return "" }
+        size += Int(unit[index])
+        let text = unit.dropFirst(index + 1).prefix(size).dropFirst(16).prefix { $0 != 0 }
+        return String(decoding: text, as: UTF8.self)
+    }
+}
+
+/// Queues closed captions for coded frames, as user data messages of ATSC A/53 (part 4, 6.2.3).
+///
+/// A message has up to 31 runs of 3 bytes. If there are more runs, because frames were skipped, the others go with the
+/// next frames.
+struct CaptionQueue {
+    /// `user_data_registered_itu_t_t35` (ITU-T H.264, table in D.1).
+    static let payloadType: Int32 = 4
+    private static let longestMessage = 31 * 3
+    /// Limit for the queue: some seconds of captions at 60 frames per second. Older captions are dropped.
+    private static let limit = 100 * longestMessage
+
+    private var waiting: [UInt8] = []
+
+    /// The message for the next frame, whose own captions `data` are queued first; nil if the queue is empty.
+    mutating func message(adding data: [UInt8]) -> [UInt8]? {
+        waiting += data
+        if waiting.count > Self.limit { waiting.removeFirst(waiting.count - Self.limit) }
+        let now = waiting.prefix(Self.longestMessage)
+        guard !now.isEmpty else { return nil }
+        defer { waiting.removeFirst(now.count) }
+        // Country United States, provider ATSC, "GA94", type `cc_data`, and the flag that the captions must be
+        // processed.
+        let head: [UInt8] = [0xB5, 0x00, 0x31, 0x47, 0x41, 0x39, 0x34, 0x03, 0x40 | UInt8(now.count / 3), 0xFF]
+        return head + now + [0xFF]
+    }
+}

@@ -3,46 +3,48 @@
 internal import Media
 
 /// Decides what the log says about packets that an output, or one of its receivers, does not get: the packets missed
-/// off air, the start of drops on air, and their end, each once. A target that is too slow for long drops and recovers
-/// every few seconds. That counts as one episode, which ends after 10 s without a drop.
+/// off air, the start of drops on air, and their end, each once. A target that is too slow for a long time drops
+/// packets and recovers every few seconds. That counts as one episode, which ends after 10 s without a drop.
 ///
-/// All counts are totals. Times are monotonic nanoseconds. One thread at a time.
+/// All counts are totals. Times are monotonic nanoseconds. Used by one thread at a time.
 package struct DropLog: Sendable {
     /// An event to log about drops on air.
     package enum Event: Sendable, Equatable {
         /// An episode began with these drops.
         case began(DropCounts)
-        /// The episode ended; these are all of its drops.
+        /// The episode ended; these are all drops of the episode.
         case over(DropCounts)
-        /// The queue went off air during the episode, or with drops not logged yet; these are all of its drops.
+        /// The queue went off air during the episode, or with drops that were not logged yet; these are all of these
+        /// drops.
         case cut(DropCounts)
     }
 
     private enum State {
-        /// Dropped packets count as missed: since these counts, or not at all if the output was never on air.
+        /// Off air: dropped packets count as missed. `since` are the counts at the time when the output went off air;
+        /// nil if it was never on air.
         case offAir(since: DropCounts?)
-        /// No drops; the counts so far.
+        /// On air without drops; the counts so far.
         case quiet(DropCounts)
-        /// An episode of drops: `before` has the counts at its start, `last` those of the last check; the newest drop
-        /// is not older than `time`.
+        /// An episode of drops: `before` has the counts at its start, `last` has those of the last check; the newest
+        /// drop was at `time` or later.
         case dropping(before: DropCounts, last: DropCounts, time: Int64)
     }
 
     private static let recovery = Duration.seconds(10)
     private var state = State.offAir(since: nil)
 
-    /// Starts off air, never having been on air.
+    /// Creates a log for an output that is off air and was never on air.
     package init() {}
 
-    /// The queue has a keyframe to begin with, so it is on air from now on. Returns the packets missed since it went
-    /// off air; nil if it was already on air, or never before.
+    /// The queue has a keyframe with which it can begin, so it is on air from now on. Returns the packets missed since
+    /// it went off air; nil if it was already on air, or is on air for the first time.
     package mutating func join(_ counts: DropCounts) -> DropCounts? {
         guard case .offAir(let before) = state else { return nil }
         state = .quiet(counts)
         return before.map { counts.since($0) }
     }
 
-    /// Checks the counts at `now`; call it after a drop and periodically.
+    /// Checks the counts at `now`. Must be called after a drop, and periodically.
     package mutating func note(_ counts: DropCounts, at now: Int64) -> Event? {
         switch state {
         case .offAir: return nil
@@ -91,5 +93,37 @@ extension DropCounts {
     package var summary: String {
         DropCause.allCases.compactMap { cause in causes[cause].map { "\(cause.rawValue)=\($0)" } }
             .joined(separator: " ")
+    }
+}
+
+/// Counts of packets that did not reach an output or one of its receivers.
+package struct DropCounts: Sendable, Equatable {
+    /// Dropped packets of both tracks, by cause.
+    package var causes: [DropCause: Int] = [:]
+    /// Number of video frames among the dropped packets.
+    package var frames = 0
+
+    package init() {}
+
+    /// Dropped packets of both tracks, for all causes.
+    package var packets: Int { causes.values.reduce(0, +) }
+
+    /// Adds the counts of `other`.
+    package mutating func add(_ other: DropCounts) {
+        causes.merge(other.causes, uniquingKeysWith: +)
+        frames += other.frames
+    }
+
+    /// Counts one packet.
+    mutating func count(_ cause: DropCause, isFrame: Bool) {
+        causes[cause, default: 0] += 1
+        if isFrame { frames += 1 }
+    }
+
+    /// Counts the packets of `count` frames.
+    package mutating func add(_ cause: DropCause, frames count: Int) {
+        guard count > 0 else { return }
+        causes[cause, default: 0] += count
+        frames += count
     }
 }

@@ -6,25 +6,25 @@ package import Media
 package enum DropCause: String, Sendable, Codable, CodingKeyRepresentable, CaseIterable {
     /// The output was not connected, and the queued packet became too old.
     case notConnected = "not_connected"
-    /// The queue exceeded the first threshold; no other frame refers to this one.
+    /// The queue exceeded the first threshold, and no other frame refers to this one.
     case disposable
-    /// The queue exceeded the second threshold; video waits for the next keyframe.
+    /// The queue exceeded the second threshold, and video waits for the next keyframe.
     case congestion
     /// The queue reached its limit and was emptied to its newest keyframe.
     case overflow
-    /// The frame may refer to one that was dropped before.
+    /// The frame may refer to a frame that was dropped before.
     case awaitingKeyframe = "awaiting_keyframe"
 }
 
-/// Decides which packets a live output's queue accepts. Pure: the inputs are each packet and the queue's fill level.
+/// Decides which packets a live output's queue accepts. Pure: its inputs are each packet and the queue's fill level.
 ///
-/// After a frame was refused, no frame that may refer to it passes until the next keyframe.
+/// After a frame was refused, no frame that may refer to it is accepted until the next keyframe.
 package struct DropPolicy: Sendable {
     /// What to do with a packet.
     package enum Decision: Sendable, Equatable {
-        /// Append it.
+        /// Append the packet.
         case accept
-        /// Do not append it.
+        /// Do not append the packet.
         case refuse(DropCause)
         /// Empty the queue to its newest keyframe, then ask again.
         case flush
@@ -53,12 +53,13 @@ package struct DropPolicy: Sendable {
     package private(set) var mode: Mode
     /// Whether video is refused until the next keyframe.
     package private(set) var awaitsKeyframe = true
-    /// Whether audio is refused until then, too: an output that joins a running program begins with a frame.
+    /// Whether audio is refused until then, too: an output that joins a running program begins with a video frame.
     private var beginsAtKeyframe = false
-    /// Extension of the limits until the output has caught up: the GOP with which it joined, in nanoseconds and bytes.
+    /// By how much the limits are extended until the output has caught up, in nanoseconds and bytes: by the GOP with
+    /// which it joined.
     private var head: (depth: Int64, bytes: Int) = (0, 0)
 
-    /// A policy for an output that is not connected yet. The program can be joined at keyframes of `leading`.
+    /// A policy for an output that is not connected yet. Decoders can start at keyframes of `leading`.
     package init(limits: QueueLimits, mode: Mode = .holdingStart, leading: TrackKind = .video) {
         maximumBytes = limits.maximumBytes
         disposableDepth = limits.disposableThreshold.inNanoseconds
@@ -71,14 +72,14 @@ package struct DropPolicy: Sendable {
     /// Whether a decoder can start at `packet`.
     func canBegin(_ packet: EncodedPacket) -> Bool { packet.track == leading && packet.isKeyframe }
 
-    /// The output came on air with the queued packets.
+    /// The output went on air with the queued packets.
     package mutating func connected() {
         beginsAtKeyframe = mode == .holding && awaitsKeyframe
         mode = .catchingUp
     }
 
-    /// The output joins on air with the current GOP, of this duration in nanoseconds and this size, which is queued
-    /// from its keyframe on whatever its length.
+    /// The output joins on air with the current GOP, of this duration in nanoseconds and this size. The GOP is queued
+    /// from its keyframe on, regardless of its length.
     mutating func joined(depth: Int64, bytes: Int) {
         (awaitsKeyframe, beginsAtKeyframe) = (false, false)
         head = (depth, bytes)
@@ -88,7 +89,7 @@ package struct DropPolicy: Sendable {
     /// The output lost its connection; the caller empties the queue to its newest keyframe.
     package mutating func disconnected() { mode = .holding }
 
-    /// The queue was emptied; if no keyframe remained, video waits for the next one.
+    /// The queue was emptied; if no keyframe remained, video waits for the next keyframe.
     package mutating func flushed(keyframeRemains: Bool) {
         if !keyframeRemains { awaitsKeyframe = true }
         head = (0, 0)
@@ -96,9 +97,7 @@ package struct DropPolicy: Sendable {
     }
 
     /// Whether an output on air waits for a keyframe although a queue with `depth` nanoseconds has room.
-    package func needsKeyframe(depth: Int64) -> Bool {
-        !mode.isHolding && awaitsKeyframe && depth < disposableDepth
-    }
+    package func needsKeyframe(depth: Int64) -> Bool { !mode.isHolding && awaitsKeyframe && depth < disposableDepth }
 
     /// Decides about `packet` while the queue contains `depth` of media time (nanoseconds, the packet included) and
     /// `bytes`.

@@ -5,21 +5,21 @@ package import Media
 
 /// Interleaves the packets of several tracks by decoding time, so that outputs can rely on the order.
 ///
-/// A packet is released when every awaited track has reached its time or has ended. A track that stopped is awaited for
-/// a limited media time, then no more until its packets come again at intervals within that limit: meanwhile the other
-/// track is neither delayed nor buffered for it. Its late packets are released at once, after packets of the other
-/// track that did not wait. If a frame and an audio packet have the same time, the frame goes first. Timed data is not
-/// awaited.
+/// A packet is released when every awaited track has reached the packet's time or has ended. If a track stops, the
+/// other track waits for it only for a limited media time. After that, it is neither delayed nor buffered, until the
+/// stopped track again delivers packets at intervals within that limit. Packets of the stopped track that are late are
+/// released at once, even if packets of the other track with later times were released before. If a frame and an audio
+/// packet have the same time, the frame goes first. Timed data is not awaited.
 package struct Interleaver {
     private struct Track {
         var packets = Deque<EncodedPacket>()
         var isAwaited = false
         /// Whether the track seems to have stopped.
         var hasStopped = false
-        /// Decoding time of its newest packet, in nanoseconds.
+        /// Decoding time of the track's newest packet, in nanoseconds.
         var newest: Int64?
 
-        /// Whether no packet can be released before the track's next one.
+        /// Whether no packet of any track can be released before this track's next packet.
         var isMissing: Bool { isAwaited && !hasStopped && packets.isEmpty }
 
         mutating func append(_ packet: EncodedPacket, bound: Int64) {
@@ -43,7 +43,7 @@ package struct Interleaver {
     /// Maximum media time that one track may hold while another is awaited, in nanoseconds.
     var bound: Int64
 
-    /// Waits for `tracks`, as long as no other track holds more than `bound`, which must exceed the normal distance
+    /// Waits for `tracks` as long as no other track holds more than `bound`, which must exceed the usual distance
     /// between the tracks.
     package init(waitingFor tracks: Set<TrackKind> = [.video, .audio], bound: Duration = .seconds(10)) {
         self.bound = bound.inNanoseconds

@@ -3,14 +3,15 @@
 package import Media
 internal import Synchronization
 
-/// Interleaves encoded packets, whose tracks arrive independently, by decoding time, and forwards them.
+/// Interleaves encoded packets by decoding time, and forwards them. The packets of the tracks may arrive independently
+/// of each other.
 ///
 /// It is placed between an encoder session and its ``PacketStream``. Tracks that are passed through do not use it: they
 /// keep their sender's order. Any thread may publish; packets of one track must come from one thread.
 package final class InterleavingSink: PacketSink {
     private let next: any PacketSink
-    // Held while packets are forwarded, which neither blocks nor calls back, so that two threads cannot change their
-    // order.
+    // Locked while packets are forwarded, so that two threads cannot change their order. Forwarding neither blocks nor
+    // calls back.
     private let interleaver: Mutex<Interleaver>
 
     /// A sink before `next` that waits for `tracks`; see ``Interleaver`` for `bound`.

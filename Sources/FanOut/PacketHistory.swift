@@ -6,21 +6,19 @@ package import Media
 /// The newest packets of a stream, from a keyframe on, for consumers that join late: a player, a preview, a replay.
 ///
 /// It always begins with a keyframe, and contains at least the current GOP if that is within the limits. Packets are
-/// shared, so the cost is only that of packets in no queue any more: at 6 Mbit/s and a GOP of 2 s at most 1.5 MB.
+/// shared with the queues, so only packets that are in no queue any more need additional memory: at 6 Mbit/s and a GOP
+/// of 2 s at most 1.5 MB.
 package struct PacketHistory: Sendable {
     /// How much is kept.
     package struct Limits: Sendable, Equatable {
-        /// Media time to keep before the current GOP; zero keeps only that GOP.
+        /// Media time to keep before the current GOP; with zero, only the current GOP is kept.
         package var duration: Duration
         /// Maximum duration of a GOP that is kept.
         package var longestGOP: Duration
         /// Maximum payload bytes.
         package var maximumBytes: Int
 
-        /// Creates limits.
-        package init(
-            duration: Duration = .zero, longestGOP: Duration = .seconds(20), maximumBytes: Int = 32 << 20
-        ) {
+        package init(duration: Duration = .zero, longestGOP: Duration = .seconds(20), maximumBytes: Int = 32 << 20) {
             (self.duration, self.longestGOP, self.maximumBytes) = (duration, longestGOP, maximumBytes)
         }
 
@@ -31,17 +29,16 @@ package struct PacketHistory: Sendable {
     /// The limits. Excess packets are removed when the next packet comes.
     package var limits: Limits
     private var kept = Deque<EncodedPacket>()
-    /// Positions in `kept` where GOPs begin.
+    /// The indices in `kept` at which GOPs begin, plus ``removed``.
     private var keyframes = Deque<Int>()
-    /// Number of packets removed so far: `keyframes` counts from the first packet ever kept.
+    /// Number of packets removed so far, which is added to indices so that they stay valid when packets are removed.
     private var removed = 0
     /// Payload bytes of all packets.
     package private(set) var bytes = 0
 
-    /// An empty history.
     package init(limits: Limits = .currentGOP) { self.limits = limits }
 
-    /// The packets in the order of publishing; empty, or beginning with a keyframe.
+    /// The packets in the order of publishing. The first one is a keyframe.
     package var packets: [EncodedPacket] { Array(kept) }
 
     /// The current GOP, from its keyframe on; empty if it is not kept.
@@ -65,7 +62,7 @@ package struct PacketHistory: Sendable {
         trim(to: packet.dtsNanoseconds)
     }
 
-    /// Removes everything: the next packet does not continue the kept ones.
+    /// Removes everything, because the next packet does not continue the kept packets.
     package mutating func removeAll() { self = PacketHistory(limits: limits) }
 
     private mutating func trim(to now: Int64) {

@@ -46,7 +46,7 @@ package final class PacketQueue: Sendable {
         var bytes = 0
         var policy: DropPolicy
         var drops = DropCounts()
-        /// Whether the output has not joined the program yet, and so misses nothing.
+        /// Whether the output has not joined the program yet: no packet counts as missed.
         var isJoining: Bool
         var pace = ArrivalPace()
         /// How much earlier the newest packet arrived than the slowest recent arrivals (see ``ArrivalPace``), in
@@ -56,21 +56,21 @@ package final class PacketQueue: Sendable {
 
     /// The result of a push.
     package enum Outcome: Sendable, Equatable {
-        /// It is in the queue.
+        /// The packet is in the queue.
         case queued
-        /// It was refused.
+        /// The packet was refused.
         case dropped(DropCause)
     }
 
     /// The limits.
     package let limits: QueueLimits
-    /// Times the arrival of packets that may come in bursts.
+    /// Measures when packets arrive, which may come in bursts.
     private let clock: any MonotonicClock
     private let state: Mutex<State>
 
     /// An empty queue with these limits. `isFromStart` means that the first packets are the program's first, which are
-    /// worth keeping for a target that is not connected yet. `awaitsCallers` means that packets do not count as missed
-    /// until a receiver calls. The program can be joined at keyframes of `leading`.
+    /// kept for a target that is not connected yet. `awaitsCallers` means that packets do not count as missed until a
+    /// receiver connects. Decoders can start at keyframes of `leading`.
     package init(
         limits: QueueLimits, isFromStart: Bool = true, awaitsCallers: Bool = false, leading: TrackKind = .video,
         clock: any MonotonicClock = SystemClock()
@@ -91,7 +91,8 @@ package final class PacketQueue: Sendable {
     }
 
     /// Queues the first packets of an output that joins on air, see ``PacketStream/join(_:)``. They are the current
-    /// GOP, whatever its length: it extends the limits until the output has caught up. The queue must be empty.
+    /// GOP, regardless of its length: the GOP extends the limits until the output has caught up. The queue must be
+    /// empty.
     package func join(with packets: [EncodedPacket]) {
         state.withLock { state in
             guard let first = packets.first, state.policy.canBegin(first) else {
@@ -112,8 +113,8 @@ package final class PacketQueue: Sendable {
         state.withLock { state in state.pop() }
     }
 
-    /// Moves the oldest packets into `batch` until these have `bytes` of payload, the last packet included. Returns
-    /// whether the queue is empty now.
+    /// Moves the oldest packets into `batch` until `batch` has `bytes` of payload; the packet that reaches this size is
+    /// included. Returns whether the queue is empty now.
     package func pop(upTo bytes: Int, into batch: inout [EncodedPacket]) -> Bool {
         state.withLock { state in
             var taken = 0
@@ -128,8 +129,8 @@ package final class PacketQueue: Sendable {
     /// Whether the queue is empty.
     package var isEmpty: Bool { state.withLock { $0.packets.isEmpty } }
 
-    /// The output came on air: from now on the live thresholds apply, once the backlog was sent. Returns whether a
-    /// decoder can start with the queued packets, or with the next one.
+    /// The output went on air: the live thresholds apply once the backlog was sent. Returns whether a decoder can start
+    /// with the queued packets, or with the next one.
     package func connected() -> Bool {
         state.withLock { state in
             let isFromStart = state.policy.mode == .holdingStart
@@ -148,7 +149,7 @@ package final class PacketQueue: Sendable {
         }
     }
 
-    /// The target accepts nothing, or lost its data, and can only continue at a keyframe: the queue is cut to its
+    /// The target accepts nothing, or lost its data, and can continue only at a keyframe. The queue is cut to its
     /// newest keyframe, and until ``connected()`` only packets from the newest keyframe on are kept.
     package func hold() {
         state.withLock { state in
@@ -163,7 +164,7 @@ package final class PacketQueue: Sendable {
     /// Removes all queued packets, and counts them as dropped, because they will not be sent.
     package func discard() { state.withLock { $0.discard() } }
 
-    /// Whether the queue has room again but waits for a keyframe: the moment to request one.
+    /// Whether the queue has room again but waits for a keyframe, so that a keyframe should be requested.
     package var needsKeyframe: Bool {
         state.withLock { state in state.policy.needsKeyframe(depth: state.depth(with: nil)) }
     }
@@ -188,7 +189,8 @@ extension PacketQueue.State {
         return max(0, last.dtsNanoseconds - first.dtsNanoseconds)
     }
 
-    /// The output's delay, in nanoseconds: that duration without the time by which the newest packet came early.
+    /// The output's delay, in nanoseconds: the duration of the queue, without the time by which the newest packet came
+    /// early.
     fileprivate func depth(with packet: EncodedPacket?) -> Int64 { max(0, duration(with: packet) - ahead) }
 
     fileprivate mutating func push(_ packet: EncodedPacket) -> PacketQueue.Outcome {
@@ -219,12 +221,13 @@ extension PacketQueue.State {
         policy.flushed(keyframeRemains: false)
     }
 
-    /// Removes the packets before the newest keyframe; all packets if there is no keyframe. To make room for an
-    /// incoming packet, it also removes all packets if that keyframe is the first one, or if the incoming packet is one.
+    /// Removes the packets before the newest keyframe, or all packets if there is no keyframe. If room is needed for an
+    /// incoming packet, also removes all packets if that keyframe is the first packet, or if the incoming packet is a
+    /// keyframe.
     fileprivate mutating func flush(incoming: EncodedPacket?, cause: DropCause) {
         let isIncomingKeyframe = incoming.map(policy.canBegin) ?? false
-        // When the connection is lost, a keyframe whose following frames were refused is useless: a stale frame, then a
-        // gap.
+        // When the connection is lost, a keyframe is useless if the frames after it were refused: viewers would see an
+        // old frame, then a gap.
         let isUseless = incoming == nil && policy.awaitsKeyframe
         let newest = isUseless ? nil : packets.lastIndex(where: policy.canBegin)
         let keepsFrom: Int
@@ -244,5 +247,30 @@ extension PacketQueue.State {
     private mutating func count(_ packet: EncodedPacket, as cause: DropCause) {
         guard !isJoining else { return }
         drops.count(cause, isFrame: packet.track == .video)
+    }
+}
+
+/// Tracks the lateness of packets (arrival minus media time), to find out how far a packet is ahead of the slowest
+/// recent packets. Such packets do not count as queued: a playlist delivers a whole segment at once, and an input that
+/// was just opened delivers what it kept until its tracks were known. The output has until the next burst to send them.
+///
+/// The slowest packet is the first packet of each burst.
+struct ArrivalPace {
+    /// The minimum time for which the slowest lateness is kept; the maximum is twice as long. Longer than any segment.
+    private static let window: Int64 = 30_000_000_000
+    /// The maximum by which a packet counts as ahead of time. No burst is longer: a larger difference is the result of
+    /// a silence of the sender.
+    private static let longest: Int64 = 20_000_000_000
+
+    private var (slowest, before): (Int64?, Int64?)
+    private var began: Int64 = 0
+
+    /// Records a packet of media time `time` that arrives at `now`, both in nanoseconds, and returns how far it is
+    /// ahead of time.
+    mutating func note(_ time: Int64, at now: Int64) -> Int64 {
+        let delay = now &- time
+        if slowest == nil || now &- began > Self.window { (before, slowest, began) = (slowest, delay, now) }
+        slowest = max(slowest ?? delay, delay)
+        return min(Self.longest, max(slowest ?? delay, before ?? delay) &- delay)
     }
 }

@@ -3,11 +3,11 @@
 package import Media
 internal import Synchronization
 
-/// A program as packets. It passes each packet to every consumer, without copying or waiting; knows the current coding
+/// A program as packets. It passes each packet to every consumer, without copying or waiting; stores the current codecs
 /// of the tracks; keeps the newest GOP for consumers that join late; and forwards keyframe requests.
 ///
-/// It keeps the order of publishing, which must be that of decoding times, see ``InterleavingSink``; one thread at a
-/// time publishes. Any thread may add and remove consumers at any time; a change takes effect between two packets and
+/// It keeps the order of publishing, which must be the order of decoding times, see ``InterleavingSink``; one thread at
+/// a time publishes. Any thread may add and remove consumers at any time; a change takes effect between two packets and
 /// does not affect other consumers.
 ///
 /// ```swift
@@ -20,8 +20,8 @@ internal import Synchronization
 package final class PacketStream: PacketSink, KeyframeRequester {
     /// When packets are delivered.
     package enum Delivery: Sendable {
-        /// With the next frame: audio waits for the frame after it, at most one frame, so that both are queued and sent
-        /// together. For tracks that are encoded here.
+        /// Together with the next frame: audio waits for the following frame, for one frame at most, so that both are
+        /// queued and sent together. For tracks that are encoded here.
         case withFrames
         /// At once. For tracks that are passed through, where only latency matters.
         case immediate
@@ -34,8 +34,8 @@ package final class PacketStream: PacketSink, KeyframeRequester {
         var keyframes: (any KeyframeRequester)?
         /// Packets that wait for the next frame.
         var waiting: [EncodedPacket] = []
-        /// Marks for moments that the program has not reached, or after which nothing was published yet, sorted by
-        /// time.
+        /// Marks that were not sent yet, sorted by time: the program has not reached their times, or nothing was
+        /// published since.
         var marks: [(time: Int64, text: String)] = []
         /// The latest decoding time so far, in nanoseconds.
         var newest = Int64.min
@@ -53,7 +53,7 @@ package final class PacketStream: PacketSink, KeyframeRequester {
         state = Mutex(State(history: PacketHistory(limits: history)))
     }
 
-    /// Sets the tracks before the first packet, and the receiver of keyframe requests. Any thread.
+    /// Sets the tracks before the first packet, and the receiver of keyframe requests. May be called on any thread.
     package func begin(_ description: StreamDescription, keyframes: any KeyframeRequester) {
         state.withLock { state in
             state.streams = description
@@ -61,36 +61,38 @@ package final class PacketStream: PacketSink, KeyframeRequester {
         }
     }
 
-    /// The current coding of the tracks. Any thread.
+    /// The current codecs of the tracks. May be called on any thread.
     package var description: StreamDescription { state.withLock { $0.streams } }
 
-    /// Forwards the request to the encoder; without one, the next keyframe comes at its regular time.
+    /// Forwards the request to the encoder. Without an encoder, the next keyframe comes at its regular time.
     package func requestKeyframe(at programTime: Int64?) {
         state.withLock { $0.keyframes }?.requestKeyframe(at: programTime)
     }
 
-    /// Adds a consumer; it gets packets from the next one on.
+    /// Adds a consumer, which gets the packets from the next one on.
     package func add(_ consumer: any PacketConsumer) {
         state.withLock { $0.consumers.append(consumer) }
     }
 
-    /// Adds a consumer that gets the current GOP at once and then the following packets, each once.
+    /// Adds a consumer that immediately gets the current GOP, and then the following packets; it gets each packet once.
     package func join(_ consumer: any PacketConsumer) {
         let server = state.withLock { state in
             state.consumers.append(consumer)
-            // Under the lock, so that no newer packet reaches the consumer first; the consumer only queues.
+            // This happens under the lock, so that no newer packet reaches the consumer first; the consumer only queues
+            // the packets.
             let packets = state.history.currentGOP
             return packets.isEmpty ? nil : consumer.accept(packets)
         }
         server?.wake()
     }
 
-    /// Adds a consumer that gets at once all packets that are kept, from a keyframe on, and then the following packets,
-    /// each once. Returns the presentation time of its first packet; nil if no packets are kept.
+    /// Adds a consumer that immediately gets all packets that are kept, which begin with a keyframe, and then the
+    /// following packets; it gets each packet once. Returns the presentation time of its first packet; nil if no
+    /// packets are kept.
     package func joinReplay(_ consumer: any PacketConsumer) -> Int64? {
         let (server, first) = state.withLock { state in
             state.consumers.append(consumer)
-            // Under the lock, as in ``join(_:)``.
+            // This happens under the lock for the same reason as in ``join(_:)``.
             let packets = state.history.packets
             return (packets.isEmpty ? nil : consumer.accept(packets), packets.first?.ptsNanoseconds)
         }
@@ -98,29 +100,30 @@ package final class PacketStream: PacketSink, KeyframeRequester {
         return first
     }
 
-    /// Sets how many packets are kept for consumers that join late. Any thread.
+    /// Sets how many packets are kept for consumers that join late. May be called on any thread.
     package func keep(_ limits: PacketHistory.Limits) { state.withLock { $0.history.limits = limits } }
 
-    /// The latest decoding time so far, in nanoseconds; nil before the first packet. Any thread.
+    /// The latest decoding time so far, in nanoseconds; nil before the first packet. May be called on any thread.
     package var newestTime: Int64? {
         let newest = state.withLock { $0.newest }
         return newest == .min ? nil : newest
     }
 
-    /// The current GOP, and the age of its keyframe, in nanoseconds of media time. Any thread.
+    /// The current GOP, and the age of its keyframe, in nanoseconds of media time. May be called on any thread.
     package var currentGOP: (packets: [EncodedPacket], age: Int64) {
         state.withLock { ($0.history.currentGOP, $0.history.age) }
     }
 
-    /// Removes a consumer. It gets no packet that is published later; a call of ``publish(_:)`` on another thread may
-    /// still be delivering its frame.
+    /// Removes a consumer. It gets no packet that is published later, but a call of ``publish(_:)`` on another thread
+    /// may still be delivering a frame to it.
     package func remove(_ consumer: any PacketConsumer) {
         state.withLock { state in state.consumers.removeAll { $0 === consumer } }
     }
 
-    /// Adds a text at the moment `time` of the program, in nanoseconds, for outputs that can carry it. They get it
-    /// before the first packet that is not decoded earlier, or as the last one at the end. If too many texts wait
-    /// because nothing is published, the oldest are dropped. Any thread; returns at once.
+    /// Adds a text mark at `time`, in nanoseconds of program time, for outputs that can carry marks. They get the mark
+    /// before the first packet whose decoding time is `time` or later; at the end of the program it is their last
+    /// packet. If too many marks wait because nothing is published, the oldest are dropped. May be called on any
+    /// thread; returns at once.
     package func mark(_ text: String, at time: Int64) {
         state.withLock { state in
             if state.marks.count == Self.mostMarks { state.marks.removeFirst() }
@@ -151,8 +154,8 @@ package final class PacketStream: PacketSink, KeyframeRequester {
         deliver(packets, to: consumers)
     }
 
-    /// Visits each consumer once with all packets, because each consumer is a cache miss. Servers are woken last: a
-    /// server that is woken before its last consumer has its packets would check all of its outputs twice.
+    /// Passes all packets to each consumer in one visit, because each consumer is a cache miss. Servers are woken last:
+    /// a server that is woken before its last consumer has its packets would check all of its outputs twice.
     private func deliver(_ packets: [EncodedPacket], to consumers: [any PacketConsumer]) {
         var servers: [any PacketServer] = []
         for consumer in consumers {
@@ -163,8 +166,8 @@ package final class PacketStream: PacketSink, KeyframeRequester {
 }
 
 extension PacketStream.State {
-    /// Sends the marks up to `time`, after the packets published so far, with times that are not earlier than theirs.
-    /// The marks' coding is not part of the stream's description: no consumer has to prepare for it.
+    /// Sends the marks up to `time` after the packets that were published so far, with times that are not earlier than
+    /// those of the packets. Marks are not part of the stream's description: no consumer has to prepare for them.
     fileprivate mutating func placeMarks(upTo time: Int64) {
         let due = marks.prefix { $0.time <= time }
         for mark in due {
@@ -180,4 +183,21 @@ extension PacketStream.State {
         for packet in waiting { history.append(packet, isKeyframe: packet.track == leading && packet.isKeyframe) }
         return (waiting, consumers)
     }
+}
+
+/// A consumer of the fan-out: an output, a player or a recorder. No call blocks.
+package protocol PacketConsumer: AnyObject, Sendable {
+    /// Queues packets: a frame with the audio before it; at the end the remaining packets, if any. Packets of both
+    /// tracks come in decoding order. Returns the server that sends the queued packets; nil if there is nothing to
+    /// send.
+    @discardableResult
+    func accept(_ packets: [EncodedPacket]) -> (any PacketServer)?
+}
+
+/// Sends the queued packets of one or more outputs. It is woken after each frame, when all outputs have that frame, and
+/// at the end. It is woken once for all of its outputs if they were added consecutively; otherwise it may be woken
+/// several times per frame. Waking does not block.
+package protocol PacketServer: AnyObject, Sendable {
+    /// Reports that there are new packets.
+    func wake()
 }

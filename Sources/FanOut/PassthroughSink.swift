@@ -8,20 +8,21 @@ internal import Synchronization
 ///
 /// Decoding times are made to increase within each track, because muxers and servers require it: a packet that is not
 /// later than the previous one is moved to the next tick, and is not shown before it is decoded. A packet without a
-/// duration gets the shortest of the last three intervals. No packet is held, so none waits for a track that stopped.
+/// duration gets the shortest of the last three intervals. No packet is buffered, so none waits for a track that
+/// stopped.
 ///
 /// One thread at a time publishes.
 package final class PassthroughSink: PacketSink {
     private struct Track {
         var description: TrackDescription
         var dts: Int64
-        /// The intervals between packets, in ticks.
+        /// The latest intervals between packets, in ticks.
         var steps: RecentSteps
     }
 
     /// Counts of changes so far.
     package struct Counts: Sendable, Codable, Equatable {
-        /// Number of packets moved to a later decoding time.
+        /// Number of packets that were moved to a later decoding time.
         package var moved = 0
     }
 
@@ -31,7 +32,7 @@ package final class PassthroughSink: PacketSink {
     /// A sink before `next`.
     package init(_ next: any PacketSink) { self.next = next }
 
-    /// Counts of changes so far. Any thread.
+    /// Counts of changes so far. May be called on any thread.
     package var counts: Counts { state.withLock { $0.counts } }
 
     package func publish(_ packet: EncodedPacket) {
@@ -40,10 +41,8 @@ package final class PassthroughSink: PacketSink {
 
     package func finish() { next.finish() }
 
-    private static func order(
-        _ packet: EncodedPacket, _ track: inout Track?, _ counts: inout Counts
-    ) -> EncodedPacket {
-        // Intervals in ticks of another clock are meaningless, but the order of times is kept.
+    private static func order(_ packet: EncodedPacket, _ track: inout Track?, _ counts: inout Counts) -> EncodedPacket {
+        // If the time base has changed, the intervals are dropped, but times still increase.
         let before = track.map { $0.description.timeBase.rescale($0.dts, to: packet.timeBase, rounding: .down) }
         let dts = max(packet.dts, before.map { $0 + 1 } ?? packet.dts)
         let isSameClock = track?.description.timeBase == packet.timeBase

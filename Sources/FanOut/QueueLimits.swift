@@ -2,7 +2,7 @@
 
 /// The limits of one output's queue, and the thresholds at which a live output begins to drop.
 package struct QueueLimits: Sendable, Equatable {
-    /// Queued media time above which frames without references from other frames are refused.
+    /// Queued media time above which frames to which no other frame refers are refused.
     package var disposableThreshold: Duration
     /// Queued media time above which video is refused until the next keyframe.
     package var videoThreshold: Duration
@@ -10,11 +10,10 @@ package struct QueueLimits: Sendable, Equatable {
     package var maximumDuration: Duration
     /// Queued payload bytes at which the queue is emptied to its newest keyframe.
     package var maximumBytes: Int
-    /// Whether packets come in bursts, like a playlist's segments: media time counts as queued only if it did not come
-    /// ahead of the bursts' pace.
+    /// Whether packets come in bursts, like a playlist's segments: media counts as queued only if it did not arrive
+    /// ahead of time, see ``ArrivalPace``.
     package var takesBursts = false
 
-    /// Creates limits.
     package init(
         disposableThreshold: Duration, videoThreshold: Duration, maximumDuration: Duration, maximumBytes: Int
     ) {
@@ -24,7 +23,7 @@ package struct QueueLimits: Sendable, Equatable {
         self.maximumBytes = maximumBytes
     }
 
-    /// A live output's limits: 700 ms, 900 ms, 3 s, 8 MiB. The first two are OBS's, which its users know.
+    /// A live output's limits: 700 ms, 900 ms, 3 s, 8 MiB. The first two are the same as in OBS, so users know them.
     package static let live = QueueLimits(
         disposableThreshold: .milliseconds(700), videoThreshold: .milliseconds(900), maximumDuration: .seconds(3),
         maximumBytes: 8 << 20)
@@ -38,8 +37,8 @@ package struct QueueLimits: Sendable, Equatable {
         return limits
     }
 
-    /// The same limits for an input that may come in bursts. The default byte limit is raised to make room for a segment of 10 s
-    /// at 25 Mbit/s.
+    /// The same limits for an input that may deliver in bursts. The default byte limit is raised to make room for a
+    /// segment of 10 s at 25 Mbit/s.
     package var forBursts: QueueLimits {
         var limits = self
         limits.takesBursts = true

@@ -27,8 +27,7 @@ struct HLSExpiry {
     mutating func retire(_ entries: [HLSPlaylist.Entry], first: Int64, at now: Int64) {
         for (number, entry) in zip(first..., entries) {
             let longest = published.filter { $0.newest >= number }.map(\.duration).max() ?? 0
-            retired.append(
-                Retired(names: [entry.name, entry.map], due: now + (entry.duration + longest) * 1000))
+            retired.append(Retired(names: [entry.name, entry.map], due: now + (entry.duration + longest) * 1000))
         }
     }
 

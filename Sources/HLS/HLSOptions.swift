@@ -37,12 +37,9 @@ package struct HLSOptions: Sendable, Equatable {
     /// The options of an address that set these values.
     package static let options: [AddressOption] = [
         .init("segment", "segment", .time, help: "segment=4s"), .init("list", "list", help: "list=6"),
-        .init(
-            "endList", "endlist",
-            help: "endlist=program, always or never (which ends close the playlist)"),
+        .init("endList", "endlist", help: "endlist=program, always or never (which ends close the playlist)"),
     ]
 
-    /// The usual options.
     package init() {}
 
     /// Parses the options in `values`: `segment`, a whole number of seconds or milliseconds such as `4s` or `2500ms`,
@@ -59,4 +56,30 @@ package struct HLSOptions: Sendable, Equatable {
         listSize = try list.takeNumber("list", in: 3...1000).map(Int.init) ?? listSize
         endList = try list.takeChoice("endlist") ?? endList
     }
+}
+
+/// The directory of an HLS output: `hls:/var/www/live`, or `hls:live`, relative to the working directory.
+package struct HLSLocation: Sendable, Equatable, CustomStringConvertible {
+    /// The directory's path, without a trailing slash.
+    package let path: String
+
+    /// Parses `text`.
+    package init(_ text: String) throws(AddressError) {
+        guard let colon = text.firstIndex(of: ":"), text[..<colon].lowercased() == "hls" else {
+            throw AddressError("The address must begin with hls: and go on with a directory.")
+        }
+        let rest = text[text.index(after: colon)...]
+        guard !rest.hasPrefix("//") else {
+            throw AddressError("hls: takes a directory of this host, such as hls:/var/www/live.")
+        }
+        guard !rest.isEmpty else { throw AddressError("The address hls: names no directory.") }
+        guard rest.utf8.count <= 3000, !rest.unicodeScalars.contains(where: { $0.value < 0x20 }) else {
+            throw AddressError("The directory's path is too long or contains a control character.")
+        }
+        var path = rest
+        while path.count > 1, path.last == "/" { path.removeLast() }
+        self.path = String(path)
+    }
+
+    package var description: String { "hls:\(path)" }
 }

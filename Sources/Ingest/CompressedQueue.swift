@@ -4,13 +4,13 @@ internal import DequeModule
 internal import LibAV
 internal import Media
 
-/// Compressed packets of one track that are read but not yet decoded. Used by one thread.
+/// A queue of one track's compressed packets, which were read and are not decoded yet. Used by one thread.
 struct CompressedQueue {
     /// How much media time a track may be read ahead (10 s).
     static let usualTimeLimit = Duration.seconds(10)
-    /// How far a file's audio may be read ahead of its video (180 s): a decoder retains up to five frames of a slide
-    /// show. All audio up to this limit is read before a program continues without another frame, so the limit must not
-    /// be hours: on a slow disk even as many bytes as are allowed take long to read.
+    /// How far a file's audio may be read ahead of its video (180 s). The limit must be long, because a decoder retains
+    /// up to five frames, even of a slide show. It must not be hours, because all audio up to the limit is read before
+    /// a program continues without another frame: on a slow disk, reading even ``byteLimit`` takes long.
     static let audioTimeLimit = Duration.seconds(180)
     /// How many bytes each track may be read ahead (64 MiB).
     static let byteLimit = 64 << 20
@@ -28,7 +28,7 @@ struct CompressedQueue {
 
     var isEmpty: Bool { packets.isEmpty }
 
-    /// When the first packet is to be decoded; nil if the queue is empty or the packet has no timestamp.
+    /// When the first packet should be decoded; nil if the queue is empty or the packet has no timestamp.
     var firstTime: Timestamp? {
         packets.first.flatMap { $0.dts ?? $0.pts }.map { Timestamp($0, in: timeBase) }
     }
@@ -52,16 +52,16 @@ struct CompressedQueue {
         return packet
     }
 
-    /// Drops the oldest packets while the queue has more bytes than allowed, or, if `isLive`, more media time than
-    /// allowed, because old live packets will not be shown. Packets of a file are not dropped for their time, because
-    /// each has its place.
+    /// Drops the oldest packets while the queue has more bytes than allowed or, if `isLive`, more media time than
+    /// allowed, because old live packets will not be shown. Packets of a file are not dropped for the second reason,
+    /// because every packet of a file is played.
     mutating func trim(isLive: Bool) {
         while bytes > Self.byteLimit || (isLive && (length > timeLimit || length < .zero - timeLimit)) {
             if popFirst() == nil { return }
         }
     }
 
-    /// Drops packets up to the first with which decoding can begin.
+    /// Drops packets up to the first packet with which decoding can begin.
     mutating func dropToKeyframe() {
         while let first = packets.first, !first.isKeyframe { _ = popFirst() }
     }

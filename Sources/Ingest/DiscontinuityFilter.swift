@@ -2,26 +2,26 @@
 
 internal import Media
 
-/// Joins the parts of a stream whose clock jumps by design, such as MPEG-TS files appended to each other. All tracks
-/// are moved together, so that audio and video stay in sync across the jump.
+/// Joins the parts of a stream whose timestamps jump by design, such as MPEG-TS files that were appended to each other.
+/// All tracks are moved together, so that audio and video stay in sync across the jump.
 ///
-/// The first track to have a packet behind a seam determines the correction: that packet is placed one step behind the
-/// track's last packet. The other tracks keep the old correction for packets from before the seam, and take the new one
-/// with the first packet that it suits better.
+/// The correction is determined by the first track that has a packet after the jump: that packet is placed one step
+/// after the track's last packet. For each packet, the other tracks use the old correction or the new one, whichever
+/// gives a time closer to the expected time: packets from before the jump may still arrive.
 struct DiscontinuityFilter: Hashable {
     /// A step forward by more than this is a jump, as in the ffmpeg program's `-dts_delta_threshold`.
     static let threshold = Duration.seconds(10)
-    /// A step back by more than this is a jump, because decoding times only grow; as in ffmpeg's
+    /// A step back by more than this is a jump, because decoding times only increase; as in ffmpeg's
     /// `ts_discontinuity_process`.
     static let tolerance = Duration.milliseconds(100)
 
-    /// One track's state, in nanoseconds.
+    /// The state of one track; times are in nanoseconds.
     private struct Track: Hashable {
         /// The correction that was applied to the track's last packet.
         var correction: Int64
         /// The corrected time of the track's last packet.
         var last: Int64
-        /// The track's last step forward that was no jump.
+        /// The track's last step forward that was not a jump.
         var step: Int64 = 0
     }
 
@@ -29,7 +29,7 @@ struct DiscontinuityFilter: Hashable {
     private var correction: Int64 = 0
     private var tracks: [Int: Track] = [:]
 
-    /// The correction for a packet of `stream` with this dts, all in ticks of `base`.
+    /// The correction for a packet of `stream` with the decoding time `dts`, all in ticks of `base`.
     mutating func shift(dts: Int64, stream: Int, base: TimeBase) -> Int64 {
         let now = base.rescale(dts, to: .nanoseconds)
         var track = tracks[stream] ?? Track(correction: correction, last: now &+ correction)

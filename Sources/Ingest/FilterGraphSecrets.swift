@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Finds parts of a filter graph that may be secret: the values of options that are named like credentials, such as
-/// `decryption_key` in `lavfi:movie=clip.mp4:format_opts=decryption_key=…`. Addresses are found by other code, by their
-/// `://`.
+/// `decryption_key` in `lavfi:movie=clip.mp4:format_opts=decryption_key=…`. Addresses, which contain `://`, are found
+/// by other code.
 package enum FilterGraphSecrets {
     private static let names: Set<String> = [
         "auth", "authorization", "cookies", "cryptokey", "headers", "key", "keys", "pass", "post_data", "pwd", "user",
         "username",
     ]
-    /// Parts of option names that mark a credential. `pass` is not among them, because names of filters have it, such
-    /// as `lowpass`.
+    /// Parts of option names that mark a credential. `pass` is not in the list, because it occurs in the names of
+    /// filters, such as `lowpass`.
     private static let parts = [
         "_key", "credential", "passphrase", "passwd", "password", "secret", "srtp_", "streamid", "token",
     ]
 
-    /// The offset in `graph` of the value of the first option that may be a credential, from which on all text may be
-    /// secret; nil if there is no such option. Between an option's name and its `=` there may be backslashes and
-    /// quotes, which filters take as escapes.
+    /// The offset in `graph` at which the value of the first option begins that may be a credential; nil if there is no
+    /// such option. All text from this offset on may be secret. Between an option's name and its `=` there may be
+    /// backslashes and quotes, which filters treat as escapes.
     package static func start(in graph: [UInt8]) -> Int? {
         graph.indices.first { index in
             guard graph[index] == UInt8(ascii: "=") else { return false }
@@ -29,7 +29,7 @@ package enum FilterGraphSecrets {
         names.contains(name) || parts.contains { name.contains($0) }
     }
 
-    /// Whether filters take the byte as an escape character.
+    /// Whether filters treat the byte as an escape character.
     package static func isEscape(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "\\") || byte == UInt8(ascii: "'") }
 
     private static func isPartOfName(_ byte: UInt8) -> Bool {

@@ -6,15 +6,15 @@ package enum IngestError: Error, Sendable, Hashable, CustomStringConvertible {
     case cannotBeOpened(input: String, reason: String)
     /// The input has neither video nor audio.
     case noMedia(input: String)
-    /// The input has video or audio that cannot be decoded.
+    /// The codec of the input's video or audio cannot be decoded.
     case cannotBeDecoded(input: String, reason: String)
-    /// The coding of the input cannot be handed on without re-encoding.
+    /// The input's codec or format cannot be passed on without re-encoding.
     case cannotBeCopied(input: String, reason: String)
     /// A library that the input needs is not installed; opening the input again does not help.
     case missingLibrary(input: String, reason: String)
     /// Reading failed after the input was opened.
     case unreadable(input: String, reason: String)
-    /// The input ended before it gave a single frame or sample, so there is nothing to repeat.
+    /// The input ended before it delivered a single frame or sample, so there is nothing to repeat.
     case empty(input: String)
     /// The input cannot be played again from its start.
     case cannotLoop(input: String, reason: String)
@@ -35,7 +35,7 @@ package enum IngestError: Error, Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether opening the input again always ends in the same error.
+    /// Whether the same error would occur each time that the input is opened again.
     var isPermanent: Bool {
         if case .missingLibrary = self { true } else { false }
     }

@@ -7,16 +7,16 @@ package import SourceClock
 package struct IngestOptions: Sendable, Hashable {
     /// Whether a file starts again at its end, without limit.
     package var loop: Bool
-    /// The size requested of the test pattern and of devices, in pixels; nil means their default.
+    /// The size requested from the test pattern and from devices, in pixels; nil means their default.
     package var size: FrameSize?
-    /// The frame rate requested of the test pattern and of devices; nil means their default.
+    /// The frame rate requested from the test pattern and from devices; nil means their default.
     package var frameRate: FrameRate?
     /// Where playback of a file begins: at the frame nearest to this time, counted from the file's first frame.
     package var start = Duration.zero
-    /// How much later than its clock requires a live source is shown; 0 or more.
+    /// By how much a live source is shown later than its clock requires; 0 or more.
     package var delay = Duration.zero
-    /// The buffer that a live source shares with other live sources, unless its address configures a latency of its
-    /// own.
+    /// The buffer that a live source shares with other live sources; not used if the source's address configures its
+    /// own latency.
     package var commonBuffer: CommonBuffer?
 
     /// Options with these values.

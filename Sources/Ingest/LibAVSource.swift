@@ -3,8 +3,8 @@
 internal import Dispatch
 internal import Media
 
-/// A file that libav reads. It ends with the file, or loops. A loop that delivered something and then fails is opened
-/// again without limit, after 1 to 5 s each time, except after a failure that opening it again cannot repair.
+/// A file that libav reads. It is played once, or in a loop. If a loop that has delivered something fails, it is opened
+/// again after 1 to 5 s, as often as necessary, except after a failure that a new attempt cannot repair.
 final class LibAVSource: MediaSource {
     let description: SourceDescription
     private let location: InputLocation
@@ -15,9 +15,7 @@ final class LibAVSource: MediaSource {
     private let startOnce = StartOnce()
 
     /// Plays `input`, a file that was opened at `location` with `options`.
-    init(
-        _ input: sending OpenedInput, at location: InputLocation, options: IngestOptions, monitor: SourceMonitor
-    ) {
+    init(_ input: sending OpenedInput, at location: InputLocation, options: IngestOptions, monitor: SourceMonitor) {
         (self.location, self.options, self.monitor) = (location, options, monitor)
         description = input.description
         queue = DispatchQueue(label: "relay.ingest.\(location.description)")
@@ -49,10 +47,9 @@ final class LibAVSource: MediaSource {
     }
 
     /// Opens the input, plays it, and closes it. `loopEnd` is the end of the media that a loop has delivered so far, in
-    /// samples; nil if the input does not loop or has delivered nothing.
+    /// samples; nil if the input is not a loop or has delivered nothing.
     private func play(
-        in loop: ReopenLoop, into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?,
-        loopEnd: inout Int64?
+        in loop: ReopenLoop, into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?, loopEnd: inout Int64?
     ) -> IngestError? {
         do throws(IngestError) {
             let input = try opening.open(in: loop)

@@ -2,7 +2,7 @@
 
 internal import LibAV
 
-/// Decides how to handle failed reads of an input: damaged data is skipped until too much of it follows in a row.
+/// Decides how to handle failed reads of an input: damaged data is skipped, unless too many reads in a row are damaged.
 struct ReadErrors: Sendable {
     /// How to handle one failed read.
     enum Verdict: Sendable, Hashable {
@@ -10,9 +10,9 @@ struct ReadErrors: Sendable {
         case stop
         /// No data is ready: pause shortly and read again.
         case wait
-        /// The data is damaged: continue with the data behind it.
+        /// The data is damaged: continue with the data after it.
         case skip
-        /// The input is unreadable: give an error.
+        /// The input is unreadable: throw an error.
         case fail
     }
 

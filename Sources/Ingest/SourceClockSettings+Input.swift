@@ -18,7 +18,8 @@ extension SourceClockSettings {
             (settings.arrivals, settings.sharesMap) = (.captureTime, true)
         }
         guard let video = video?.video else { return settings }
-        // The deinterlacer retains one frame, in addition to those that the decoder retains to reorder them.
+        // The deinterlacer retains one frame, in addition to the frames that the decoder retains in order to reorder
+        // them.
         let held = Int64(video.reorderedFrames + (video.isInterlaced ? 1 : 0))
         settings.decoding = frameRate.timeBase.duration(held)
         return settings

@@ -7,18 +7,18 @@ internal import Media
 internal import SRT
 internal import Synchronization
 
-/// The state that a source's thread shares with other threads: its status, its log, and the order to stop.
+/// The state that a source's thread shares with other threads: its status, its log, and whether it was stopped.
 final class SourceMonitor: Sendable {
-    /// A connection that stays open, so that the next demuxer can continue reading from it.
+    /// A connection that stays open, so that the next demuxer can continue to read from it.
     private struct Continuation {
         let bytes: TransportStreamBytes
-        /// Whether the coding of a stream changes from here on.
+        /// Whether the codec configuration of a stream changes at this point.
         let isChange: Bool
     }
 
     /// Interrupts blocking reads.
     let interrupter: Interrupter
-    /// Logs events that an operator must know at once.
+    /// Logs events that an operator must know about at once.
     let logger: Logger
     private let onlyKeyframes = Atomic(false)
     private let reduction = Atomic(false)
@@ -50,8 +50,8 @@ final class SourceMonitor: Sendable {
 
     var isStopped: Bool { interrupter.isInterrupted }
 
-    /// Whether only keyframes of the video are decoded: because the video is not visible (this is the value that is
-    /// set), or because the source ``isReduced``.
+    /// Whether only keyframes of the video are decoded, because the video is not visible or because the source
+    /// ``isReduced``. The setter sets only the first of these two reasons.
     var decodesKeyframesOnly: Bool {
         get { onlyKeyframes.load(ordering: .relaxed) || isReduced }
         set { onlyKeyframes.store(newValue, ordering: .relaxed) }
@@ -69,14 +69,14 @@ final class SourceMonitor: Sendable {
         set { reducible.store(newValue, ordering: .relaxed) }
     }
 
-    /// Whether an input that is being opened delivers media, and its opening waits for the first frame of its video.
+    /// Whether an input that is being opened delivers media, and the opening waits for the first frame of its video.
     /// Reset when the size of the video is known, or opening has failed.
     var isDescribing: Bool {
         get { describing.load(ordering: .relaxed) }
         set { describing.store(newValue, ordering: .relaxed) }
     }
 
-    /// Stops the source. Any thread, any number of times.
+    /// Stops the source. May be called on any thread, any number of times.
     func stop() {
         interrupter.interrupt()
         stopSignal.signal()
@@ -85,8 +85,8 @@ final class SourceMonitor: Sendable {
         _ = takeKept()
     }
 
-    /// Keeps the connection of `demuxer` open for the next demuxer, if the coding of a stream changes from here on, or
-    /// after a `failure` to decode. Does nothing otherwise.
+    /// Keeps the connection of `demuxer` open for the next demuxer, if the codec configuration of a stream changes at
+    /// this point, or after a `failure` to decode. Otherwise does nothing.
     func keepConnection(of demuxer: Demuxer, after failure: IngestError? = nil) {
         guard let bytes = demuxer.transportStream, !isStopped else { return }
         let isFailure = if case .cannotBeDecoded? = failure { true } else { false }
@@ -96,10 +96,11 @@ final class SourceMonitor: Sendable {
         if isStopped { _ = takeKept() }
     }
 
-    /// Whether the input is to be opened again without a pause, because the coding of one of its streams has changed.
+    /// Whether the input must be opened again without a pause, because the codec configuration of one of its streams
+    /// has changed.
     var isAtChange: Bool { continuation.withLock { $0?.isChange == true } }
 
-    /// The connection that the next demuxer is to continue on; nil if it must connect by itself.
+    /// The connection on which the next demuxer continues; nil if it must connect by itself.
     func takeContinuation() -> TransportStreamBytes? {
         let kept = takeKept()
         kept?.resume()
@@ -125,8 +126,8 @@ final class SourceMonitor: Sendable {
         return input
     }
 
-    /// The pause before the input is opened again: `delay`, or a tenth of it for a listener. A listener calls no peer,
-    /// and with a short pause a sender that calls again at once is soon on air.
+    /// The pause before the input is opened again: `delay`, or a tenth of it for a listener. A listener connects to no
+    /// peer, and after a short pause a sender that reconnects at once is soon on air.
     func pauseToReopen(_ delay: Duration) -> Duration {
         srt.withLock { $0?.isListening == true } ? delay / 10 : delay
     }
@@ -149,16 +150,15 @@ final class SourceMonitor: Sendable {
         }
     }
 
-    /// Counts a frame or a run of audio that could not be converted. Only the source's first such failure is logged,
-    /// because later ones mostly have the same cause.
+    /// Counts a frame or a run of audio samples that could not be converted. Only the source's first such failure is
+    /// logged, because later ones mostly have the same cause.
     func noteConversionFailure(_ failure: AVFailure) {
         noteDamage(failure)
         if hasFailedToConvert.exchange(true, ordering: .relaxed) { return }
         logger.warning("what was decoded cannot be converted", metadata: ["reason": "\(failure)"])
     }
 
-    /// Notes that samples of audio were replaced. The status counts each of their frames; only the source's first is
-    /// logged.
+    /// Records that samples of audio were replaced. The status counts each of their frames; only the first is logged.
     func noteRepairedSamples(of subject: String) {
         if hasRepairedSamples.exchange(true, ordering: .relaxed) { return }
         logger.warning(
@@ -166,14 +166,15 @@ final class SourceMonitor: Sendable {
             metadata: ["input": "\(subject)"])
     }
 
-    /// The input named `input` was opened again. `isWorthLogging` is true if the failure before was logged.
+    /// Reports that the input named `input` was opened again. `isWorthLogging` is true if the preceding failure was
+    /// logged.
     func noteOpenAgain(_ input: String, isWorthLogging: Bool) {
         if isWorthLogging { logger.notice("input is open again", metadata: ["input": "\(input)"]) }
         update { $0.reopens += 1 }
     }
 
-    /// The input named `input` ended, or failed with `failure`, and is opened again after `delay`. `schedule` decides
-    /// whether that is logged.
+    /// Reports that the input named `input` ended, or failed with `failure`, and is opened again after `delay`.
+    /// `schedule` decides whether that is logged.
     func noteInterruption(_ input: String, _ failure: IngestError?, _ schedule: ReopenSchedule, _ delay: Duration) {
         let reason = failure?.description ?? "The input \(input) ended."
         update {
@@ -189,8 +190,8 @@ final class SourceMonitor: Sendable {
             ])
     }
 
-    /// The source delivers nothing more, because of `failure` if that is not nil. Errors that follow from stopping the
-    /// source do not count as failures. Returns the failure that counts.
+    /// Reports that the source delivers nothing more; `failure` is the reason if it is not nil. Errors that result from
+    /// stopping the source do not count as failures. Returns the failure, if it counts.
     @discardableResult
     func noteEnd(_ failure: IngestError?) -> IngestError? {
         let failed = isStopped ? nil : failure
@@ -202,7 +203,7 @@ final class SourceMonitor: Sendable {
         return failed
     }
 
-    /// Notes that these `tracks` of the input named `input` are not carried, and logs each of them once.
+    /// Records that these `tracks` of the input named `input` are not carried, and logs each of them once.
     func note(uncarried tracks: [String], of input: String) {
         let before = state.withLock { state in
             defer { state.uncarriedTracks = tracks }
@@ -213,7 +214,7 @@ final class SourceMonitor: Sendable {
         }
     }
 
-    /// Logs that the coding of the input named `input` changes from here on, to that of these streams.
+    /// Logs that the codecs of the input named `input` change at this point to those of these streams.
     func noteChange(_ input: String, _ streams: [StreamInfo]) {
         let tracks = streams.map(\.codecTitle).joined(separator: ", ")
         logger.notice("input is coded in another way now", metadata: ["input": "\(input)", "tracks": "\(tracks)"])
@@ -227,12 +228,41 @@ final class SourceMonitor: Sendable {
         if stopSignal.wait(timeout: deadline) == .success { stopSignal.signal() }
     }
 
-    /// Blocks until `sink` may have room, and always for a short time, whatever the sink does: otherwise a track that
-    /// has room but no data to put into it would make the thread spin.
+    /// Blocks until `sink` may have room, and in any case for a short time: otherwise the thread would spin if a track
+    /// has room but there is no data for it.
     func waitForRoom(in sink: any SourceSink) {
         let clock = SystemClock()
         let before = clock.now
         sink.waitForRoom(timeout: .milliseconds(20))
         if clock.now - before < 1_000_000 { pause(.milliseconds(2)) }
+    }
+}
+
+/// The state of a playlist that stopped growing, kept so that its last segments are not played again.
+struct PlaylistStall: Sendable {
+    /// Asks the server for the media sequence number of the playlist's next segment; nil if it is not known.
+    var findEnd: (@Sendable (Interrupter) -> Int64?)?
+    /// The media sequence number of the segment that was missing when the playlist stalled; nil if the playlist has not
+    /// stalled, or was opened since then.
+    var end: Int64?
+}
+
+extension SourceMonitor {
+    /// Called when a read of a playlist took too long: there is no new segment, or the server does not answer. Stores
+    /// where the playlist ends. Blocks until the server has answered. Called on the reading thread.
+    func noteStall() {
+        let end = stall.withLock { $0.findEnd }?(interrupter)
+        stall.withLock { $0.end = end }
+    }
+
+    /// Throws as long as the playlist of the input `input` still ends where it stalled, because its last segments were
+    /// already played. If the playlist cannot be read, does nothing, and libavformat reports why. Blocks.
+    func checkPlaylistAdvances(_ input: String) throws(IngestError) {
+        let (findEnd, end) = stall.withLock { ($0.findEnd, $0.end) }
+        guard let end else { return }
+        if findEnd?(interrupter) == end {
+            throw .cannotBeOpened(input: input, reason: "its playlist has no new segment")
+        }
+        stall.withLock { $0.end = nil }
     }
 }

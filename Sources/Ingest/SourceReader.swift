@@ -4,8 +4,8 @@ internal import LibAV
 internal import Logging
 internal import Media
 
-/// Reads an open input that may pause, from its start to its end, or in a loop, and delivers its media into a sink.
-/// Used by the source's thread only.
+/// Reads an open input that may pause, from its start to its end or in a loop, and delivers its media into a sink. Used
+/// by the source's thread only.
 final class SourceReader {
     /// The result of ``step()``.
     private enum Step {
@@ -13,12 +13,12 @@ final class SourceReader {
         case needsPacket(TrackKind)
         case blocked
         case ended
-        /// A library is missing, or the decoder of video, or of the only audio, is broken; opening the input again
-        /// makes a new decoder.
+        /// A library is missing, or the decoder of the video, or of the audio of an input without video, is broken.
+        /// Opening the input again makes a new decoder.
         case failed(AVFailure)
     }
 
-    /// A margin that is longer than the distance of keyframes in most streams.
+    /// A margin that is longer than the distance between keyframes in most streams.
     private static let margin = Duration.seconds(5)
 
     private let input: OpenedInput
@@ -35,8 +35,8 @@ final class SourceReader {
     private var failure: AVFailure?
     private var errors = ReadErrors()
 
-    /// A reader of `input` that delivers the wanted tracks from position `start`, in samples. If the input has video,
-    /// the first frame is the one nearest to its `moment`.
+    /// A reader of `input` that delivers the wanted tracks, beginning at position `start` of the source's timeline, in
+    /// samples. If the input has video, the first frame is the one nearest to `moment` in the file.
     init(
         _ input: OpenedInput, into sink: any SourceSink, video wantedVideo: VideoFormat?,
         audio wantedAudio: AudioFormat?, loops: Bool, start: Int64, from moment: Duration = .zero,
@@ -54,8 +54,7 @@ final class SourceReader {
                 video = try VideoTrack(
                     try input.track(stream), target: wantedVideo, sink: sink, monitor: monitor, subject: subject)
                 let base = stream.timeBase
-                timeline = SourceTimeline(
-                    timeBase: base, frameDuration: input.frameRate.timeBase.rescale(1, to: base))
+                timeline = SourceTimeline(timeBase: base, frameDuration: input.frameRate.timeBase.rescale(1, to: base))
             } else {
                 video = nil
                 timeline = SourceTimeline(timeBase: format.timeBase, frameDuration: 1)
@@ -77,13 +76,13 @@ final class SourceReader {
         if moment > .zero { try seek(to: moment) }
     }
 
-    /// Seeks to the keyframe before `moment` of the video, from which decoding begins.
+    /// Seeks to the keyframe before `moment` of the video; decoding begins there.
     private func seek(to moment: Duration) throws(IngestError) {
         guard let stream = video?.decoder.stream else { return }
         let first = input.demuxer.firstStamp(of: stream) ?? 0
         let target = first + stream.timeBase.ticks(moment)
-        // Without an index, libav finds the keyframe before a time by guessing, and may miss it: the margin makes up
-        // for that.
+        // Without an index, libav guesses where the keyframe before a time is, and may miss it. The margin makes up for
+        // that.
         let margin = input.demuxer.mayJump ? stream.timeBase.ticks(Self.margin) : 0
         do throws(AVFailure) {
             if target - margin > first {
@@ -137,7 +136,7 @@ final class SourceReader {
         let videoFinished = video?.isFinished ?? true
         if case .failed = result { return result }
         if audioFinished && videoFinished { return .ended }
-        // In a loop, audio that is shorter than the video pauses until the video ends; the program must not wait for
+        // In a loop, audio that is shorter than the video is silent until the video ends; the program must not wait for
         // it.
         if loops, audio != nil, audioFinished, sink.hasRoom(for: .audio) { sink.markStarved(.audio) }
         return result
@@ -149,12 +148,12 @@ final class SourceReader {
             firstWanted = nil
             return (timeline.place(pts), timeline.frameDuration)
         }
-        // After a read error `run()` throws the error, and the track ends when the error has been reported.
+        // After a read error, `run()` throws the error, and the track ends only when the error has been reported.
         if case .ended = progress, !loops, failure == nil { sink.end(.video) }
         return progress
     }
 
-    /// Continues with video and without audio. In a loop, ``step()`` reports that no audio follows.
+    /// Continues with video and without audio. In a loop, ``step()`` reports that no more audio follows.
     private func giveUp(_ audio: AudioTrack, _ failure: AVFailure) {
         audio.giveUp()
         monitor.update { $0.lastError = failure.description }
@@ -162,8 +161,8 @@ final class SourceReader {
             "the audio decoder is broken; the input continues without audio", metadata: ["reason": "\(failure)"])
     }
 
-    /// Whether audio can be placed and is wanted. At the end of a round it need not be wanted: little is missing, and
-    /// the frames of the next round must not wait for it.
+    /// Whether audio can get its time now, and the sink has room for it. At the end of a loop's round, it is delivered
+    /// even without room: only a little audio is left, and the frames of the next round must not wait for it.
     private var mayPlaceAudio: Bool {
         guard let video else { return sink.hasRoom(for: .audio) }
         guard timeline.hasOrigin || video.isFinished else { return false }
@@ -181,7 +180,7 @@ final class SourceReader {
 
     private func beginRound() throws(IngestError) {
         var next = timeline
-        // The start time may be behind the last frame: then the file begins at its first frame.
+        // The start time may be after the last frame: then the file begins at its first frame.
         guard next.beginRound() || firstWanted != nil else { throw IngestError.empty(input: input.name) }
         firstWanted = nil
         do throws(AVFailure) {
@@ -197,7 +196,7 @@ final class SourceReader {
     }
 
     /// Ends a loop's round after a read error. Returns the position at which another reader can continue, in samples;
-    /// nil if this reader delivered nothing.
+    /// nil if this reader has delivered nothing.
     func breakOff() -> Int64? {
         guard loops, timeline.beginRound() else { return nil }
         let end = timeline.start(in: rate)
@@ -207,7 +206,7 @@ final class SourceReader {
 }
 
 extension SourceReader {
-    /// Reads one packet for a track whose queue is empty, unless the other track was read too far ahead.
+    /// Reads one packet for a track whose queue is empty, unless the other track has been read too far ahead.
     private func fetch(for track: TrackKind) {
         makeSpace()
         if isFull(besides: track) {
@@ -232,13 +231,13 @@ extension SourceReader {
         }
     }
 
-    /// Whether the other track than `track` was read as far ahead as is allowed.
+    /// Whether the track other than `track` has been read as far ahead as allowed.
     private func isFull(besides track: TrackKind) -> Bool {
         guard let video, let audio else { return false }
         let other = track == .video ? audio.decoder.queue : video.decoder.queue
         // Before the first frame no audio can be decoded, however much is queued.
         if !timeline.hasOrigin { return false }
-        // Audio needs little memory, and a decoder takes several frames of a slide show before it gives one.
+        // Audio needs little memory, and a decoder needs several frames of a slide show before it outputs one.
         let limit = track == .video ? CompressedQueue.audioTimeLimit : CompressedQueue.usualTimeLimit
         return other.length >= limit || other.bytes >= CompressedQueue.byteLimit
     }

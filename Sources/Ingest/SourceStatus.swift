@@ -12,21 +12,22 @@ package struct SourceStatus: Sendable, Codable, Hashable {
         case opening
         /// Reading and decoding.
         case running
-        /// Paused before the input of a live source, or of a loop that failed, is opened again.
+        /// Waiting before the input of a live source, or of a loop that failed, is opened again.
         case waiting
         /// Everything was delivered, or the source was stopped.
         case ended
-        /// Reading failed, and is not tried again.
+        /// Reading failed, and is not attempted again.
         case failed
     }
 
     /// The current stage.
     package var state: State = .opening
-    /// The format of the source's video when it was last opened; nil before that, and without video.
+    /// The format of the source's video when the source was last opened; nil before that, and without video.
     package var video: VideoFormat?
     /// Frames delivered since the start.
     package var framesDecoded: Int64 = 0
-    /// Frames that were not decoded, because only keyframes were wanted or because the next keyframe was awaited.
+    /// Frames that were not decoded, because only keyframes were wanted or because decoding had to wait for the next
+    /// keyframe.
     package var framesSkipped: Int64 = 0
     /// Frames of a live source that were decoded after they were due because the machine was late.
     package var framesOverdue: Int64 = 0
@@ -38,12 +39,12 @@ package struct SourceStatus: Sendable, Codable, Hashable {
     package var packetsRead: Int64 = 0
     /// How many times a live source, or a loop that failed, was opened again.
     package var reopens: Int64 = 0
-    /// Tracks of a live source from which no packets arrive, although its input is open.
+    /// Tracks of a live source that deliver no packets, although its input is open.
     package var silentTracks: Set<TrackKind> = []
     /// Audio tracks that the input has and that are not carried, such as `audio track 2 (AAC, deu)`.
     package var uncarriedTracks: [String] = []
-    /// How far a live source's audio is from its place against video by its stamps, in seconds; positive if it is
-    /// early. More than 0.1 s is corrected at once. Nil for other sources.
+    /// How far a live source's audio is from the position relative to video that its timestamps require, in seconds;
+    /// positive if it is early. More than 0.1 s is corrected at once. Nil for other sources.
     package var audioOffsetSeconds: Double?
     /// The state of a live source's clock; nil for other sources.
     package var clock: SourceClockStatus?

@@ -2,8 +2,8 @@
 
 internal import Media
 
-/// Maps a source's timestamps to its timeline, whose 0 is the first frame (or sample, for audio alone), and joins the
-/// rounds of a loop without a gap.
+/// Converts a source's timestamps to its timeline, and joins the rounds of a loop without a gap. The timeline's 0 is
+/// the first frame or, without video, the first sample.
 ///
 /// All ticks are in the leading track's time base: the video's if there is video.
 struct SourceTimeline: Hashable {
@@ -25,15 +25,15 @@ struct SourceTimeline: Hashable {
         self.frameDuration = max(1, frameDuration)
     }
 
-    /// Whether a frame or audio of this round was placed, so that audio can be placed relative to it.
+    /// Whether a frame or audio of this round has its time, so that other audio can be placed relative to it.
     var hasOrigin: Bool { origin != nil }
     /// The start of this round, in samples of `rate`.
     func start(in rate: TimeBase) -> Int64 { timeBase.rescale(offset, to: rate) }
     /// The end of the media placed in this round so far, in samples of `rate`.
     func end(in rate: TimeBase) -> Int64 { timeBase.rescale(end ?? offset, to: rate) }
 
-    /// The place of a frame whose pts was accepted by ``TrackDecoder``. A frame without a pts follows the frame before
-    /// it; two frames never share a time.
+    /// The position of a frame on the timeline; its pts was accepted by ``TrackDecoder``. A frame without a pts follows
+    /// the previous frame; two frames never have the same time.
     mutating func place(_ pts: Int64?) -> Int64 {
         let expected = last.map { $0 + frameDuration } ?? offset
         if origin == nil { origin = pts ?? 0 }
@@ -55,12 +55,12 @@ struct SourceTimeline: Hashable {
         return distance + timeBase.rescale(offset, to: rate)
     }
 
-    /// Makes audio at `pts` in `base` the origin, for a source that has no video, or none that can be decoded.
+    /// Makes audio at `pts` in `base` the origin, for a source without video that can be decoded.
     mutating func begin(at pts: Int64, in base: TimeBase) {
         if origin == nil { origin = base.rescale(pts, to: timeBase) }
     }
 
-    /// Notes that audio of a source without video ends at `position`, in samples of `rate`.
+    /// Records that the audio of a source without video ends at `position`, in samples of `rate`.
     mutating func extend(to position: Int64, in rate: TimeBase) {
         end = max(end ?? offset, rate.rescale(position, to: timeBase))
     }
@@ -73,6 +73,7 @@ struct SourceTimeline: Hashable {
         return true
     }
 
-    /// Makes the first round begin at `position`, in samples of `rate`. Call before anything of it is placed.
+    /// Makes the first round begin at `position`, in samples of `rate`. Must be called before any media of the round
+    /// gets its position.
     mutating func begin(at position: Int64, rate: TimeBase) { offset = rate.rescale(position, to: timeBase) }
 }

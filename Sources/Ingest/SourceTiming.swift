@@ -5,42 +5,46 @@ internal import Media
 internal import SourceClock
 internal import Synchronization
 
-/// The stamps of a track: their time base, and the number of bits after which they wrap; nil if they do not wrap.
+/// The timestamps of a track: their time base, and the number of bits after which they wrap; nil if they do not wrap.
 typealias TrackStamps = (timeBase: TimeBase, bits: Int?)
 
-/// A live source's clock, shared by the reading thread, the decoding thread and the program's thread, for the source's
-/// whole life, however often it is opened again. Reports clock events to the source's monitor.
+/// A live source's clock, which converts the source's times to due times (the mapping). It is shared by the reading
+/// thread, the decoding thread and the program's thread, and lives as long as the source, however often the source is
+/// opened again. Reports clock events to the source's monitor.
+///
+/// The source is placed when the mapping becomes known, after the first packets were collected.
 final class SourceTiming: SourceTimes {
-    /// The place of a run of audio, and how the map changed since the run before.
+    /// When a run of audio samples is due, and how the mapping has changed since the previous run.
     struct AudioPlace {
         /// When the run is due.
         let due: Timestamp
-        /// The factor by which the run is stretched, so that it lasts as long as measured by our clock.
+        /// The factor by which the run is stretched, so that its duration is right by our clock.
         let stretch: Double
-        /// By how much the map was moved at once since the run before.
+        /// By how much the mapping was moved at once since the previous run.
         let step: Duration
-        /// How often the source was placed: if the number differs from the run before, the run is the first of a new
-        /// placement.
+        /// The number of times that the source was placed. If it differs from the previous run's, the run is the first
+        /// of a new placement.
         let placement: Int
     }
 
     private struct State {
         var clock: SourceClock
-        /// The maps from before the source was opened again: audio and frames that were due by these stay due until
-        /// there is a new map.
+        /// The mappings from before the source was opened again. They are used for the media that arrived under them,
+        /// until there is a new mapping.
         var lastLines: [TrackKind: ClockLine] = [:]
         var placements = 0
         var step = Duration.zero
-        /// Whether the map was moved, so that frames may have another phase in the program than before.
+        /// Whether the mapping was moved, so that frames may have another phase relative to the program's frames than
+        /// before.
         var isOffPhase = false
         /// The time of the newest frame on the source's timeline; nil before the first frame, also after the source was
-        /// opened again or its video fell silent.
+        /// opened again or its video became silent.
         var newestFrame: Timestamp?
     }
 
-    /// The offset added to the time at which media is due by the source's clock: the duration of one frame, because the
-    /// audio of a whole frame is taken when the frame begins and a frame is shown up to half a frame before it is due;
-    /// and the configured delay of the source.
+    /// The offset that is added to the due times of the source's clock. It consists of the source's configured delay
+    /// and the duration of one frame: the audio of a whole frame is taken when the frame begins, and a frame is shown
+    /// up to half a frame before it is due.
     private let preparation: Duration
     private let monitor: SourceMonitor
     private let name: String
@@ -48,8 +52,8 @@ final class SourceTiming: SourceTimes {
     private let programTime: ProgramTime
     private let state: Mutex<State>
 
-    /// The clock of a source that logs call `name`, in a program of `frameRate` whose time is `programTime`. The whole
-    /// source is shown `delay` later than its clock requires.
+    /// The clock of the source that logs call `name`, in a program of `frameRate` whose time is `programTime`. The
+    /// whole source is shown `delay` later than its clock requires.
     init(
         _ clock: SourceClock, frameRate: FrameRate, programTime: ProgramTime, delay: Duration = .zero, name: String,
         monitor: SourceMonitor
@@ -61,7 +65,8 @@ final class SourceTiming: SourceTimes {
         self.monitor = monitor
     }
 
-    /// Takes in a packet that was read at `arrival`; nil if the packet cannot be placed. Called by the reading thread.
+    /// Records a packet that was read at `arrival`, and returns its times on the source's timeline; nil if the packet's
+    /// timestamps are implausible. Called by the reading thread.
     func note(_ stamp: SourceClock.Stamp, arrival: Timestamp) -> SourceClock.Noted? {
         let (noted, status) = state.withLock { state in
             let noted = state.clock.note(stamp, arrival: arrival)
@@ -74,11 +79,9 @@ final class SourceTiming: SourceTimes {
         return noted
     }
 
-    /// Sets how the tracks of an input that was opened again are stamped, and collects its packets from the start.
-    /// `settings` replace the clock's settings; nil leaves them unchanged.
-    func restart(
-        _ tracks: [TrackKind: TrackStamps], as settings: SourceClockSettings? = nil
-    ) {
+    /// Declares the timestamps of the tracks of an input that was opened again; the input's packets are then collected
+    /// until the source is placed again. `settings` replace the clock's settings; nil leaves them unchanged.
+    func restart(_ tracks: [TrackKind: TrackStamps], as settings: SourceClockSettings? = nil) {
         state.withLock { state in
             for track in TrackKind.timed {
                 if let line = state.clock.line(of: track) { state.lastLines[track] = line }
@@ -91,7 +94,7 @@ final class SourceTiming: SourceTimes {
         }
     }
 
-    /// Sets how a track is stamped that was not known before. Called by the reading thread.
+    /// Declares the timestamps of a track that was not known before. Called by the reading thread.
     func declare(_ track: TrackKind, _ timeBase: TimeBase, bits: Int?) {
         state.withLock { $0.clock.declare(track, timeBase, bits: bits) }
     }
@@ -99,13 +102,13 @@ final class SourceTiming: SourceTimes {
     /// How long a track may be silent before it counts as missing.
     var patience: Duration { state.withLock { $0.clock.settings.patience } }
 
-    /// How often the source was placed; nil while it is not placed.
+    /// How many times the source was placed; nil while it is not placed.
     var placement: Int? { state.withLock { $0.clock.isPlaced ? $0.placements : nil } }
 
     /// Whether packets can be decoded, because it is known when they are due.
     var isPlaced: Bool { placement != nil }
 
-    /// Whether a packet whose decoding time is `time` is to be given to the decoder at `now`.
+    /// Whether a packet whose decoding time is `time` must be passed to the decoder at `now`.
     func isTimeToDecode(_ time: Timestamp, of track: TrackKind, now: Timestamp) -> Bool {
         state.withLock { state in
             guard let due = state.clock.due(time, of: track) else { return false }
@@ -113,7 +116,8 @@ final class SourceTiming: SourceTimes {
         }
     }
 
-    /// The place of audio at `time`; nil while there is no map. Each move of the map is reported only once.
+    /// When audio at `time` is due, with further information; nil while there is no mapping. Each move of the mapping
+    /// is reported only once.
     func placeAudio(_ time: Timestamp) -> AudioPlace? {
         state.withLock { state in
             guard let due = state.clock.due(time, of: .audio) else { return nil }
@@ -142,10 +146,11 @@ final class SourceTiming: SourceTimes {
 
     func stretch(of track: TrackKind) -> Double { state.withLock { $0.clock.stretch(of: track) } }
 
-    /// After the map was moved or made again, moves it once more, by less than a frame and together with the audio that
-    /// was made, so that frames fall in the middle of their ticks as before. Otherwise the program's clock would have
-    /// to adjust gradually, and audio would be off by up to half a frame for half a minute. The move is made at once,
-    /// from the newest frame: audio that is played before the next frame would otherwise be moved afterwards.
+    /// Aligns frames with the program's frames after the mapping was moved or made again: moves the mapping once more,
+    /// by less than a frame, so that frames are due in the middle of the program's frames as before. Otherwise the
+    /// program's clock would have to adjust gradually, and audio would be off by up to half a frame for half a minute.
+    /// The move is made immediately, from the newest frame: otherwise audio that is played before the next frame would
+    /// be moved afterwards.
     private func align(_ state: inout State, isMoved: Bool) {
         guard state.isOffPhase || isMoved, let frame = state.newestFrame, let due = state.clock.due(frame, of: .video)
         else { return }
@@ -154,7 +159,8 @@ final class SourceTiming: SourceTimes {
         let position = line.image(of: due + preparation)
         var distance = frameRate.start(of: frameRate.frame(at: position)) - position
         guard distance.inNanoseconds.magnitude > 1_000_000 else { return }
-        // A frame that arrived too late, or was placed behind its buffer, must not be moved earlier.
+        // A frame must not become due earlier if it arrived too late, or if it is due exactly when its buffer has
+        // elapsed.
         if distance < .zero, !isMoved { distance = distance + frameRate.timeBase.duration(1) }
         state.clock.align(by: distance)
         state.step += distance

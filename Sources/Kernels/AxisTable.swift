@@ -236,8 +236,7 @@ final class AxisTable {
         let eighths = (weight + 16) / 32
         guard eighths > 0 else { return source.row(start) }
         guard eighths < 8 else { return source.row(start + 1) }
-        TargetPlane.mix(
-            source.row(start), source.row(start + 1), eighths: eighths, count: source.width, into: target)
+        TargetPlane.mix(source.row(start), source.row(start + 1), eighths: eighths, count: source.width, into: target)
         return UnsafePointer(target)
     }
 

@@ -68,8 +68,7 @@ final class EightRows {
                 let sum = left &<< 8 &+ (right &- left) &* lanes[x &+ index] &+ 128
                 return SIMD8<UInt8>(truncatingIfNeeded: sum &>> 8)
             }
-            let all = transposed(
-                column(0), column(1), column(2), column(3), column(4), column(5), column(6), column(7))
+            let all = transposed(column(0), column(1), column(2), column(3), column(4), column(5), column(6), column(7))
             let line = UnsafeMutableRawPointer(lines + x)
             store(all.lowHalf, to: line, length)
             store(all.highHalf, to: line + 4 &* length, length)

@@ -28,8 +28,7 @@ struct Overlap {
         (row + x).update(from: samples, count: shared.lowerBound - x)
         TargetPlane.mix(
             samples + (shared.lowerBound - x), weight: opacity, count: shared.count, over: row + shared.lowerBound)
-        (row + shared.upperBound).update(
-            from: samples + (shared.upperBound - x), count: x + count - shared.upperBound)
+        (row + shared.upperBound).update(from: samples + (shared.upperBound - x), count: x + count - shared.upperBound)
     }
 
     /// Fills `rectangle`, which is inside `target`.

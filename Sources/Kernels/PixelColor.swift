@@ -11,7 +11,6 @@ package struct RGBColor: Sendable, Hashable, Codable, CustomStringConvertible {
     /// Blue.
     package var blue: UInt8
 
-    /// Creates a color.
     package init(red: UInt8, green: UInt8, blue: UInt8) {
         (self.red, self.green, self.blue) = (red, green, blue)
     }
@@ -24,8 +23,7 @@ package struct RGBColor: Sendable, Hashable, Codable, CustomStringConvertible {
         default:
             let digits = text.utf8.dropFirst()
             guard text.utf8.first == UInt8(ascii: "#"), digits.count == 6,
-                digits.allSatisfy({ $0 != UInt8(ascii: "+") }),
-                let value = UInt32(text.dropFirst(), radix: 16)
+                digits.allSatisfy({ $0 != UInt8(ascii: "+") }), let value = UInt32(text.dropFirst(), radix: 16)
             else { return nil }
             self.init(
                 red: UInt8(truncatingIfNeeded: value >> 16), green: UInt8(truncatingIfNeeded: value >> 8),
@@ -70,7 +68,6 @@ package struct PixelColor: Sendable, Hashable {
     /// Red difference.
     package var v: UInt8
 
-    /// Creates a color.
     package init(y: UInt8, u: UInt8, v: UInt8) {
         (self.y, self.u, self.v) = (y, u, v)
     }
@@ -111,8 +108,7 @@ struct ColorMatrix {
         let luma = red * r + (1 - red - blue) * g + blue * b
         func sample(_ value: Double) -> UInt8 { UInt8(min(255, max(0, value.rounded()))) }
         return PixelColor(
-            y: sample(lumaOffset + lumaScale * luma),
-            u: sample(128 + chromaScale * (b - luma) / (2 * (1 - blue))),
+            y: sample(lumaOffset + lumaScale * luma), u: sample(128 + chromaScale * (b - luma) / (2 * (1 - blue))),
             v: sample(128 + chromaScale * (r - luma) / (2 * (1 - red))))
     }
 }

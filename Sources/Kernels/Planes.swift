@@ -14,7 +14,6 @@ package struct PixelRectangle: Sendable, Equatable {
     /// The height.
     package var height: Int
 
-    /// Creates a rectangle.
     package init(x: Int, y: Int, width: Int, height: Int) {
         (self.x, self.y, self.width, self.height) = (x, y, width, height)
     }
@@ -169,9 +168,7 @@ struct TargetPlanes {
     var source: SourcePlanes { SourcePlanes(y: y.source, u: u.source, v: v.source) }
 
     /// Calls `body` with each plane and the corresponding planes of `a` and `b`, luma first.
-    func forEach(
-        _ a: SourcePlanes, _ b: SourcePlanes, _ body: (TargetPlane, SourcePlane, SourcePlane) -> Void
-    ) {
+    func forEach(_ a: SourcePlanes, _ b: SourcePlanes, _ body: (TargetPlane, SourcePlane, SourcePlane) -> Void) {
         body(y, a.y, b.y)
         body(u, a.u, b.u)
         body(v, a.v, b.v)

@@ -164,8 +164,7 @@ package final class Scaler {
     /// the next reduction.
     private func reduce(_ source: SourcePlane, by columns: Int, _ rows: Int) -> SourcePlane {
         let (width, height) = (source.width / columns, source.height / rows)
-        let target = TargetPlane(
-            bytes: reduced.reserve(width * height), stride: width, width: width, height: height)
+        let target = TargetPlane(bytes: reduced.reserve(width * height), stride: width, width: width, height: height)
         BoxReduction.draw(
             source, by: columns, rows, origin: (0, 0), part: target.bounds, into: target,
             sums: sums.reserve(source.width))
@@ -208,9 +207,7 @@ package final class Scaler {
         _ source: SourcePlane, to visible: PixelRectangle, over overlap: Overlap?, into target: TargetPlane,
         _ tableX: AxisTable, _ tableY: AxisTable
     ) {
-        let (row, sums, line) = (
-            row.reserve(source.width), sums.reserve(source.width), line.reserve(visible.width)
-        )
+        let (row, sums, line) = (row.reserve(source.width), sums.reserve(source.width), line.reserve(visible.width))
         for index in 0..<visible.height {
             let (y, blended) = (visible.y + index, tableY.blend(source, row: index, sums: sums, into: row))
             guard let overlap else {

@@ -59,9 +59,7 @@ package struct AVFailure: Error, Sendable, Hashable, CustomStringConvertible {
 
     /// Returns the result of an allocation, or throws if it failed.
     static func unwrap<T>(_ value: T?, _ operation: String, _ subject: String) throws(AVFailure) -> T {
-        guard let value else {
-            throw AVFailure(operation: operation, subject: subject, code: relay_averror(ENOMEM))
-        }
+        guard let value else { throw AVFailure(operation: operation, subject: subject, code: relay_averror(ENOMEM)) }
         return value
     }
 }

@@ -11,9 +11,7 @@ package final class AddressBytes: ByteStream {
 
     /// Opens `url` with these options. Blocks; `interrupter` ends the opening and every later read. Errors call the
     /// input `subject`.
-    package init(
-        url: String, options: Demuxer.Options, interrupter: Interrupter, subject: String
-    ) throws(AVFailure) {
+    package init(url: String, options: Demuxer.Options, interrupter: Interrupter, subject: String) throws(AVFailure) {
         _ = Library.prepared
         self.interrupter = interrupter
         interrupter.allow(options.openTimeout)

@@ -12,15 +12,12 @@ package struct CodedShape: Sendable {
 
     /// Reads `configuration`, as in ``Media/TrackDescription/decoderConfiguration``, and decodes `keyframe` with it,
     /// which takes some milliseconds. Throws if that fails.
-    package init(
-        of codec: Codec, configuration: [UInt8], keyframe: SharedBytes, subject: String
-    ) throws(AVFailure) {
+    package init(of codec: Codec, configuration: [UInt8], keyframe: SharedBytes, subject: String) throws(AVFailure) {
         let reader = try ShapeReader(codec, configuration, subject)
         try reader.decode(keyframe)
         let values = reader.context.pointee
         guard values.width > 0, values.height > 0 else {
-            throw AVFailure(
-                operation: "read the parameter sets of", subject: subject, code: relay_averror_invalid_data)
+            throw AVFailure(operation: "read the parameter sets of", subject: subject, code: relay_averror_invalid_data)
         }
         frames = FrameFormat(
             width: Int(values.width), height: Int(values.height),
@@ -50,8 +47,7 @@ private final class ShapeReader {
         _ = Library.prepared
         self.subject = subject
         guard let decoder = avcodec_find_decoder(codec.libavID) else {
-            throw AVFailure(
-                operation: "find a decoder for", subject: subject, code: relay_averror_decoder_not_found)
+            throw AVFailure(operation: "find a decoder for", subject: subject, code: relay_averror_decoder_not_found)
         }
         context = try AVFailure.unwrap(avcodec_alloc_context3(decoder), "allocate a decoder for", subject)
         // From here on every property is set: if the initializer throws, `deinit` frees the context.

@@ -39,9 +39,7 @@ package final class Decoder {
     }
 
     /// Uses the decoder that libavcodec calls `name`, if it is available.
-    init(
-        _ stream: StreamInfo, threading: Threading, subject: String, preferring name: String?
-    ) throws(AVFailure) {
+    init(_ stream: StreamInfo, threading: Threading, subject: String, preferring name: String?) throws(AVFailure) {
         _ = Library.prepared
         self.subject = "\(stream.codecName) of \(subject)"
         let parameters = stream.parameters.pointer

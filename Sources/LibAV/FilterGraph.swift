@@ -60,8 +60,7 @@ final class FilterGraph {
     /// Sends a frame; nil ends the input. Unless `keeps` is set, the call empties the caller's frame.
     func push(_ decoded: DecodedFrame?, keeps: Bool = true) throws(AVFailure) {
         let flags = keeps ? Int32(AV_BUFFERSRC_FLAG_KEEP_REF) : 0
-        try AVFailure.check(
-            libavfilter.buffersrc_add_frame_flags(source, decoded?.frame, flags), operation, subject)
+        try AVFailure.check(libavfilter.buffersrc_add_frame_flags(source, decoded?.frame, flags), operation, subject)
     }
 
     /// Returns a frame; nil if none is ready.
@@ -85,8 +84,7 @@ final class FilterGraph {
         // The call fills the whole table, or fails.
         guard relay_load_avfilter(table) >= 0 else {
             throw AVFailure(
-                operation: operation, subject: subject,
-                missingLibrary: "libavfilter.so.\(LIBAVFILTER_VERSION_MAJOR)")
+                operation: operation, subject: subject, missingLibrary: "libavfilter.so.\(LIBAVFILTER_VERSION_MAJOR)")
         }
         return table.pointee
     }

@@ -133,8 +133,7 @@ extension StreamInfo {
             sampleAspectRatio: known.sampleAspectRatio ?? values.sample_aspect_ratio.asAspectRatio,
             color: ColorDescription(
                 format: frame.pixelFormat, primaries: values.color_primaries, transfer: values.color_trc,
-                matrix: values.colorspace, range: values.color_range),
-            orientation: known.orientation,
+                matrix: values.colorspace, range: values.color_range), orientation: known.orientation,
             isInterlaced: known.isInterlaced || relay_frame_is_interlaced(frame.frame) != 0,
             reorderedFrames: max(known.reorderedFrames, reordered))
         return described
@@ -190,8 +189,7 @@ extension AVPixelFormat {
     /// Whether the format itself implies full range: the old "J" formats, and gray.
     var isFullRangeByNature: Bool {
         switch self {
-        case AV_PIX_FMT_YUVJ420P, AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_YUVJ444P, AV_PIX_FMT_YUVJ440P,
-            AV_PIX_FMT_YUVJ411P:
+        case AV_PIX_FMT_YUVJ420P, AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_YUVJ444P, AV_PIX_FMT_YUVJ440P, AV_PIX_FMT_YUVJ411P:
             true
         default: av_pix_fmt_desc_get(self)?.pointee.nb_components == 1 && !isRGB
         }

@@ -7,7 +7,6 @@ package struct Chapter: Sendable, Equatable {
     /// The chapter's name.
     package var title: String
 
-    /// Creates a chapter.
     package init(start: Int64, title: String) { (self.start, self.title) = (start, title) }
 
     /// The maximum number of chapters in a file.

@@ -18,7 +18,6 @@ package struct IndexedSample: Sendable, Equatable {
     /// Whether decoding can start here.
     package var isSync: Bool
 
-    /// Creates a sample.
     package init(dts: Int64 = 0, pts: Int64, duration: Int64, offset: Int64, size: Int64, isSync: Bool) {
         (self.dts, self.pts, self.duration) = (dts, pts, duration)
         (self.offset, self.size, self.isSync) = (offset, size, isSync)
@@ -78,8 +77,7 @@ extension IndexedTrack {
                 samples.append(
                     IndexedSample(
                         dts: time, pts: time, duration: Int64(run.value), offset: 0,
-                        size: Int64(table.sizes[samples.count]),
-                        isSync: false))
+                        size: Int64(table.sizes[samples.count]), isSync: false))
                 time += Int64(run.value)
             }
         }

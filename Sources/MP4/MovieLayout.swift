@@ -54,9 +54,7 @@ package struct MovieLayout {
 
     /// The layout of a file with the tracks of `description`, created at `creationTime`, with the `udta` box
     /// `userData`.
-    package init(
-        description: StreamDescription, creationTime: UInt64, userData: [UInt8], form: MovieForm = .mp4
-    ) {
+    package init(description: StreamDescription, creationTime: UInt64, userData: [UInt8], form: MovieForm = .mp4) {
         (tracks, self.form) = ([], form)
         if let video = description.video, let frames = video.frameFormat {
             let aspect = frames.sampleAspectRatio
@@ -88,8 +86,68 @@ package struct MovieLayout {
     }
 
     /// The smallest multiple of the packets' ticks per second that is at least 10000, so that all times are exact.
-    static func videoTimescale(_ base: TimeBase) -> UInt32 {
+    private static func videoTimescale(_ base: TimeBase) -> UInt32 {
         let ticks = UInt32(base.denominator)
         return ticks * max(1, (10_000 + ticks - 1) / ticks)
     }
+}
+
+extension MovieLayout.Track {
+    /// Reads the coding of a video track from its `stsd`. Throws ``MP4Failure`` for codecs other than H.264, HEVC and
+    /// AV1.
+    package func video() throws(MP4Failure) -> TrackDescription {
+        var whole = BoxReader(sampleDescription[...])
+        var stsd = try whole.box().body
+        _ = try stsd.take(8)
+        let entry = try stsd.box()
+        let (codec, name): (Codec, String)
+        switch entry.type {
+        case "avc1": (codec, name) = (.h264, "avcC")
+        case "hvc1", "hev1": (codec, name) = (.hevc, "hvcC")
+        case "av01": (codec, name) = (.av1, "av1C")
+        default: throw MP4Failure(description: "its frames are coded in an unknown way")
+        }
+        // The fields of a VisualSampleEntry (ISO/IEC 14496-12, 12.1.3).
+        var fields = entry.body
+        _ = try fields.take(24)
+        let (width, height) = (Int(try fields.u16()), Int(try fields.u16()))
+        _ = try fields.take(50)
+        guard width > 0, height > 0 else { throw MP4Failure(description: "its frames have no size") }
+        var (aspect, color) = (SampleAspectRatio.square, ColorDescription.unspecified)
+        for box in try fields.boxes() {
+            if box.type == "pasp" { aspect = try Self.aspect(box.body) }
+            if box.type == "colr" { color = try Self.color(box.body) ?? color }
+        }
+        return TrackDescription(
+            video: codec, frames: FrameFormat(width: width, height: height, sampleAspectRatio: aspect, color: color),
+            timeBase: TimeBase(1, Int32(clamping: timescale)),
+            decoderConfiguration: SharedBytes(Array(try fields.first(name).rest)))
+    }
+
+    private static func aspect(_ body: BoxReader) throws(MP4Failure) -> SampleAspectRatio {
+        var body = body
+        let (across, down) = (try body.u32(), try body.u32())
+        guard (1...65_535).contains(across), (1...65_535).contains(down) else { return .square }
+        return SampleAspectRatio(Int32(across), Int32(down))
+    }
+
+    /// The code points of a `colr` of type `nclx` (ISO/IEC 14496-12, 12.1.5).
+    private static func color(_ body: BoxReader) throws(MP4Failure) -> ColorDescription? {
+        var body = body
+        guard try body.code() == "nclx" else { return nil }
+        let (primaries, transfer, matrix) = (try body.u16(), try body.u16(), try body.u16())
+        return ColorDescription(
+            primaries: UInt8(clamping: primaries), transfer: UInt8(clamping: transfer), matrix: UInt8(clamping: matrix),
+            isFullRange: (try body.take(1).first ?? 0) & 0x80 != 0)
+    }
+}
+
+/// The form of a movie's boxes.
+package enum MovieForm: String, Sendable, CaseIterable {
+    /// ISO/IEC 14496-12 and 14496-14.
+    case mp4
+    /// Apple's QuickTime File Format.
+    case mov
+    /// Like ``mp4``, but in fragments (ISO/IEC 14496-12, 8.8), so that it can be played while it is received.
+    case fragmented
 }

@@ -34,9 +34,7 @@ enum MovieReader {
         return timescale
     }
 
-    private static func track(
-        _ trak: BoxReader, _ movieTimescale: UInt32
-    ) throws(MP4Failure) -> MovieLayout.Track {
+    private static func track(_ trak: BoxReader, _ movieTimescale: UInt32) throws(MP4Failure) -> MovieLayout.Track {
         var header = try trak.first("tkhd")
         let version = try header.versionAndFlags().version
         _ = try header.take(version == 0 ? 8 : 16)

@@ -33,7 +33,6 @@ package struct SRTStatistics: Sendable, Equatable {
 
         package static let names = CodingKeys.allCases.map(\.rawValue)
 
-        /// Nothing counted yet.
         package init() {}
 
         /// Adds the counters of another connection.
@@ -121,7 +120,6 @@ package struct SRTStatistics: Sendable, Equatable {
     /// The current state; nil without a connection.
     package var moment: Moment?
 
-    /// No connection yet.
     package init() {}
 
     /// Merges the statistics of several callers: counters and rates are added; of every other value, the worst is kept.

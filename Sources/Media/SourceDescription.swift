@@ -14,7 +14,6 @@ package struct SourceDescription: Sendable {
     /// Whether a file ends before the data to which its own tables refer, as a partly copied file does.
     package var isCutOff = false
 
-    /// Creates a description.
     package init(video: VideoFormat?, hasAudio: Bool, isLive: Bool, duration: Duration?) {
         self.video = video
         self.hasAudio = hasAudio

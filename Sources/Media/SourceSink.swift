@@ -34,3 +34,26 @@ package protocol SourceSink: AnyObject, Sendable {
     /// Reports that the source delivers nothing more on `track`.
     func end(_ track: TrackKind)
 }
+
+/// The mapping of a live source's clock to ours. Media times are on the source's timeline; moments are on
+/// CLOCK_MONOTONIC. Any thread may call it.
+package protocol SourceTimes: AnyObject, Sendable {
+    /// Moves the source's clock mapping to `moment`, and detects late media. Called at each tick of the program.
+    func advance(to moment: Timestamp)
+    /// The moment at which `time` of the source's timeline is due, by the current mapping; nil while there is no
+    /// mapping.
+    func due(_ time: Timestamp, of track: TrackKind) -> Timestamp?
+    /// How much longer the media of `track` lasts on our clock than its timestamps say: 0.0001 means 100 ppm.
+    func stretch(of track: TrackKind) -> Double
+}
+
+/// Receives the packets of a live source as they arrived, in addition to the decoded media. No call blocks.
+package protocol PacketTap: AnyObject, Sendable {
+    /// Whether the tap wants packets.
+    var wantsPackets: Bool { get }
+    /// Reports that the input is open, perhaps with another sender, and that the next packets begin with a keyframe.
+    /// `refusal` says why the packets cannot be used, in one sentence without a full stop; nil if they can.
+    func beginPackets(refusal: String?)
+    /// Receives a packet, in decoding order of its track. Its times are on the source's timeline.
+    func deliver(packet: EncodedPacket)
+}

@@ -69,8 +69,7 @@ package final class MonitoredSink: ProgramSink {
                 frozen: settings.frozen.map(Alarm.init), audio: SilenceDetector(level: settings.silenceLevel),
                 frames: FrameDetector(
                     blackLevel: settings.blackLevel, frozenLevel: settings.frozenLevel,
-                    isFullRange: video.color.isFullRange),
-                chain: try makeChain?()))
+                    isFullRange: video.color.isFullRange), chain: try makeChain?()))
         publish()
     }
 

@@ -128,8 +128,7 @@ package final class PacketMonitor: Sendable {
         }
         var events: [Alarm.Event?] = []
         for audio in try state.decoder?.decode(packet) ?? [] {
-            events.append(
-                state.silence?.note(state.detector.read(audio), from: times.lowerBound, to: times.upperBound))
+            events.append(state.silence?.note(state.detector.read(audio), from: times.lowerBound, to: times.upperBound))
             _ = try state.chain?.process(audio)
         }
         return events

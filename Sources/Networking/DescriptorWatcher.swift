@@ -15,7 +15,6 @@ package final class DescriptorWatcher: Sendable {
         /// One bit for each direction.
         package let rawValue: UInt8
 
-        /// The readiness with these bits.
         package init(rawValue: UInt8) { self.rawValue = rawValue }
 
         /// Data can be read.

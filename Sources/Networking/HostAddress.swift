@@ -23,15 +23,11 @@ package struct HostAddress: Sendable, Equatable, CustomStringConvertible {
     }
 
     /// The addresses for listening on all interfaces: `0.0.0.0` and `::`.
-    package static func any(port: UInt16) -> [HostAddress] {
-        (try? lookUp(nil, port: port, flags: AI_PASSIVE)) ?? []
-    }
+    package static func any(port: UInt16) -> [HostAddress] { (try? lookUp(nil, port: port, flags: AI_PASSIVE)) ?? [] }
 
     /// Asks the system's resolver for `host`; returns the addresses in its order of preference. Blocks as long as the
     /// resolver does.
-    static func lookUp(
-        _ host: String?, port: UInt16, flags: CInt = 0
-    ) throws(OutputFailure) -> [HostAddress] {
+    static func lookUp(_ host: String?, port: UInt16, flags: CInt = 0) throws(OutputFailure) -> [HostAddress] {
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC
         hints.ai_socktype = CInt(SOCK_STREAM.rawValue)  // for any type: the addresses are the same
@@ -42,8 +38,7 @@ package struct HostAddress: Sendable, Equatable, CustomStringConvertible {
         guard status == 0 else {
             let reason = "\(host ?? "*"): \(String(cString: gai_strerror(status)))"
             let isUnknown = status == EAI_NONAME
-            throw OutputFailure(
-                .unreachable, step: "resolve", reason: reason, hint: isUnknown ? .unknownName : nil)
+            throw OutputFailure(.unreachable, step: "resolve", reason: reason, hint: isUnknown ? .unknownName : nil)
         }
         return sequence(first: first) { $0?.pointee.ai_next }.prefix { $0 != nil }
             .compactMap { $0.flatMap { HostAddress($0.pointee) } }

@@ -30,8 +30,7 @@ package struct OptionList {
             let sides = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             let name = URLParts.decode(sides[0]).lowercased()
             let value = sides.count > 1 ? URLParts.decode(sides[1]) : ""
-            return Pair(
-                name: aliases[name] ?? name, value: value, subject: "Option number \(index + 1) of the address")
+            return Pair(name: aliases[name] ?? name, value: value, subject: "Option number \(index + 1) of the address")
         }
     }
 
@@ -73,9 +72,7 @@ package struct OptionList {
     }
 
     /// Takes the value of the option `name`, a whole number within `range`.
-    package mutating func takeNumber(
-        _ name: String, in range: ClosedRange<Int64>
-    ) throws(AddressError) -> Int64? {
+    package mutating func takeNumber(_ name: String, in range: ClosedRange<Int64>) throws(AddressError) -> Int64? {
         guard let text = try take(name) else { return nil }
         guard let number = Int64(text), range.contains(number) else {
             throw error(in: name, "is a number from \(range.lowerBound) to \(range.upperBound)")
@@ -96,9 +93,7 @@ package struct OptionList {
 
     /// Takes the value of the option `name`, a whole number of seconds or milliseconds such as `4`, `4s` or `2500ms`.
     /// The limits in `range` are whole seconds.
-    package mutating func takeDuration(
-        _ name: String, in range: ClosedRange<Int64>
-    ) throws(AddressError) -> Duration? {
+    package mutating func takeDuration(_ name: String, in range: ClosedRange<Int64>) throws(AddressError) -> Duration? {
         guard let text = try take(name) else { return nil }
         let digits = text.prefix { $0.isASCII && $0.isNumber }
         let factors: [Substring: Int64] = ["ms": 1, "s": 1000, "": 1000]
@@ -106,8 +101,7 @@ package struct OptionList {
         guard let count = Int64(digits), let factor = factors[text[digits.endIndex...]], count <= longest,
             (range.lowerBound * 1000...longest).contains(count * factor)
         else {
-            throw error(
-                in: name, "is a length from \(range.lowerBound)s to \(range.upperBound)s, such as 4s or 2500ms")
+            throw error(in: name, "is a length from \(range.lowerBound)s to \(range.upperBound)s, such as 4s or 2500ms")
         }
         return .milliseconds(count * factor)
     }
@@ -147,5 +141,66 @@ extension String {
             }
         }
         return row[target.count]
+    }
+}
+
+/// Options that inputs and outputs share.
+extension OptionList {
+    /// Takes `name=`, the name of an input or output in logs and status, or the name in another `option`; nil if it is
+    /// not given.
+    package mutating func takeName(_ option: String = "name") throws(AddressError) -> String? {
+        guard let name = try take(option) else { return nil }
+        let isPlain = name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-_.".contains($0)) }
+        guard isPlain, name.count <= 40 else {
+            throw AddressError("\(option)= takes at most 40 letters, digits, hyphens, dots and underscores.")
+        }
+        return name
+    }
+
+    /// Takes a duration within `range` from `option`; nil if it is not given.
+    package mutating func takeTime(_ option: String, in range: ClosedRange<Duration>) throws(AddressError) -> Duration?
+    {
+        guard let text = try take(option) else { return nil }
+        return try Self.time(text, of: option, in: range)
+    }
+
+    /// Parses `text`, the value of `option`, as a duration within `range`. Errors mention that `word` is valid too.
+    package static func time(
+        _ text: String, of option: String, in range: ClosedRange<Duration>, or word: String? = nil
+    ) throws(AddressError) -> Duration {
+        guard let time = try? DurationText(parsing: text).duration, range.contains(time) else {
+            let bounds = "\(DurationText(range.lowerBound)) to \(DurationText(range.upperBound))"
+            throw AddressError("\(option)= is a time from \(bounds)\(word.map { ", or \($0)" } ?? "").")
+        }
+        return time
+    }
+}
+
+/// An option that follows the `#` of an address, with its names on the command line and in a configuration file.
+package struct AddressOption: Sendable, Equatable {
+    /// The form of the option's value in a configuration file.
+    package enum Form: Sendable, Equatable {
+        case text
+        /// A text, or a number of seconds.
+        case time
+        /// `true` or `false`; behind the `#`, `yes` or `no`.
+        case answer
+        /// A list of addresses, each of which may have options. On the command line the option is repeated for each
+        /// address.
+        case addresses
+    }
+
+    /// The option's name in a configuration file, such as `queueBytes`.
+    package let key: String
+    /// The option's name behind the `#`, such as `queue-bytes`.
+    package let name: String
+    /// The form of the value in a configuration file.
+    package let form: Form
+    /// The option's description in the help of a flag, such as `queue=2s (what may wait for a slow target)`.
+    package let help: String
+
+    /// The option with this key in a configuration file, and this name behind the `#`.
+    package init(_ key: String, _ name: String, _ form: Form = .text, help: String = "") {
+        (self.key, self.name, self.form, self.help) = (key, name, form, help)
     }
 }

@@ -2,7 +2,8 @@
 
 internal import CLinux  // netdb.h and sys/socket.h: the Glibc module lacks parts of them
 internal import Glibc
-internal import Media
+package import Media
+package import NIOCore
 
 /// Owns one stream socket and closes it in `deinit`: a TCP connection, or the near end of a ``SocketTunnel`` to one.
 /// Any thread may call.
@@ -123,5 +124,21 @@ extension TCPSocket {
         let time = timeval(tv_sec: microseconds / 1_000_000, tv_usec: microseconds % 1_000_000)
         setOption(SOL_SOCKET, SO_RCVTIMEO, time)
         setOption(SOL_SOCKET, SO_SNDTIMEO, time)
+    }
+}
+
+extension TCPSocket {
+    /// Duplicates the descriptor of `channel`; the socket outlives the channel. Runs on the channel's loop.
+    package convenience init(copyOf channel: any Channel) throws(OutputFailure) {
+        let copy = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
+            of: NIOBSDSocket.Handle.self
+        ) { fcntl($0, F_DUPFD_CLOEXEC, 0) }
+        guard let copy, copy >= 0 else { throw Self.exhausted() }
+        self.init(owning: copy)
+        setStreamOptions()
+    }
+
+    static func exhausted() -> OutputFailure {
+        OutputFailure(.unreachable, step: "accept", reason: "no descriptor: \(message(errno))")
     }
 }

@@ -19,8 +19,13 @@ package struct URLParts {
 
     /// Parses `text`. Errors never repeat any part of it.
     package init(_ text: String) throws(AddressError) {
-        guard !text.unicodeScalars.contains(where: { $0.properties.isWhitespace || $0.value < 0x20 }) else {
-            throw AddressError("The address contains a space or control character; write it as %20.")
+        guard
+            !text.unicodeScalars.contains(where: {
+                // Including DEL and those of ISO 6429 from U+0080 on.
+                $0.properties.isWhitespace || $0.properties.generalCategory == .control
+            })
+        else {
+            throw AddressError("The address contains a space or control character; write it with %, such as %20.")
         }
         guard let colon = text.firstRange(of: "://") else {
             throw AddressError("The address has no scheme such as rtmp:// or srt://.")

@@ -90,9 +90,7 @@ package struct FrameSlots: Sendable {
     }
 
     /// Returns `time` modulo the frame duration: from minus half a frame to plus half a frame.
-    private func phase(_ time: Int64) -> Int64 {
-        time - (time + (time < 0 ? -length : length) / 2) / length * length
-    }
+    private func phase(_ time: Int64) -> Int64 { time - (time + (time < 0 ? -length : length) / 2) / length * length }
 
     /// Returns a frame's distance from the slot after the last one, without the jitter of its timestamp; `off` is the
     /// distance with jitter.

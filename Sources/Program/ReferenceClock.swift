@@ -75,8 +75,7 @@ package struct ReferenceClock: Sendable {
 
     /// The current conversion from the machine's clock to program time.
     package var line: ClockLine {
-        ClockLine(
-            origin: Timestamp(nanoseconds: at), image: Timestamp(nanoseconds: program.whole), rate: rate)
+        ClockLine(origin: Timestamp(nanoseconds: at), image: Timestamp(nanoseconds: program.whole), rate: rate)
     }
 
     /// Returns when program frame `index` begins, on the machine's clock.

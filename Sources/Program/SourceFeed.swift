@@ -62,7 +62,7 @@ package final class SourceFeed: SourceSink {
     /// Whether a paced source is paused while it is neither visible nor audible.
     let standsUnseen: Bool
     /// A live source's packets, if they may be needed.
-    let packetBuffer: PacketBuffer?
+    private let packetBuffer: PacketBuffer?
 
     static let frameRoom = 4
     /// The maximum number of waiting frames of a live source, regardless of their timestamps.
@@ -73,7 +73,7 @@ package final class SourceFeed: SourceSink {
     private let clock: any MonotonicClock
     let state: Mutex<State>
     private let room = DispatchSemaphore(value: 0)
-    let news = DispatchSemaphore(value: 0)
+    private let news = DispatchSemaphore(value: 0)
 
     /// An empty buffer for a program with these formats. If the source `leads` and is live, the program's clock follows
     /// it even while its frames are not shown. `standsUnseen` pauses a paced source while it is neither visible nor
@@ -255,7 +255,7 @@ package final class SourceFeed: SourceSink {
         }
     }
 
-    func wakeConsumer(_ state: inout State) {
+    private func wakeConsumer(_ state: inout State) {
         guard state.isConsumerWaiting else { return }
         state.isConsumerWaiting = false
         news.signal()
@@ -265,5 +265,95 @@ package final class SourceFeed: SourceSink {
         guard state.isProducerWaiting else { return }
         state.isProducerWaiting = false
         room.signal()
+    }
+}
+
+// MARK: The first frame
+
+extension SourceFeed {
+    /// How long a program waits for the first frame of a live source that is not late: the frames that were collected
+    /// while the input was opened are decoded first.
+    private static let patience = Duration.seconds(2)
+
+    /// Waits for the first frame and returns the time at which the program should begin: now, or when the first frame
+    /// of a live source that is not late is due. Returns nil if the source ended or the feed was closed without a
+    /// frame, or as soon as `isWanted` returns false, which is called repeatedly.
+    func waitForFirstFrame(while isWanted: () -> Bool) -> Timestamp? {
+        while isWanted() {
+            let (hasCome, isOver) = state.withLock { state in
+                state.isConsumerWaiting = true
+                let isOver = state.isClosed || state.ended.contains(.video)
+                return (isLive ? !state.live.isEmpty : !state.frames.isEmpty, isOver)
+            }
+            if hasCome || isOver { return isLive ? waitForLiveFrame(while: isWanted) : firstMoment }
+            _ = news.wait(timeout: .now() + .milliseconds(20))
+        }
+        return nil
+    }
+
+    /// The present time, if the source can wait and has a frame; otherwise nil.
+    private var firstMoment: Timestamp? { state.withLock { !$0.frames.isEmpty && !$0.isClosed } ? now : nil }
+
+    private func waitForLiveFrame(while isWanted: () -> Bool) -> Timestamp? {
+        let deadline = now + Self.patience
+        while isWanted() {
+            let now = now
+            let (moment, isReady, isOver) = state.withLock { state -> (Timestamp?, Bool, Bool) in
+                state.isConsumerWaiting = true
+                let moment = state.live.firstMoment(after: now)
+                return (moment, state.live.isCaughtUp, state.isClosed || state.ended.contains(.video))
+            }
+            // While a backlog is decoded, its newest frame does not show how much time there is: the program would
+            // begin with a frame that is almost late, and whose audio is not decoded yet.
+            if let moment, isReady || isOver || now >= deadline { return moment }
+            if isOver { return state.withLock { !$0.live.isEmpty && !$0.isClosed } ? now : nil }
+            if now >= deadline { return now }
+            _ = news.wait(timeout: .now() + .milliseconds(20))
+        }
+        return nil
+    }
+}
+
+// MARK: Packets
+
+extension SourceFeed: PacketTap {
+    package var wantsPackets: Bool { packetBuffer != nil }
+
+    package func beginPackets(refusal: String?) { packetBuffer?.begin(refusal: refusal) }
+
+    package func deliver(packet: EncodedPacket) { packetBuffer?.put(packet) }
+
+    /// Why the source's packets are unavailable; nil if they are available, or if that is not known yet.
+    package var packetRefusal: String? {
+        guard let packetBuffer else { return isLive ? "its packets are not kept" : "it waits to be read" }
+        return packetBuffer.refusal
+    }
+
+    /// Lets the next consumer of packets begin with the newest keyframe that another consumer has taken.
+    package func rewindPackets() { packetBuffer?.rewind() }
+
+    /// Forgets the packets with decoding times before program time `time`.
+    package func dropPackets(before time: Timestamp) {
+        _ = packetBuffer?.take { packet in target(of: packet, before: time).map { _ in packet } }
+    }
+
+    /// Takes the packets whose decoding times are before the program time `end`. `placing` converts their times. They
+    /// are in the order of their decoding times.
+    package func takePackets(before end: Timestamp, by placing: inout PacketPlacing) -> [EncodedPacket] {
+        guard let packetBuffer else { return [] }
+        let taken = packetBuffer.take { packet in
+            target(of: packet, before: end).map { placing.place(packet, target: $0) }
+        }
+        return taken.sorted { $0.dtsNanoseconds < $1.dtsNanoseconds }
+    }
+
+    /// Returns how much later the time of `packet` is in the program than on the source's timeline, at present and in
+    /// nanoseconds. Nil if its decoding time is not before `end`, or if the difference is unknown.
+    private func target(of packet: EncodedPacket, before end: Timestamp) -> Int64? {
+        guard let line = programTime.line, let times = state.withLock({ $0.live.times }),
+            let due = times.due(Timestamp(packet.pts, in: packet.timeBase), of: packet.track)
+        else { return nil }
+        let target = line.image(of: due).nanoseconds - packet.ptsNanoseconds
+        return packet.dtsNanoseconds + target < end.nanoseconds ? target : nil
     }
 }

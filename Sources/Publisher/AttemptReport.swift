@@ -5,11 +5,11 @@ internal import Media
 internal import Networking
 internal import Synchronization
 
-/// Passes an attempt's events to its supervisor: any events until its end, the end once, and none after it was
-/// abandoned.
+/// Passes an attempt's events to its supervisor: any number of events before its end, the end once, and no events after
+/// the attempt was abandoned.
 ///
-/// Notices about servers and callers pass only as far as ``NoticeLimit`` admits them: a server, or a hundred callers,
-/// must not fill the log. Any thread may use it.
+/// ``NoticeLimit`` limits the number of notices about servers and receivers, because a server or a hundred receivers
+/// must not fill the log. May be used on any thread.
 final class AttemptReport: Sendable {
     private let report: @Sendable (AttemptEvent) -> Void
     private let clock: any MonotonicClock
@@ -22,10 +22,10 @@ final class AttemptReport: Sendable {
         self.clock = clock
     }
 
-    /// Whether no event will be reported any more.
+    /// Whether events are no longer reported.
     var isOver: Bool { hasEnded.withLock { $0 } }
 
-    /// Reports `event`, which is not the end.
+    /// Reports `event`, which is not the end of the attempt.
     func tell(_ event: AttemptEvent) {
         if isOver { return }
         guard case .notice(let text) = event else { return report(event) }
@@ -33,12 +33,12 @@ final class AttemptReport: Sendable {
         if let text = notices.withLock({ $0.said(of: text, at: now) }) { report(.notice(text)) }
     }
 
-    /// Reports the end.
+    /// Reports the end of the attempt.
     func end(_ event: AttemptEvent) {
         if silence() { report(event) }
     }
 
-    /// Reports no event from now on. Returns whether events were possible until now.
+    /// Stops reporting events. Returns whether events were reported until now.
     @discardableResult
     func silence() -> Bool {
         hasEnded.withLock { hasEnded in

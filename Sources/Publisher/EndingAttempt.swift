@@ -17,10 +17,10 @@ extension EndingAttempt {
         post { $0.close() }
     }
 
-    /// Closes and reports the failure, unless the end was reported before.
+    /// Closes and reports the failure, unless the end was already reported.
     func fail(_ failure: OutputFailure) { end(.failed(failure)) }
 
-    /// Closes and reports that everything was sent, unless the end was reported before.
+    /// Closes and reports that everything was sent, unless the end was already reported.
     func drained() { end(.drained) }
 
     private func end(_ event: AttemptEvent) {

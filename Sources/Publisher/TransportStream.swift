@@ -6,20 +6,20 @@ internal import Media
 
 /// An MPEG transport stream in messages of whole TS packets.
 ///
-/// If a frame lasts so long that a PCR is due within it, a new message begins there: messages are sent while the
-/// frame's time passes.
+/// If a frame lasts so long that a PCR is due within it, a new message begins at the PCR, because a frame's messages
+/// are sent over the duration of the frame.
 ///
 /// Not thread-safe; it belongs to one session.
 final class TransportStream {
     private let writer: TransportStreamWriter
-    /// The tracks in the current tables.
+    /// The tracks that the current tables (PAT and PMT) describe.
     private var streams: StreamDescription
-    /// The size of a full message in bytes: whole TS packets.
+    /// The maximum size of a message in bytes: a whole number of TS packets.
     private let messageBytes: Int
     private var messages = Deque<[UInt8]>()
     /// The incomplete message.
     private var gathered: [UInt8] = []
-    /// Added to all times, in ticks of 90 kHz.
+    /// The time that is added to all times, in ticks of 90 kHz.
     private var shift: Int64?
 
     /// A stream with the tracks of `description`, in messages of at most `messageBytes`.
@@ -35,14 +35,14 @@ final class TransportStream {
     /// The number of messages that were not sent yet.
     var count: Int { messages.count }
 
-    /// Their size in bytes.
+    /// The size in bytes of the messages that were not sent yet.
     var bytes: Int { messages.reduce(0) { $0 + $1.count } }
 
     func removeFirst() { messages.removeFirst() }
 
-    /// Adds a packet, preceded by new tables if the coding of its track has changed. All times are shifted by the same
-    /// amount, so that the first is 1 s and none is negative; the distance between audio and video stays exact to the
-    /// tick.
+    /// Adds a packet; if the codec configuration of its track has changed, new tables come before the packet. All times
+    /// are shifted by the same amount, so that the first time is 1 s and none is negative; the distance between audio
+    /// and video is exact to the tick.
     func write(_ packet: EncodedPacket) throws(AVFailure) {
         guard packet.track != .data || packet.description.codec == .scte35 else { return }
         if !streams.holds(packet) { try renew(for: packet) }
@@ -58,7 +58,7 @@ final class TransportStream {
         }
     }
 
-    /// Writes new tables and parameter sets for the new coding of a track, which begins with `packet`.
+    /// Writes new tables and parameter sets for a track's new codec configuration, which begins with `packet`.
     private func renew(for packet: EncodedPacket) throws(AVFailure) {
         streams = streams.updated(by: packet)
         if packet.track != .data {
@@ -78,7 +78,7 @@ final class TransportStream {
         }
     }
 
-    /// Completes the last message, however short.
+    /// Completes the last message, even if it is short.
     func flush() {
         guard !gathered.isEmpty else { return }
         messages.append(gathered)

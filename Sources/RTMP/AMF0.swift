@@ -9,22 +9,22 @@ package enum AMF0Value: Equatable, Sendable {
     case array([AMF0Value])
     case null
 
-    /// The text, if it is a text.
+    /// The text, if the value is a text.
     var text: String? {
         if case .string(let text) = self { text } else { nil }
     }
 
-    /// The number, if it is a number.
+    /// The number, if the value is a number.
     var number: Double? {
         if case .number(let number) = self { number } else { nil }
     }
 
-    /// The property `name`, if it is an object that has it.
+    /// The property `name`, if the value is an object that has this property.
     func property(_ name: String) -> AMF0Value? {
         if case .object(let properties) = self { properties[name] } else { nil }
     }
 
-    /// The text of the property `name`, if it is an object that has one.
+    /// The text of the property `name`, if the value is an object that has this property and it is a text.
     func text(_ name: String) -> String? { property(name)?.text }
 }
 
@@ -82,7 +82,7 @@ struct AMF0Writer {
         bytes += [0, 0, 0x09]
     }
 
-    /// A name or short text: at most 65535 bytes (2.4); longer ones are truncated.
+    /// A name or short text of at most 65535 bytes (2.4); a longer one is truncated.
     private mutating func name(_ text: String) {
         let utf8 = Array(text.utf8.prefix(0xFFFF))
         bytes += [UInt8(utf8.count >> 8), UInt8(utf8.count & 0xFF)]
@@ -90,7 +90,8 @@ struct AMF0Writer {
     }
 }
 
-/// Reads AMF0 from an untrusted peer. Depth and number of values are bounded, and no length field causes an allocation.
+/// Reads AMF0 from an untrusted peer. The depth and the number of values are limited, and no length field causes an
+/// allocation.
 struct AMF0Reader {
     /// The bytes are not AMF0, nest deeper than 8, or contain more than 4096 values.
     struct Malformed: Error {}
@@ -104,7 +105,7 @@ struct AMF0Reader {
 
     var isAtEnd: Bool { bytes.isEmpty }
 
-    /// All values up to the end, or up to the first one that is not valid.
+    /// All values up to the end, or up to the first value that is not valid.
     static func values(_ bytes: some Collection<UInt8>) -> [AMF0Value] {
         var reader = AMF0Reader(bytes)
         var values: [AMF0Value] = []

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 /// Reads values of AMF3 (Action Message Format AMF 3), which Flash clients put into AMF0 commands. It supports what
-/// commands need: the primitive types, strings, arrays and objects. Bounded like ``AMF0Reader``.
+/// commands need: the primitive types, strings, arrays and objects. It has the same limits as ``AMF0Reader``.
 struct AMF3Reader {
     private static let deepest = 8
 
@@ -18,7 +18,7 @@ struct AMF3Reader {
 
     init(_ bytes: ArraySlice<UInt8>) { self.bytes = bytes }
 
-    /// Reads the next value, which with its nested values may use up to `valuesLeft` values.
+    /// Reads the next value; this value and its nested values may use up to `valuesLeft` values.
     mutating func next(valuesLeft: inout Int, depth: Int = 0) throws(AMF0Reader.Malformed) -> AMF0Value {
         guard depth < Self.deepest, valuesLeft > 0 else { throw AMF0Reader.Malformed() }
         valuesLeft -= 1
@@ -40,7 +40,7 @@ struct AMF3Reader {
     private mutating func array(_ valuesLeft: inout Int, _ depth: Int) throws(AMF0Reader.Malformed) -> [AMF0Value] {
         let header = try unsigned29()
         guard header & 1 == 1 else { throw AMF0Reader.Malformed() }
-        // The associative part is skipped.
+        // The array's named values (its associative part) are skipped.
         while case let name = try string(), !name.isEmpty { _ = try next(valuesLeft: &valuesLeft, depth: depth + 1) }
         var values: [AMF0Value] = []
         for _ in 0..<header >> 1 { values.append(try next(valuesLeft: &valuesLeft, depth: depth + 1)) }

@@ -16,11 +16,11 @@ package struct FLVAudio: Sendable {
 
     /// The content of the message.
     package enum Content: Sendable {
-        /// `AudioSpecificConfig` of AAC, the identification header of Opus, the metadata blocks of FLAC.
+        /// For AAC the `AudioSpecificConfig`, for Opus the identification header, for FLAC the metadata blocks.
         case configuration(SharedBytes)
         /// One or more coded frames.
         case frame(SharedBytes)
-        /// The last packet with this configuration was sent.
+        /// The stream with this configuration has ended: no packets of it follow.
         case end
     }
 
@@ -32,7 +32,7 @@ package struct FLVAudio: Sendable {
     /// The other tracks in the message, such as `audio track 2 (AAC)`.
     package let otherTracks: [String]
 
-    /// Parses the body of a message; nil without audio, for example for a channel layout. Throws
+    /// Parses the body of a message; nil if it contains no audio but, for example, a channel layout. Throws
     /// ``FLVFailure/otherTracks(_:)`` if it has only tracks other than the first.
     package init?(body: ArraySlice<UInt8>) throws(FLVFailure) {
         var reader = FLVReader(body)
@@ -80,7 +80,7 @@ package struct FLVAudio: Sendable {
 
     /// The packet type for the order of the channels.
     private static let channels: UInt8 = 4
-    /// Names of old formats, for the refusal of a client that sends one.
+    /// Names of old formats, for the message when a client that sends one is refused.
     private static let names: [UInt8: String] = [
         0: "PCM", 1: "ADPCM", 3: "PCM", 4: "Nellymoser", 5: "Nellymoser", 6: "Nellymoser", 7: "G.711", 8: "G.711",
         11: "Speex",

@@ -26,9 +26,7 @@ extension FLVAudio.Codec {
 
 extension Media.Codec {
     /// The codec's FourCC in Enhanced RTMP, if it uses that form.
-    var enhancedFourCC: String? {
-        FLVVideo.Codec(enhanced: self)?.rawValue ?? FLVAudio.Codec(enhanced: self)?.rawValue
-    }
+    var enhancedFourCC: String? { FLVVideo.Codec(enhanced: self)?.rawValue ?? FLVAudio.Codec(enhanced: self)?.rawValue }
 }
 
 extension RTMPCapabilities {

@@ -2,11 +2,11 @@
 
 /// Why the body of an audio or video message cannot be used.
 package enum FLVFailure: Error, Equatable, Sendable {
-    /// It is truncated or contradictory.
+    /// The body is truncated or contradictory.
     case malformed
-    /// It has a codec that relay does not support; the value is its name.
+    /// The body has a codec that relay does not support; the value is the codec's name.
     case unsupported(String)
-    /// It has only tracks other than the first; the value lists them.
+    /// The body has only tracks other than the first; the value lists them.
     case otherTracks([String])
 }
 
@@ -21,11 +21,11 @@ struct FLVPacket {
         static let modifier: UInt8 = 7
     }
 
-    /// The packet type after modifiers and the multitrack header.
+    /// The packet type that comes after modifiers and the multitrack header.
     let type: UInt8
     /// The FourCC, such as `hvc1`.
     let fourCC: String
-    /// The track number; 0 unless the packet has another.
+    /// The track number; 0 unless the packet names another track.
     let track: UInt8
     let payload: ArraySlice<UInt8>
 }
@@ -54,9 +54,7 @@ struct FLVReader {
     mutating func packets(type: UInt8, multitrack: UInt8) throws(FLVFailure) -> [FLVPacket] {
         var type = type
         while type == FLVPacket.Kind.modifier { type = try modified() }
-        guard type == multitrack else {
-            return [FLVPacket(type: type, fourCC: try fourCC(), track: 0, payload: bytes)]
-        }
+        guard type == multitrack else { return [FLVPacket(type: type, fourCC: try fourCC(), track: 0, payload: bytes)] }
         let header = try byte()
         return try tracks(type: header & 0x0F, form: header >> 4)
     }
@@ -71,8 +69,8 @@ struct FLVReader {
         return try byte() & 0x0F
     }
 
-    /// The tracks of a multitrack packet: `form` is 0 for one track, 1 for several with one codec, 2 for several with
-    /// several codecs.
+    /// The tracks of a multitrack packet. `form` is 0 for one track, 1 for several tracks with one codec, 2 for several
+    /// tracks with different codecs.
     private mutating func tracks(type: UInt8, form: UInt8) throws(FLVFailure) -> [FLVPacket] {
         guard form <= 2 else { throw .malformed }
         var packets: [FLVPacket] = []

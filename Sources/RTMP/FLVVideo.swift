@@ -19,7 +19,7 @@ package struct FLVVideo: Sendable {
         ///
         /// The composition time is in milliseconds; the message's timestamp is the decoding time.
         case frame(SharedBytes, isKeyframe: Bool, isDisposable: Bool, compositionTime: Int32)
-        /// The last packet with this configuration was sent.
+        /// The stream with this configuration has ended: no packets of it follow.
         case end
     }
 
@@ -28,7 +28,8 @@ package struct FLVVideo: Sendable {
     /// The content of the message.
     package let content: Content
 
-    /// Parses the body of a message; nil without video of the first track, for example for color metadata or a command.
+    /// Parses the body of a message; nil if it contains no video of the first track but, for example, color metadata or
+    /// a command.
     package init?(body: ArraySlice<UInt8>) throws(FLVFailure) {
         var reader = FLVReader(body)
         guard !body.isEmpty else { return nil }
@@ -37,9 +38,7 @@ package struct FLVVideo: Sendable {
         // Frame type 5 is a command to the player, without a frame.
         guard frameType != 5 else { return nil }
         if first & 0x80 == 0 {
-            guard let codec = Self.legacyCodecs[first & 0x0F] else {
-                throw .unsupported("video codec \(first & 0x0F)")
-            }
+            guard let codec = Self.legacyCodecs[first & 0x0F] else { throw .unsupported("video codec \(first & 0x0F)") }
             self.codec = codec
             let type = try reader.byte()
             let time = try reader.signed24()
@@ -61,7 +60,7 @@ package struct FLVVideo: Sendable {
         }
     }
 
-    /// Codec numbers of the old form; encoders in China use 12 for HEVC.
+    /// Codec numbers of the old form. Encoders in China use 12 for HEVC.
     private static let legacyCodecs: [UInt8: Codec] = [7: .avc, 12: .hevc]
     /// Coded frames with a composition time of 0.
     static let codedFramesX: UInt8 = 3

@@ -17,13 +17,13 @@ package struct RTMPBackChannel {
     private var waiting: [UInt8]
     private var received: Int
     private var acknowledged: Int
-    /// Number of bytes after which the server expects an acknowledgement (Adobe RTMP 1.0, 5.4.4); a common value until
-    /// the server sets it.
+    /// Number of bytes after which the server expects an acknowledgement (Adobe RTMP 1.0, 5.4.4). Until the server sets
+    /// it, a common value is used.
     private var window = 2_500_000
     /// Replies to send, at most one message of each kind.
     private var owed: [RTMPMessage] = []
 
-    /// Continues where librtmp stopped reading.
+    /// The parser that continues where librtmp stopped reading.
     package init(handover: RTMPSession.Handover) {
         self.init(parser: handover.parser, unread: handover.unread, receivedBytes: handover.receivedBytes)
     }
@@ -35,13 +35,13 @@ package struct RTMPBackChannel {
         acknowledged = receivedBytes
     }
 
-    /// The bytes that were received before this object existed; returned once.
+    /// The bytes that were received before this object was created. They are returned only once.
     package mutating func unread() -> [UInt8] {
         defer { waiting = [] }
         return waiting
     }
 
-    /// Parses `bytes`. Invalid bytes end the parsing, but not the output: sending media does not depend on it.
+    /// Parses `bytes`. Invalid bytes end the parsing, but not the output, because sending media does not depend on it.
     package mutating func take(_ bytes: [UInt8], isCounted: Bool = true) -> Answer {
         var answer = Answer()
         if isCounted { received += bytes.count }
@@ -60,14 +60,15 @@ package struct RTMPBackChannel {
     /// Whether there are replies to send.
     package var owesReplies: Bool { !owed.isEmpty }
 
-    /// The replies to send. Call it when there is room.
+    /// The replies to send. Must be called when there is room for them.
     package mutating func takeReplies() -> [RTMPMessage] {
         defer { owed = [] }
         return owed
     }
 
-    /// A new reply replaces an older one of its kind that could not be sent: an acknowledgement counts from the
-    /// beginning, and a server that asks without reading must not fill the memory.
+    /// A new reply replaces an older one of its kind that could not be sent. Nothing is lost, because an
+    /// acknowledgement counts from the beginning; and a server that sends requests without reading the replies must not
+    /// fill the memory.
     private mutating func owe(_ message: RTMPMessage) {
         owed.removeAll { $0.kind == message.kind }
         owed.append(message)
@@ -82,7 +83,7 @@ package struct RTMPBackChannel {
         case 5:
             guard body.count >= 4 else { return }
             window = max(1, body.prefix(4).reduce(0) { $0 << 8 | Int($1) })
-        case 6:  // the reply to Set Peer Bandwidth is our window (5.4.5)
+        case 6:  // the reply to Set Peer Bandwidth is our window size (5.4.5)
             guard body.count >= 4 else { return }
             owe(RTMPMessage(kind: .windowSize, payload: SharedBytes(body.prefix(4))))
         case 20: append(command: body, to: &answer)

@@ -4,17 +4,17 @@ internal import DequeModule
 internal import Media
 internal import Networking
 
-/// Shares the chunks of a frame and of the audio before it among connections: headers and bodies in one piece of
-/// memory, created once for all connections of a writer with the same timeline position.
+/// Lets connections share the chunks of a frame and of the audio before it: headers and bodies in one piece of memory,
+/// which is created once for all connections of a writer that are at the same position of their timelines.
 ///
-/// After its first messages, a connection's chunks contain nothing specific to it. So hundreds of connections send the
-/// same bytes and hold one reference each, instead of making their own headers. A connection that lags behind must not
-/// use this: it would evict chunks that the others need.
+/// After the first messages, the chunks contain nothing that is specific to a connection. So hundreds of connections
+/// send the same bytes, and hold one reference each instead of making their own headers. A connection that is behind
+/// must not use this, because it would evict chunks that the others need.
 package struct RTMPBursts {
     /// The chunks of a burst.
     struct Chunks {
         let bytes: SharedBytes
-        /// Position of the same bytes in a file, if there are enough connections to justify one.
+        /// The position of the same bytes in a file, if there are enough connections to justify a file.
         let place: SharedFile.Place?
     }
 
@@ -41,12 +41,10 @@ package struct RTMPBursts {
     /// Starts empty.
     package init() {}
 
-    /// The chunks of `packets`, whose messages follow the previous ones by `steps`. If they do not exist, `make`
-    /// appends them to a buffer.
-    mutating func chunks(
-        of packets: [EncodedPacket], steps: [Int64], make: (inout OutboundBuffer) -> Void
-    ) -> Chunks {
-        // The latest is the likeliest match.
+    /// The chunks of `packets`; `steps` are the times between their messages and the previous ones. If the chunks do
+    /// not exist yet, `make` appends them to a buffer.
+    mutating func chunks(of packets: [EncodedPacket], steps: [Int64], make: (inout OutboundBuffer) -> Void) -> Chunks {
+        // The latest burst is the most likely match.
         for index in bursts.indices.reversed() where bursts[index].packets.last === packets.last {
             let isSame = bursts[index].packets.elementsEqual(packets, by: ===) && bursts[index].steps == steps
             if isSame { return bursts[index].chunks }

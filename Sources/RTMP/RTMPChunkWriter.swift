@@ -5,9 +5,9 @@ package import Networking
 
 /// Splits messages into chunks (Adobe RTMP 1.0, 5.3.1) and appends them to a buffer, payloads by reference.
 ///
-/// The first message of a chunk stream has a type-0 header. Later ones of the published stream have a type-1 header
-/// with a time difference, so they need the extended timestamp, which many servers get wrong, only after a pause of 4.6
-/// hours.
+/// The first message of a chunk stream has a type-0 header. Later messages of the published stream have a type-1 header
+/// with a time difference. So they need the extended timestamp, which many servers handle wrong, only after a pause of
+/// 4.6 hours.
 package struct RTMPChunkWriter {
     /// The chunk size that was announced to the peer.
     static let chunkBytes = RTMPChunkSize.announced
@@ -22,7 +22,7 @@ package struct RTMPChunkWriter {
     /// A writer for a new connection.
     package init(streamID: UInt32) { self.streamID = streamID }
 
-    /// Appends the messages of a frame and of the audio before it as one piece that other connections send, too;
+    /// Appends the messages of a frame and of the audio before it as one piece, which other connections send, too;
     /// `timeline` sets their times. Does nothing and returns false for other packets, and if the headers would be
     /// specific to this connection.
     package mutating func append(
@@ -68,7 +68,7 @@ package struct RTMPChunkWriter {
         buffer.append(payload, start..<payload.count, endsFrame: message.endsFrame)
     }
 
-    /// Time of the last message of that kind, if there was one and the next may refer to it.
+    /// The time of the last message of this kind, if the next message may refer to it; nil without one.
     private func previous(_ kind: RTMPMessage.Kind) -> Int64? {
         switch kind {
         case .video: lastVideo

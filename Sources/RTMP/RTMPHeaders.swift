@@ -4,16 +4,16 @@ package import Media
 
 /// The messages at the start and the end of a published stream.
 package enum RTMPHeaders {
-    /// `onMetaData` and each track's decoder configuration, all at time 0. A server is told to keep `onMetaData` for
-    /// players; a player is not.
+    /// `onMetaData` and each track's decoder configuration, all at time 0. For a server, `onMetaData` is preceded by
+    /// `@setDataFrame`, which tells the server to store it for players.
     package static func messages(for description: StreamDescription, isForPlayer: Bool = false) -> [RTMPMessage] {
         let body = metadata(description, isForPlayer: isForPlayer)
         let metadata = RTMPMessage(kind: .data, payload: SharedBytes(body))
         return [metadata] + [description.video, description.audio].compactMap { $0.flatMap(configuration) }
     }
 
-    /// The messages before the first packet of `track` with a new coding, all at `timestamp`: `onMetaData` of the whole
-    /// `description`, which already has the new track, and the track's decoder configuration.
+    /// The messages before the first packet of `track` with a new codec configuration, all at `timestamp`: `onMetaData`
+    /// of the whole `description`, which already has the new track, and the track's decoder configuration.
     package static func messages(
         of track: TrackDescription, in description: StreamDescription, at timestamp: Int64, isForPlayer: Bool = false
     ) -> [RTMPMessage] {
@@ -45,7 +45,7 @@ package enum RTMPHeaders {
         }
     }
 
-    /// The codec's number in `onMetaData`: Adobe's (FLV 10.1, E.4.2.1 and E.4.3.1), or the FourCC as a number.
+    /// The codec's number in `onMetaData`: Adobe's number (FLV 10.1, E.4.2.1 and E.4.3.1), or the FourCC as a number.
     private static func codecID(_ codec: Codec) -> Double {
         if let fourCC = codec.enhancedFourCC { return fourCC.utf8.reduce(0) { $0 * 256 + Double($1) } }
         return switch codec {
@@ -68,7 +68,7 @@ package enum RTMPHeaders {
                 ("videocodecid", .number(codecID(video.codec))),
                 ("videodatarate", .number(Double(video.bitrate) / 1000)),
             ]
-            // A variable rate is left out.
+            // A variable rate is not sent.
             if let rate = video.nominalRate { properties.append(("framerate", .number(rate.value))) }
         }
         if let audio = description.audio, let format = audio.audioFormat {

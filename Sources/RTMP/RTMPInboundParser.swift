@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Limit for the bytes of a message between two headers.
+/// Sizes of chunks: the maximum number of bytes of a message between two headers.
 enum RTMPChunkSize {
     /// The chunk size at the beginning of a connection (Adobe RTMP 1.0, 5.4.1).
     static let initial = 128
-    /// The chunk size that we announce: the largest that servers accept, so that a frame has few chunks.
+    /// The chunk size that we announce: the maximum that servers accept, so that a frame has few chunks.
     static let announced = 65_536
 }
 
-/// Parses the peer's chunks (Adobe RTMP 1.0, 5.3.1) and assembles messages, safe against a hostile peer: it allocates
-/// memory for received bytes only, never for announced ones. Any chunk size; chunks may arrive in pieces.
+/// Parses the peer's chunks (Adobe RTMP 1.0, 5.3.1) and assembles messages. It is safe against a hostile peer: it
+/// allocates memory only for received bytes, never for announced ones. Chunks may have any size, and may arrive in
+/// pieces.
 ///
-/// After an error it cannot be used any more.
+/// After an error the parser cannot be used any more.
 package struct RTMPInboundParser {
     /// The bytes are not chunks, or would need more memory than the limits allow.
     struct Malformed: Error, Equatable {
@@ -28,7 +29,7 @@ package struct RTMPInboundParser {
         /// Limit for the number of chunk streams that were ever used.
         var chunkStreams = 64
 
-        /// Enough for the commands about a stream.
+        /// Enough for a connection on which the peer sends only commands.
         static let conversation = Limits(messageBytes: 1 << 20, heldBytes: 2 << 20)
     }
 
@@ -48,9 +49,10 @@ package struct RTMPInboundParser {
         var length = 0
         /// The timestamp of the incomplete message, or of the last one.
         var timestamp: UInt32 = 0
-        /// The time difference for a header without its own time.
+        /// The time difference that applies if a header has no time.
         var delta: UInt32 = 0
-        /// The extended timestamp of the last header with a time, of any of the three forms; nil without one.
+        /// The extended timestamp of the last header that had a time, in any of the three forms of headers; nil if it
+        /// had no extended timestamp.
         var extended: UInt32?
         var streamID: UInt32 = 0
         var body: [UInt8] = []
@@ -67,10 +69,10 @@ package struct RTMPInboundParser {
     static let maximumHeldBytes = Limits.conversation.heldBytes + headerBytes
     /// The size of a basic header, a message header and an extended timestamp.
     private static let headerBytes = 3 + 11 + 4
-    /// With this value, the time is in the extended field after the header (5.3.1.3).
+    /// If a header's time has this value, the actual time is in the extended field after the header (5.3.1.3).
     private static let extendedMark: UInt32 = 0xFF_FFFF
 
-    /// The present limits for the peer.
+    /// The current limits for the peer.
     var limits: Limits
     private(set) var chunkBytes: Int
     private var streams: [Int: ChunkStream]
@@ -80,7 +82,7 @@ package struct RTMPInboundParser {
     private var chunk: (stream: Int, remaining: Int)?
     /// The total size of the bodies in `streams`.
     private var messageBytes: Int
-    /// Whether the peer does not repeat extended timestamps within a message, like an old encoder of Adobe.
+    /// Whether the peer does not repeat extended timestamps within a message; an old encoder of Adobe does not.
     private var omitsExtended = false
     /// Bytes that were read as an extended timestamp but belong to the message's body.
     private var replay: [UInt8] = []
@@ -144,7 +146,8 @@ package struct RTMPInboundParser {
         bytes.withUnsafeBufferPointer { streams[id]?.append($0) }
     }
 
-    /// The message of the chunk stream, if its body is complete. Carries out messages about the chunks themselves.
+    /// The message of the chunk stream, if its body is complete. Messages about the chunks themselves are carried out
+    /// here.
     private mutating func complete(_ id: Int) throws(Malformed) -> Message? {
         guard let stream = streams[id], stream.body.count == stream.length else { return nil }
         discard(id)
@@ -152,8 +155,7 @@ package struct RTMPInboundParser {
         case 1: try setChunkSize(stream.body)
         case 2: if let id = Self.number(stream.body) { discard(id) }
         default:
-            return Message(
-                type: stream.type, timestamp: stream.timestamp, streamID: stream.streamID, body: stream.body)
+            return Message(type: stream.type, timestamp: stream.timestamp, streamID: stream.streamID, body: stream.body)
         }
         return nil
     }
@@ -218,10 +220,10 @@ extension RTMPInboundParser {
         if format == 0 { stream.streamID = integer(at: start + 7, bytes: 4).byteSwapped }
     }
 
-    /// Reads a header of type 3, whose extended timestamp, if it has one, begins at `end`. False if bytes are missing.
+    /// Reads a header of type 3; its extended timestamp, if it has one, begins at `end`. False if bytes are missing.
     ///
-    /// Each chunk should repeat that field, but some peers do not: if it differs from the message's own, it belongs to
-    /// the body.
+    /// Each chunk should repeat the extended timestamp, but some peers do not. If the value differs from the message's
+    /// extended timestamp, it belongs to the body.
     private mutating func repeats(_ stream: inout ChunkStream, from end: Int) throws(Malformed) -> Bool {
         let isContinued = !stream.body.isEmpty
         if let extended = stream.extended, !omitsExtended {
@@ -235,7 +237,7 @@ extension RTMPInboundParser {
                 replay = Array(header[end...])
             }
         }
-        // A new message with all the properties of the last one, including its time difference.
+        // A new message has all the properties of the last one, including the time difference.
         if !isContinued { stream.timestamp &+= stream.delta }
         return true
     }

@@ -4,11 +4,11 @@ internal import LibAV
 package import Media
 internal import Networking
 
-/// The login of Adobe's and Limelight's servers: the server closes the connection with a challenge, and the next
-/// connection carries the response after the application's name.
+/// The login of Adobe's and Limelight's servers: the server closes the connection with a challenge, and on the next
+/// connection the response follows the application's name.
 ///
-/// Neither has a public specification. Both follow librtmp and FFmpeg (`rtmpproto.c`, `do_adobe_auth`, `do_llnw_auth`).
-/// The digest is MD5, a weak protection against eavesdroppers on plain `rtmp://`.
+/// Neither login has a public specification. Both are implemented as in librtmp and FFmpeg (`rtmpproto.c`,
+/// `do_adobe_auth`, `do_llnw_auth`). The digest is MD5, a weak protection against eavesdroppers on plain `rtmp://`.
 package struct RTMPLogin {
     private enum Scheme: String { case adobe, llnw }
     private enum Phase { case unasked, named, answered }
@@ -18,7 +18,7 @@ package struct RTMPLogin {
     /// The client's nonce: eight hexadecimal digits, new for each response.
     private let nonce: () -> String
 
-    /// A login that has not begun. `nonce` returns eight hexadecimal digits, new at each call.
+    /// A login that has not begun. `nonce` returns eight hexadecimal digits, which are new at each call.
     package init(
         url: RTMPURL,
         nonce: @escaping () -> String = {
@@ -30,7 +30,7 @@ package struct RTMPLogin {
         self.nonce = nonce
     }
 
-    /// The text that the next connection adds to the application's name, if `message` asks for a login; `nil` for other
+    /// The text that the next connection adds to the application's name, if `message` requires a login; `nil` for other
     /// messages. Throws if the server refuses this user.
     package mutating func answer(to message: RTMPStatusMessage) throws(OutputFailure) -> String? {
         guard let scheme = Self.scheme(in: message.text) else { return nil }

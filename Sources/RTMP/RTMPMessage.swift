@@ -4,18 +4,18 @@ internal import Media
 
 /// One RTMP message (Adobe RTMP 1.0, 5.3.1): a few bytes of its own, followed by a shared payload.
 package struct RTMPMessage {
-    /// The bytes before the payload in the message's body (Adobe FLV 10.1, E.4.2 and E.4.3).
+    /// The bytes in the message's body before the payload (Adobe FLV 10.1, E.4.2 and E.4.3).
     enum Prefix: Equatable {
         case none
         /// AAC: the tag byte and the packet type.
         case audio(packetType: UInt8)
         /// AVC: frame type and codec, packet type, composition time.
         case video(isKeyframe: Bool, packetType: UInt8, compositionTime: Int32)
-        /// MP3, which needs nothing else.
+        /// MP3, which needs only the tag byte.
         case mp3
         /// Any other audio codec, in the form of Enhanced RTMP v2: packet type and codec.
         case enhancedAudio(FLVAudio.Codec, packetType: UInt8)
-        /// Any other video codec: frame type with packet type, codec, and the composition time of a frame that has one.
+        /// Any other video codec: frame type with packet type, codec, and the composition time if the frame has one.
         case enhancedVideo(FLVVideo.Codec, isKeyframe: Bool, packetType: UInt8, compositionTime: Int32)
 
         var count: Int {
@@ -28,8 +28,8 @@ package struct RTMPMessage {
             }
         }
 
-        /// Whether the prefix has a composition time: AV1 frames have none, and for other codecs one packet type means
-        /// 0.
+        /// Whether the prefix has a composition time. AV1 frames have none; for other codecs there is a packet type
+        /// that means a composition time of 0.
         private static func hasTime(_ codec: FLVVideo.Codec, _ type: UInt8, _ time: Int32) -> Bool {
             type == FLVPacket.Kind.codedFrames && codec != .av1 && time != 0
         }
@@ -78,8 +78,8 @@ package struct RTMPMessage {
     /// Whether the last byte completes a frame that is counted.
     var endsFrame = false
 
-    /// Audio, video and data each have their own chunk stream; commands use librtmp's, control messages the protocol's
-    /// (5.4).
+    /// Audio, video and data each have their own chunk stream. For commands it is the same as librtmp's; for control
+    /// messages the protocol defines it (5.4).
     var chunkStream: UInt8 {
         switch kind {
         case .audio: 4

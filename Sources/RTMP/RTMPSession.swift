@@ -5,7 +5,7 @@ internal import Glibc
 package import Media
 package import Networking
 
-/// A librtmp session, from the handshake until the server has accepted the stream; then relay takes over the socket.
+/// A librtmp session, from the handshake until the server has accepted the stream. Then relay takes over the socket.
 ///
 /// Every call blocks until the socket's timeouts expire, or until another thread shuts the socket down.
 package final class RTMPSession {
@@ -13,7 +13,7 @@ package final class RTMPSession {
     package struct Handover {
         /// The stream's ID.
         package let streamID: UInt32
-        /// Continues where librtmp stopped reading.
+        /// The parser that continues where librtmp stopped reading.
         let parser: RTMPInboundParser
         /// The bytes that librtmp received but did not parse.
         let unread: [UInt8]
@@ -23,22 +23,20 @@ package final class RTMPSession {
 
     private let rtmp: UnsafeMutablePointer<RTMP>
     private let url: RTMPURL
-    /// The text after the application's name for the login; empty without a login.
+    /// The login text that follows the application's name; empty without a login.
     private let login: String
     private let isEnhanced: Bool
     /// The server's capabilities, from its answer to `connect`.
     package private(set) var capabilities = RTMPCapabilities()
     /// The server's reason for a refusal, if it sent one.
     package private(set) var refusal: RTMPStatusMessage?
-    /// librtmp keeps pointers to these.
+    /// The strings to which librtmp keeps pointers.
     private var strings: [UnsafeMutablePointer<CChar>] = []
 
     /// A session on a duplicate of `socket`'s descriptor, because librtmp closes its descriptor. librtmp does not get
-    /// the user and password, because it would log in over a connection of its own, without deadline, IPv6, TLS or
-    /// proxy. `isEnhanced` announces Enhanced RTMP to the server.
-    package init(
-        url: RTMPURL, login: String, socket: TCPSocket, isEnhanced: Bool = false
-    ) throws(OutputFailure) {
+    /// the user and password: it would log in over its own connection, without deadline, IPv6, TLS or proxy.
+    /// `isEnhanced` announces Enhanced RTMP to the server.
+    package init(url: RTMPURL, login: String, socket: TCPSocket, isEnhanced: Bool = false) throws(OutputFailure) {
         let copy = fcntl(socket.descriptor, F_DUPFD_CLOEXEC, 0)
         guard copy >= 0, let rtmp = RTMP_Alloc() else {
             if copy >= 0 { close(copy) }
@@ -63,7 +61,7 @@ package final class RTMPSession {
     }
 
     deinit {
-        // Without a stream ID, RTMP_Close only closes: relay sends the teardown itself, if at all.
+        // Without a stream ID, RTMP_Close only closes the connection: relay sends the teardown itself, if there is one.
         rtmp.pointee.m_stream_id = 0
         RTMP_Close(rtmp)
         RTMP_Free(rtmp)
@@ -81,7 +79,7 @@ package final class RTMPSession {
     package func connect() throws(OutputFailure) {
         let command = RTMPConnectCommand(
             app: url.connectApp + login, target: url.connectURL + login, isEnhanced: isEnhanced)
-        // librtmp numbers the following commands from here on.
+        // librtmp numbers its later commands from here on.
         rtmp.pointee.m_numInvokes = Int32(RTMPConnectCommand.transaction)
         try withPacket(command.bytes, type: RTMP_PACKET_TYPE_INVOKE, channel: 3) { RTMP_Connect1(rtmp, &$0) }
         let size = withUnsafeBytes(of: UInt32(RTMPChunkWriter.chunkBytes).bigEndian) { Array($0) }
@@ -102,8 +100,8 @@ package final class RTMPSession {
         try read("publish", until: { rtmp.pointee.m_bPlaying != 0 }) { _ in }
     }
 
-    /// Does what `RTMP_ConnectStream` does, but keeps the server's reason, and stops at `_error`, because the server
-    /// will not change its answer. `saw` receives each command.
+    /// Does the same as `RTMP_ConnectStream`, but stores the server's reason. It stops at `_error`, because the server
+    /// will not change its answer. `saw` is called with each command.
     private func read(_ step: String, until isDone: () -> Bool, saw: ([UInt8]) -> Void) throws(OutputFailure) {
         var packet = RTMPPacket()
         while !isDone() {
@@ -112,7 +110,7 @@ package final class RTMPSession {
             defer { RTMPPacket_Free(&packet) }
             if let command = command(in: packet) {
                 if let message = RTMPStatusMessage(command: command), message.isError {
-                    // Hide it from librtmp, which would answer a login challenge by itself.
+                    // The message is hidden from librtmp, which would answer a login challenge by itself.
                     refusal = message
                     throw failure(step)
                 }
@@ -122,7 +120,8 @@ package final class RTMPSession {
         }
     }
 
-    /// Calls `body` with a packet that contains `bytes`; librtmp needs room before them.
+    /// Calls `body` with a packet that contains `bytes`. librtmp needs free space before the bytes, which the packet
+    /// provides.
     private func withPacket(
         _ bytes: [UInt8], type: Int32, channel: Int32, _ body: (inout RTMPPacket) -> Int32
     ) throws(OutputFailure) {
@@ -143,8 +142,7 @@ package final class RTMPSession {
             start: rtmp.pointee.m_sb.sb_start, count: Int(max(0, rtmp.pointee.m_sb.sb_size)))
         return Handover(
             streamID: UInt32(bitPattern: rtmp.pointee.m_stream_id),
-            parser: RTMPInboundParser(
-                chunkBytes: Int(rtmp.pointee.m_inChunkSize), streams: inboundStreams()),
+            parser: RTMPInboundParser(chunkBytes: Int(rtmp.pointee.m_inChunkSize), streams: inboundStreams()),
             unread: Array(buffered), receivedBytes: Int(rtmp.pointee.m_nBytesIn))
     }
 
@@ -153,7 +151,7 @@ package final class RTMPSession {
         return Array(UnsafeRawBufferPointer(start: body, count: Int(packet.m_nBodySize)))
     }
 
-    /// The state to which later chunks with shortened headers refer.
+    /// The state of the chunk streams, to which later chunks with shortened headers refer.
     private func inboundStreams() -> [Int: RTMPInboundParser.ChunkStream] {
         guard let channels = rtmp.pointee.m_vecChannelsIn else { return [:] }
         var streams: [Int: RTMPInboundParser.ChunkStream] = [:]
@@ -162,8 +160,7 @@ package final class RTMPSession {
             let partial = packet.m_body.map {
                 Array(UnsafeRawBufferPointer(start: $0, count: Int(packet.m_nBytesRead)))
             }
-            streams[index] = .init(
-                type: packet.m_packetType, length: Int(packet.m_nBodySize), body: partial ?? [])
+            streams[index] = .init(type: packet.m_packetType, length: Int(packet.m_nBodySize), body: partial ?? [])
         }
         return streams
     }
@@ -179,5 +176,41 @@ package final class RTMPSession {
             return OutputFailure(.unreachable, step: step, reason: "\(url): the server did not answer in time")
         }
         return OutputFailure(.rejected, step: step, reason: "\(url): the server closed the connection")
+    }
+}
+
+/// The `connect` command (Adobe RTMP 1.0, 7.2.1.1). It replaces librtmp's, which puts additional properties outside the
+/// command object.
+struct RTMPConnectCommand {
+    /// The command's transaction ID.
+    static let transaction = 1
+    /// Servers recognize this version as an encoder.
+    static let flashVersion = "FMLE/3.0 (compatible; FMSc/1.0)"
+    /// `capsEx`: the server may ask us to reconnect (Enhanced RTMP v2, "Enhancing NetConnection connect Command").
+    private static let reconnects = 1.0
+
+    /// The application; for a login, the login data follows it.
+    let app: String
+    /// The `tcUrl`; for a login, the login data follows it.
+    let target: String
+
+    /// Whether the command announces codecs in the form of Enhanced RTMP.
+    var isEnhanced = false
+
+    /// The command in AMF0.
+    var bytes: [UInt8] {
+        var writer = AMF0Writer()
+        writer.write("connect")
+        writer.write(Double(Self.transaction))
+        var properties: [(String, AMF0Value)] = [
+            ("app", .string(app)), ("type", .string("nonprivate")), ("flashVer", .string(Self.flashVersion)),
+            ("tcUrl", .string(target)), ("capsEx", .number(Self.reconnects)),
+        ]
+        if isEnhanced {
+            let codes = Codec.allCases.compactMap(\.enhancedFourCC)
+            properties.append(("fourCcList", .array(codes.map { .string($0) })))
+        }
+        writer.writeObject(properties)
+        return writer.bytes
     }
 }

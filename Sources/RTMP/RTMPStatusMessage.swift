@@ -5,16 +5,16 @@ internal import Networking
 
 /// A server's `onStatus` or `_error` command about the stream (Adobe RTMP 1.0, 7.2.2 and 7.2.1).
 package struct RTMPStatusMessage: Equatable, CustomStringConvertible {
-    /// Whether it ends the setup of the stream: the server will not change its answer.
+    /// Whether the message ends the setup of the stream, because the server will not change its answer.
     package let isError: Bool
-    /// Whether it came in an `onStatus` command.
+    /// Whether the message came in an `onStatus` command.
     private let isStatus: Bool
     let code: String
     let text: String
-    /// The `tcUrl` of a reconnect request, if it has one.
+    /// The `tcUrl` of a reconnect request, if the request has one.
     package let address: String?
 
-    /// Parses the AMF0 `command`; nil if it is another one.
+    /// Parses the AMF0 `command`; nil if it is another command.
     init?(command: [UInt8]) {
         let values = AMF0Reader.values(command)
         guard let name = values.first?.text, ["onStatus", "_error", "close"].contains(name) else { return nil }
@@ -23,8 +23,8 @@ package struct RTMPStatusMessage: Equatable, CustomStringConvertible {
         code = information?.text("code") ?? name
         text = information?.text("description") ?? ""
         address = information?.text("tcUrl")
-        // A server may not know releaseStream and FCPublish (2, 3); librtmp numbers the others 1 (connect), 4
-        // (createStream) and 5 (publish).
+        // Errors for releaseStream and FCPublish (transaction IDs 2 and 3) are ignored, because a server may not know
+        // these commands. librtmp numbers connect 1, createStream 4 and publish 5.
         let isOfConnect = values.count > 1 && values[1] == .number(1)
         let isOfStream = values.count > 1 && (values[1] == .number(4) || values[1] == .number(5))
         isError =
@@ -32,14 +32,14 @@ package struct RTMPStatusMessage: Equatable, CustomStringConvertible {
             || (name == "onStatus" && information?.text("level") == "error" && !Self.isOfOtherService(code))
     }
 
-    /// Whether it ends a stream that is on air: an error of publishing or of the connection. Other errors, such as
-    /// `NetStream.Record.Failed`, are about additional services; if the server does not accept the stream either, it
-    /// closes the connection.
+    /// Whether the message ends a stream that is on air: an error of publishing or of the connection. Other errors,
+    /// such as `NetStream.Record.Failed`, concern additional services; if the server does not accept the stream either,
+    /// it closes the connection.
     package var endsPublishing: Bool {
         isError && (!isStatus || ["netstream.publish.", "netconnection."].contains { code.lowercased().hasPrefix($0) })
     }
 
-    /// Whether `code` is about a service of the server other than publishing.
+    /// Whether `code` concerns a service of the server other than publishing.
     private static func isOfOtherService(_ code: String) -> Bool {
         ["netstream.record.", "netstream.play.", "netstream.seek."].contains { code.lowercased().hasPrefix($0) }
     }
@@ -48,9 +48,10 @@ package struct RTMPStatusMessage: Equatable, CustomStringConvertible {
     /// Request").
     package var isReconnectRequest: Bool { code == "NetConnection.Connect.ReconnectRequest" }
 
-    /// With any code: the stream name is in use, possibly by our own last connection, which the server still holds.
+    /// Server texts, with any code, that say that the stream name is in use: possibly by our own last connection, which
+    /// the server has not closed yet.
     private static let busy = ["already", "in use"]
-    /// Server texts about a key, a login, a permission or an application that retrying will not fix.
+    /// Server texts about a problem with a key, a login, a permission or an application that retrying will not solve.
     private static let lasting = [
         "publish.denied", "publish.unauthorized", "connect.invalidapp", "code=403", "needauth", "authfail",
         "nosuchuser",
@@ -58,7 +59,7 @@ package struct RTMPStatusMessage: Equatable, CustomStringConvertible {
         "access denied", "stream key", "authorized key", "invalid key", "token",
     ]
 
-    /// A bare `BadName` or `Rejected` may be either kind; it counts as one that retrying may fix.
+    /// `BadName` or `Rejected` without a text may mean either kind; it counts as a failure that retrying may solve.
     package var failureKind: OutputFailure.Kind {
         let words = "\(code) \(text)".lowercased()
         if Self.busy.contains(where: { words.contains($0) }) { return .rejected }

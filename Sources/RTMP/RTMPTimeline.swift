@@ -12,15 +12,16 @@ package struct RTMPTimeline {
     /// A clock that starts at the first packet.
     package init() {}
 
-    /// Whether there was a packet.
+    /// Whether there has been a packet.
     package var hasBegun: Bool { origin != nil }
 
-    /// The timestamp for `packet` in milliseconds; moves the clock there. Repeated calls return the same.
+    /// The timestamp for `packet` in milliseconds; advances the clock to it. Repeated calls for a packet return the
+    /// same timestamp.
     package mutating func timestamp(of packet: EncodedPacket) -> Int64 {
         let decoding = packet.dtsNanoseconds.milliseconds
         let start = origin ?? decoding
         origin = start
-        // Receivers mistake a step back for a wrap of the 32-bit clock.
+        // The time must not go back: receivers mistake that for a wrap of the 32-bit clock.
         switch packet.track {
         case .audio:
             lastAudio = max(decoding - start, lastAudio)
@@ -34,7 +35,7 @@ package struct RTMPTimeline {
         }
     }
 
-    /// The message that carries `packet`, which must be video, audio, AMF0 data or a text.
+    /// The message that carries `packet`, which must be video, audio, AMF0 data or a text mark.
     package mutating func message(for packet: EncodedPacket) -> RTMPMessage {
         let timestamp = timestamp(of: packet)
         switch packet.track {
@@ -54,9 +55,9 @@ package struct RTMPTimeline {
 }
 
 extension RTMPTimeline {
-    /// The body of a data message with a text for a moment: `onTextData`, with the same names as FFmpeg's FLV muxer
-    /// writes for text and its demuxer reads as subtitles (libavformat/flvenc.c and flvdec.c). Adobe's `onCuePoint` is
-    /// not used, because services expect ad breaks there (YouTube's `com.youtube.cuepoint`, AWS Elemental's
+    /// The body of a data message with a text mark: `onTextData`, with the names that FFmpeg's FLV muxer writes for
+    /// text and its demuxer reads as subtitles (libavformat/flvenc.c and flvdec.c). Adobe's `onCuePoint` is not used,
+    /// because services expect ad breaks in it (YouTube's `com.youtube.cuepoint`, AWS Elemental's
     /// `ON_CUE_POINT_SCTE35`).
     private static func textData(_ text: String) -> [UInt8] {
         var writer = AMF0Writer()
@@ -71,7 +72,8 @@ extension RTMPTimeline {
     }
 
     private static func videoPrefix(_ packet: EncodedPacket) -> RTMPMessage.Prefix {
-        // Both are rounded down before the subtraction: rounding the difference would be 1 ms off in most frames.
+        // Both times are rounded down before the subtraction: rounding the difference would be wrong by 1 ms for most
+        // frames.
         let offset = Int32(clamping: packet.ptsNanoseconds.milliseconds - packet.dtsNanoseconds.milliseconds)
         guard let codec = FLVVideo.Codec(enhanced: packet.description.codec) else {
             return .video(isKeyframe: packet.isKeyframe, packetType: 1, compositionTime: offset)
@@ -81,6 +83,6 @@ extension RTMPTimeline {
 }
 
 extension Int64 {
-    /// Nanoseconds as milliseconds, rounded down; rounding down in several steps gives the same.
+    /// Nanoseconds as milliseconds, rounded down. Rounding down in several steps gives the same result.
     fileprivate var milliseconds: Int64 { self >= 0 ? self / 1_000_000 : (self - 999_999) / 1_000_000 }
 }

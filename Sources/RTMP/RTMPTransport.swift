@@ -11,7 +11,7 @@ package struct RTMPTransport: Sendable, Equatable {
     /// Whether the server supports Enhanced RTMP, and so HEVC, AV1, Opus and AC-3.
     package var isEnhanced = false
 
-    /// The options that say so.
+    /// The options for these settings.
     package static let options: [AddressOption] = [
         .init("proxy", "proxy", help: "proxy=http://… or socks5://…"), .init("tlsCa", "tls-ca", help: "tls-ca=file"),
         .init("tls", "tls", help: "tls=insecure"),
@@ -20,14 +20,13 @@ package struct RTMPTransport: Sendable, Equatable {
             help: "enhanced=yes (the server takes HEVC, AV1, Opus and AC-3, which --copy can bring)"),
     ]
 
-    /// A transport of these values.
     package init(tls: TLSVerification = .system, proxy: ProxyURL? = nil) {
         self.tls = tls
         self.proxy = proxy
     }
 
-    /// Takes the transport's options from `options`: `tls=insecure`, `tls-ca=FILE`, `proxy=URL` and `enhanced=yes`.
-    /// Missing ones are as in `standard`. `isSecure` is whether the address is `rtmps://`.
+    /// Removes the transport's options from `options`: `tls=insecure`, `tls-ca=FILE`, `proxy=URL` and `enhanced=yes`.
+    /// Missing options have the values in `standard`. `isSecure` is whether the address is `rtmps://`.
     package init(
         taking options: inout OptionList, standard: RTMPTransport = RTMPTransport(), isSecure: Bool
     ) throws(AddressError) {

@@ -8,13 +8,13 @@ package import Networking
 ///
 /// Its description contains no secrets, so that interpolation cannot leak them.
 package struct RTMPURL: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Whether the connection is TLS.
+    /// Whether the connection uses TLS.
     package let isSecure: Bool
     /// The server's name or address; an IPv6 literal without brackets.
     package let host: String
     /// The server's port; by default 1935, or 443 with TLS.
     package let port: UInt16
-    /// The application with its instance, such as `live`; without a key, the stream's name.
+    /// The application with its instance, such as `live`. In an address without a key, this is the stream's name.
     package let app: String
     let key: String
     let query: String?
@@ -78,13 +78,14 @@ package struct RTMPURL: Sendable, Equatable, CustomStringConvertible, CustomDebu
     /// The `tcUrl` of `connect` (Adobe RTMP 1.0, 7.2.1.1).
     var connectURL: String { "\(isSecure ? "rtmps" : "rtmp")://\(authority)/\(connectApp)" }
 
-    /// The application of `connect`. Without a key the query is the application's, as FFmpeg sends it.
+    /// The application in `connect`. In an address without a key, the query is part of the application, as FFmpeg sends
+    /// it.
     var connectApp: String {
         guard key.isEmpty, let query else { return app }
         return app.contains("?") ? "\(app)&\(query)" : "\(app)?\(query)"
     }
 
-    /// The name of `publish`: the key and the query, from which servers read tokens.
+    /// The stream name in `publish`: the key and the query, from which servers read tokens.
     package var playPath: String { key.isEmpty ? "" : query.map { "\(key)?\($0)" } ?? key }
 
     /// Replaces every secret of this address in `text`.
@@ -99,5 +100,35 @@ package struct RTMPURL: Sendable, Equatable, CustomStringConvertible, CustomDebu
             masked = masked.replacing(secret, with: "***")
         }
         return masked
+    }
+}
+
+extension RTMPURL {
+    /// The same stream at the server in `reference`, a `tcUrl` that may be relative to the `tcUrl` of this address
+    /// (Enhanced RTMP v2, "Reconnect Request"; RFC 3986, 4.2). `nil` if it is not a `tcUrl`, or if the connection would
+    /// no longer use TLS.
+    package func redirected(to reference: String) -> RTMPURL? {
+        if reference.isEmpty { return nil }
+        let scheme = isSecure ? "rtmps" : "rtmp"
+        let base = connectURL.prefix { $0 != "?" }
+        let absolute: String
+        if reference.contains("://") {
+            absolute = reference
+        } else if reference.hasPrefix("//") {
+            absolute = "\(scheme):\(reference)"
+        } else if reference.hasPrefix("/") {
+            let root = base.dropLast(app.prefix { $0 != "?" }.count + 1)
+            absolute = "\(root)\(reference)"
+        } else {
+            let parent = base.lastIndex(of: "/").map { base[...$0] } ?? base
+            absolute = "\(parent)\(reference)"
+        }
+        guard let parts = try? URLParts(absolute), !parts.host.isEmpty, parts.user == nil else { return nil }
+        guard parts.scheme == "rtmps" || (parts.scheme == "rtmp" && !isSecure) else { return nil }
+        let path = String(parts.path.reversed().drop { $0 == "/" }.reversed())
+        guard !path.isEmpty else { return nil }
+        return RTMPURL(
+            isSecure: parts.scheme == "rtmps", host: parts.host, port: parts.port,
+            app: parts.query.map { "\(path)?\($0)" } ?? path, streamOf: self)
     }
 }

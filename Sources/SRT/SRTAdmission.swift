@@ -4,7 +4,7 @@ internal import Synchronization
 
 /// Decides which receivers a listening output accepts, during their handshake.
 ///
-/// The library calls this in its receiving thread, which serves every socket of the port: nothing here may block.
+/// The library calls this on its receiving thread, which serves every socket of the port, so nothing here may block.
 package final class SRTAdmission: Sendable {
     private struct State {
         var callers = 0
@@ -21,7 +21,7 @@ package final class SRTAdmission: Sendable {
     private let maximum: Int
     private let state = Mutex(State())
 
-    /// Accepts at most `maximum` receivers at a time; if `wanted` is given, only those that request it.
+    /// Accepts at most `maximum` receivers at a time; if `wanted` is given, only receivers that request this stream ID.
     package init(wanted: SRTStreamID?, maximum: Int) {
         self.wanted = wanted
         self.maximum = maximum
@@ -42,7 +42,7 @@ package final class SRTAdmission: Sendable {
         }
     }
 
-    /// Counts a receiver that was accepted together with others and had to be closed again.
+    /// Counts a receiver that was accepted although there were too many receivers, and had to be closed again.
     package func countOverload() { state.withLock { $0.count(.overload) } }
 
     private func refusal(of asked: SRTStreamID, beside callers: Int) -> SRTRejection? {

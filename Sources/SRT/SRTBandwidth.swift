@@ -5,10 +5,10 @@ package import Media
 /// Computes libsrt's settings for a stream's rate: the send rate and the buffer sizes.
 ///
 /// The library's own estimate of the rate (`SRTO_INPUTBW` 0) lags behind a variable rate, so relay sets the rate: the
-/// nominal rate of the transport stream, or the measured one if that is higher. It is measured over a quarter of the
-/// latency. If a keyframe takes longer to send, too little of the latency is left for retransmissions: with an average
-/// rate, the library dropped packets of the first keyframes, at 10 % loss and a latency of 400 ms. The capacity above
-/// that rate is for retransmissions.
+/// nominal rate of the transport stream or, if it is higher, the measured rate. The rate is measured over a quarter of
+/// the latency. If sending a keyframe takes longer, too little of the latency remains for retransmissions: with an
+/// average rate, the library dropped packets of the first keyframes, at 10 % loss and a latency of 400 ms. The capacity
+/// above the set rate is for retransmissions.
 ///
 /// Times are microseconds.
 package struct SRTBandwidth {
@@ -16,24 +16,25 @@ package struct SRTBandwidth {
     static let usual = (flowWindow: 25_600, sendBuffer: 12_058_624)
     /// The payload of a packet without the UDP and SRT headers, in bytes.
     private static let payload = 1316
-    /// The longest round trip for which the buffers suffice, in milliseconds.
+    /// The maximum round-trip time for which the buffers are large enough, in milliseconds.
     private static let roundTrip: Int64 = 1000
-    /// How many seconds a measured rate is kept: longer than a usual GOP.
+    /// How many seconds a measured rate is remembered: longer than a usual GOP.
     private static let memory = 30
-    /// The burst that an encoder may send above its rate, in microseconds of that rate: the buffer of its VBV.
+    /// The burst that an encoder may send in addition to its rate, as the time in microseconds for which its rate would
+    /// send as much: the size of its VBV buffer.
     private static let burst: Int64 = 1_000_000
 
-    /// Whether relay sets the library's rate, because the address has no `maxbw`.
+    /// Whether relay limits the library's send rate, because the address has no `maxbw`.
     let isLimited: Bool
-    /// Whether relay sets the stream's rate, because the address has no `inputbw` either.
+    /// Whether relay also sets the stream's rate, because the address has no `inputbw`.
     package let adaptsInput: Bool
-    /// Whether relay sets the overhead, because the address has no `oheadbw` either.
+    /// Whether relay also sets the overhead, because the address has no `oheadbw`.
     package let adaptsOverhead: Bool
-    /// The stream's rate as last set in the library: `SRTO_INPUTBW`, in bytes per second.
+    /// The stream's rate that was last set in the library: `SRTO_INPUTBW`, in bytes per second.
     package private(set) var input: Int64
-    /// `SRTO_OHEADBW`: the allowance for retransmissions and the packet filter, in percent of the stream's rate.
+    /// `SRTO_OHEADBW`: the additional rate for retransmissions and the packet filter, in percent of the stream's rate.
     package let overhead: CInt
-    /// `SRTO_FC`, in packets, if the default is too small for the round trip and the latency.
+    /// `SRTO_FC`, in packets, if the default is too small for the round-trip time and the latency.
     let flowWindow: Int64?
     /// `SRTO_SNDBUF`, in bytes, if the default is too small for the unacknowledged data.
     let sendBuffer: Int64?
@@ -61,14 +62,15 @@ package struct SRTBandwidth {
         sendBuffer = buffer > Self.usual.sendBuffer ? buffer : nil
     }
 
-    /// Bytes per second of the transport stream: each packet of 188 bytes carries 184; each access unit costs a PES
-    /// header and on average half a packet of stuffing; the tables come on top.
+    /// The rate of the transport stream, in bytes per second. Each TS packet of 188 bytes carries 184 bytes. In
+    /// addition, each access unit needs a PES header and on average half a packet of stuffing, and there are the
+    /// tables.
     static func nominal(_ description: StreamDescription) -> Int64 {
         var (bits, rates) = (0.0, 0.0)
         if let video = description.video, let frames = video.frameFormat {
-            // A variable rate is seldom higher.
+            // A stream of variable rate seldom has more frames per second than this.
             let rate = video.nominalRate?.value ?? 60
-            // A stream of constant quality has no nominal rate: 0.15 bits per pixel are more than most frames need.
+            // A stream of constant quality has no nominal rate. 0.15 bits per pixel is more than most frames need.
             bits += video.bitrate > 0 ? Double(video.bitrate) : Double(frames.width * frames.height) * rate * 0.15
             rates += rate * 130
         }
@@ -102,8 +104,8 @@ package struct SRTBandwidth {
         windowBytes += Int64(bytes)
     }
 
-    /// Call this each second: returns the rate to set in the library, if it changed by more than a tenth. It is never
-    /// below the nominal rate, because a still scene may end at any time.
+    /// Returns the rate to set in the library, if it has changed by more than a tenth. Must be called each second. The
+    /// rate is never below the nominal rate, because a still scene may end at any time.
     package mutating func update() -> Int64? {
         recent = recent.suffix(Self.memory - 1) + [peak]
         peak = 0

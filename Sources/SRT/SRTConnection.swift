@@ -6,7 +6,7 @@ internal import Synchronization
 
 /// A connection that receives a transport stream. It is closed when it is released.
 ///
-/// One thread at a time reads; all other calls may come from any thread.
+/// Only one thread at a time may read; all other calls may be made on any thread.
 package final class SRTConnection: Sendable {
     private struct State {
         /// Bytes that were read but not delivered yet.
@@ -42,10 +42,10 @@ package final class SRTConnection: Sendable {
     /// Whether the stream is encrypted.
     package var isEncrypted: Bool { socket.isDecrypting }
 
-    /// The library's counters, at most a second old while the connection is read.
+    /// The library's counters, which are at most a second old while the connection is read.
     package var statistics: SRTInputStatistics { state.withLock { $0.statistics } }
 
-    /// Why the connection was closed in favor of another; returned once.
+    /// Returns why the connection was closed in favor of another one; returns it only once.
     func takeReason() -> String? { state.withLock { $0.reason.take() } }
 
     /// Whether no more data can arrive.
@@ -67,8 +67,8 @@ package final class SRTConnection: Sendable {
         return takeUnread(into: buffer) ?? 0
     }
 
-    /// Finds out whether the data is a transport stream; nil if that is unknown at the `deadline`, or when `isStopped`.
-    /// The bytes read can still be received. Blocks.
+    /// Finds out whether the data is a transport stream; nil if that is not known by the `deadline`, or when
+    /// `isStopped` returns true. The bytes that are read here can still be received. Blocks.
     func isTransportStream(before deadline: Int64, isStopped: () -> Bool) -> Bool? {
         var message = [UInt8](repeating: 0, count: SRTSocket.longestMessage)
         while clock.now < deadline, !isStopped() {
@@ -82,10 +82,10 @@ package final class SRTConnection: Sendable {
         return nil
     }
 
-    /// Ends the connection; a waiting read returns within a tenth of a second.
+    /// Ends the connection; a blocked read returns within a tenth of a second.
     package func close() { close(because: nil) }
 
-    /// Ends the connection for a reason that ``takeReason()`` returns.
+    /// Ends the connection for this reason, which ``takeReason()`` then returns.
     func close(because reason: String?) {
         guard !isEnded.exchange(true, ordering: .acquiringAndReleasing) else { return }
         inspect()
@@ -132,5 +132,34 @@ package final class SRTConnection: Sendable {
             state.lastInspection = now
             if let statistics { state.statistics = statistics }
         }
+    }
+}
+
+/// Detects an MPEG transport stream by the sync bytes of its packets.
+struct TransportStreamCheck {
+    /// The result so far.
+    enum Verdict: Equatable { case transportStream, unknown, other }
+
+    /// Number of consecutive packets with a correct sync byte that are required (ISO/IEC 13818-1, annex G.1).
+    private static let packets = 5
+    /// Sizes of plain packets, of packets with a timestamp of four bytes before them (Blu-ray discs), and of packets
+    /// with a 16-byte checksum after them (DVB).
+    private static let packetSizes = [188, 192, 204]
+    private static let sync: UInt8 = 0x47
+    /// If no match is found in this many bytes, the data is not a transport stream. The limit is not shorter, because a
+    /// sender may begin in mid-packet, or with some messages of another kind.
+    static let limit = 16 << 10
+
+    /// Judges `bytes`, which are the first bytes of a stream.
+    static func judge(_ bytes: [UInt8]) -> Verdict {
+        for size in packetSizes {
+            let length = size * (packets - 1)
+            var start = 0
+            while start + length < bytes.count {
+                if (0..<packets).allSatisfy({ bytes[start + $0 * size] == sync }) { return .transportStream }
+                start += 1
+            }
+        }
+        return bytes.count < limit ? .unknown : .other
     }
 }

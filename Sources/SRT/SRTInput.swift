@@ -29,7 +29,7 @@ package final class SRTInput: Sendable {
         case ended(reason: String)
         /// This many packets did not arrive in time and are missing.
         case dropped(packets: Int64)
-        /// A message about a listening port: one sentence.
+        /// A message about a listening port, in one sentence.
         case port(String)
     }
 
@@ -62,7 +62,7 @@ package final class SRTInput: Sendable {
         (self.url, self.server, self.clock, self.notice) = (url, server, clock, notice)
     }
 
-    /// Whether it waits for callers, without a time limit.
+    /// Whether the input waits for callers, without a time limit.
     package var isListening: Bool { url.mode == .listener }
 
     /// The library's counters, summed over all connections.
@@ -77,8 +77,8 @@ package final class SRTInput: Sendable {
     }
 
     /// Opens the next connection that carries a transport stream, and closes the previous one; nil if the input was
-    /// stopped. Blocks, without a time limit if it listens. Throws if the port cannot be opened, if the peer does not
-    /// answer, or if it sends other data.
+    /// stopped. Blocks; a listener blocks without a time limit. Throws if the port cannot be opened, if the peer does
+    /// not answer, or if it sends other data.
     package func connect() throws(OutputFailure) -> SRTConnection? {
         retire()
         while !hasEnded {
@@ -115,13 +115,13 @@ package final class SRTInput: Sendable {
         return count
     }
 
-    /// Closes a connection whose stream cannot be used; the operator is told the reason.
+    /// Closes a connection whose stream cannot be used, and reports the reason to the operator.
     package func refuse(_ connection: SRTConnection, because reason: String) {
         connection.close()
         tell(.refused(address: connection.address, reason: reason))
     }
 
-    /// Ends the input: a pending call or wait, the connection, and the port. A second call does nothing.
+    /// Ends the input: connects no more, and closes the connection and the port. A second call does nothing.
     package func stop() {
         isStopped.store(true, ordering: .releasing)
         let (registration, connection) = state.withLock { ($0.registration, $0.connection) }
@@ -158,7 +158,7 @@ package final class SRTInput: Sendable {
     }
 }
 
-// MARK: Listening and calling
+// MARK: Listening and connecting
 
 extension SRTInput {
     /// Returns the next sender's connection; nil if none arrived within a tenth of a second.
@@ -173,10 +173,10 @@ extension SRTInput {
         return state.withLock { $0.registration }?.reception.next(within: .milliseconds(100))
     }
 
-    /// Calls the peer's addresses one after another; nil if the input was stopped.
+    /// Connects to the peer's addresses one after another; nil if the input was stopped.
     private func call() throws(OutputFailure) -> SRTConnection? {
         var addresses = try resolve()
-        // Our own address determines the family.
+        // Our own address determines the address family.
         if let local = url.local { addresses.removeAll { $0.family != local.family } }
         var failure = OutputFailure(
             .unreachable, step: "resolve", reason: "\(url): the name has no address of localaddr's family")
@@ -196,7 +196,7 @@ extension SRTInput {
         let socket = try SRTSocket(receiving: url)
         if let local = url.localAddress(for: address) { try socket.bind(to: local, url: url) }
         try socket.connect(to: address, url: url)
-        // The library's own deadline is earlier.
+        // The library's own time limit is shorter.
         let deadline = clock.now + Duration.milliseconds(url.connectMilliseconds + 1000).inNanoseconds
         while !hasEnded {
             switch socket.condition {
@@ -229,7 +229,7 @@ extension SRTInput {
     }
 }
 
-/// Decides when an operator is told that packets did not arrive in time. A value without its own clock.
+/// Decides when an operator is informed that packets did not arrive in time. A value without its own clock.
 struct SRTDropWatch {
     /// The minimum interval between two reports, in nanoseconds.
     static let interval = Duration.seconds(10).inNanoseconds

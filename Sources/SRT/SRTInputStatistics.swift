@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// libsrt's statistics of an input's connections: counters of all of them, and the state of the current one.
+/// libsrt's statistics of an input's connections: counters of all connections, and the state of the current one.
 package struct SRTInputStatistics: Sendable, Hashable, Codable {
     /// The counters.
     package struct Totals: Sendable, Hashable, Codable {
@@ -36,19 +36,19 @@ package struct SRTInputStatistics: Sendable, Hashable, Codable {
 
     /// The state of a connection at one moment.
     package struct Moment: Sendable, Hashable, Codable {
-        /// The round trip, smoothed (`msRTT`).
+        /// The smoothed round-trip time (`msRTT`).
         package var roundTripMilliseconds: Double
         /// The receive rate, in Mbit/s (`mbpsRecvRate`).
         package var receiveRate: Double
-        /// The path's capacity as libsrt estimates it, in Mbit/s (`mbpsBandwidth`).
+        /// The path's capacity according to libsrt's estimate, in Mbit/s (`mbpsBandwidth`).
         package var bandwidth: Double
         /// Duration of the media in the receive buffer, in milliseconds (`msRcvBuf`).
         package var bufferMilliseconds: Int
-        /// The same in packets (`pktRcvBuf`).
+        /// Number of packets in the receive buffer (`pktRcvBuf`).
         package var bufferPackets: Int
         /// Free bytes in the receive buffer (`byteAvailRcvBuf`).
         package var bufferFreeBytes: Int
-        /// How long media is held (`msRcvTsbPdDelay`): the larger of both sides' settings.
+        /// How long media is buffered (`msRcvTsbPdDelay`): the larger of both sides' settings.
         package var latencyMilliseconds: Int
     }
 
@@ -58,9 +58,8 @@ package struct SRTInputStatistics: Sendable, Hashable, Codable {
     package var moment: Moment?
     /// Number of connections so far.
     package var connections: Int64 = 0
-    /// Number of callers that the whole listening port rejected.
+    /// Number of callers that the whole listening port has rejected.
     package var callersRejected: Int64 = 0
 
-    /// No connection yet.
     package init() {}
 }

@@ -2,11 +2,11 @@
 
 internal import CSRT
 
-/// Why a caller was rejected: 1000 plus the corresponding HTTP status (libsrt's `access_control.h`).
+/// Why a caller was rejected. The value is 1000 plus the corresponding HTTP status (libsrt's `access_control.h`).
 package enum SRTRejection: Int32, Sendable {
     /// The maximum number of callers is connected.
     case overload = 1402
-    /// There is no stream of that name.
+    /// There is no stream of this name.
     case notFound = 1404
     /// Both sides want to send, or both want to receive.
     case badMode = 1405
@@ -18,16 +18,16 @@ package enum SRTRejection: Int32, Sendable {
     case internalError = 1500
 }
 
-/// A caller of a listening socket: its socket, which is not connected yet, and its request.
+/// A caller of a listening socket: the caller's socket, which is not connected yet, and its request.
 struct SRTCall {
     let socket: SRTSOCKET
     let streamID: String
 }
 
-/// The decision of a listening socket about each caller. The library calls it in its receiving thread, which serves
-/// every socket of the port, so it must not block. It may be called again for the same caller.
+/// Decides for a listening socket about each caller. The library calls it on its receiving thread, which serves every
+/// socket of the port, so it must not block. It may be called several times for the same caller.
 final class SRTListenHook: Sendable {
-    /// Returns nil to accept the caller, if its passphrase is right.
+    /// Returns nil to accept the caller; the library then still checks its passphrase.
     let judge: @Sendable (SRTCall) -> SRTRejection?
 
     init(_ judge: @escaping @Sendable (SRTCall) -> SRTRejection?) { self.judge = judge }

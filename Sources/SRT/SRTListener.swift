@@ -6,7 +6,7 @@ internal import Media
 internal import Networking
 internal import Synchronization
 
-/// One port that receives streams from callers and distinguishes them by their stream IDs. Any thread may call.
+/// One port that receives streams from callers and distinguishes them by their stream IDs. May be used on any thread.
 final class SRTListener: Sendable {
     private struct State {
         var receptions: [SRTReception] = []
@@ -14,19 +14,19 @@ final class SRTListener: Sendable {
         /// Callers that were accepted but are not connected yet, with the time of acceptance (monotonic nanoseconds).
         var admitted: [SRTSOCKET: Int64] = [:]
         var rejections: UInt64 = 0
-        /// Messages not reported yet, with the number of repetitions.
+        /// Messages that were not reported yet, with the number of repetitions.
         var untold: [String: UInt64] = [:]
         var limit = NoticeLimit()
     }
 
-    /// The interval for accepting connections. Meanwhile they wait in the library.
+    /// The interval at which connections are accepted; until then they wait in the library.
     private static let interval = DispatchTimeInterval.milliseconds(20)
-    /// Limit for the rest of a handshake after the caller was accepted.
+    /// Time limit for the rest of a handshake after the caller was accepted.
     private static let handshake = Duration.seconds(2).inNanoseconds
     /// Maximum number of accepted callers that are remembered.
     private static let longestMemory = 1000
 
-    /// The options that all streams of the port share: all but ``SRTReception/ownOptions``.
+    /// The options that all streams of the port share: all except ``SRTReception/ownOptions``.
     private let options: [SRTOption: SRTOptionValue]
     private let name: String
     private let notice: @Sendable (String) -> Void
@@ -34,8 +34,8 @@ final class SRTListener: Sendable {
     private let queue: DispatchQueue
     private let state = Mutex(State())
 
-    /// A listener for streams like the one at `url`, not open yet. `notice` receives messages for an operator, at most
-    /// 20 times a minute.
+    /// A listener for streams like the one at `url`. The port is not open yet. `notice` is called with messages for an
+    /// operator, at most 20 times a minute.
     init(like url: SRTURL, clock: any MonotonicClock, notice: @escaping @Sendable (String) -> Void) {
         options = Self.shared(url)
         name = "\(URLParts.bracketed(url.host)):\(url.port)"
@@ -58,7 +58,7 @@ final class SRTListener: Sendable {
         acceptLater()
     }
 
-    /// Starts to receive a stream. Throws if another has the same stream ID, or different options.
+    /// Starts to receive a stream. Throws if another stream has the same stream ID, or different shared options.
     func add(_ reception: SRTReception) throws(OutputFailure) {
         let url = reception.url
         guard Self.shared(url) == options else {
@@ -73,7 +73,7 @@ final class SRTListener: Sendable {
         if !isAdded { throw SRTServer.failure("\(url): two inputs at this port have the same stream id, or none") }
     }
 
-    /// Stops receiving the stream. Returns whether it was the last.
+    /// Stops receiving the stream. Returns whether it was the last stream.
     func remove(_ reception: SRTReception) -> Bool {
         state.withLock { state in
             let count = state.receptions.count
@@ -90,10 +90,10 @@ final class SRTListener: Sendable {
     /// Number of rejected callers.
     var rejections: UInt64 { state.withLock { $0.rejections } }
 
-    /// The stream that `asked` names: one with that name, or the one that accepts any.
+    /// The stream that `asked` names: the stream of this name or, without one, a stream that accepts any name.
     private func reception(for asked: SRTStreamID) -> SRTReception? {
         let receptions = state.withLock { $0.receptions }
-        // All streams are compared, to take the same time.
+        // All streams are compared, so that the time does not depend on the match.
         let named = receptions.filter { $0.wanted?.isAnswered(by: asked) == true }
         return named.first ?? receptions.first { $0.wanted == nil }
     }
@@ -141,7 +141,7 @@ extension SRTListener {
         }
     }
 
-    /// Reports accepted callers whose handshake failed later, because the library does not.
+    /// Reports accepted callers whose handshake failed afterwards, because the library does not report this.
     private func noteFailures() {
         let now = clock.now
         let failed = state.withLock { state in

@@ -4,7 +4,7 @@ internal import CSRT
 internal import Glibc
 internal import Networking
 
-/// The socket options that an SRT address may carry, by the names that `srt-live-transmit` and FFmpeg use.
+/// The socket options that an SRT address may contain, under the names that `srt-live-transmit` and FFmpeg use.
 enum SRTOption: String, CaseIterable, Sendable {
     case latency, rcvlatency, peerlatency, passphrase, pbkeylen, streamid
     case connectTimeout = "connect_timeout"
@@ -152,7 +152,7 @@ enum SRTOptionValue: Equatable, Sendable {
 }
 
 extension SRTOptionValue {
-    /// Lends the value in the form that `srt_setsockflag` takes.
+    /// Lends the value in the form that `srt_setsockflag` requires.
     func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         switch self {
         case .integer(let number): Swift.withUnsafeBytes(of: number, body)

@@ -4,23 +4,23 @@ internal import Dispatch
 internal import Media
 internal import Synchronization
 
-/// A stream that a port receives: hands over the connection of its sender, and later that of the next sender. Any
-/// thread may call.
+/// A stream that a port receives. It provides the connection of the stream's sender, and later that of the next sender.
+/// May be used on any thread.
 final class SRTReception: Sendable {
     private struct State {
-        /// The connection of the stream's sender, and whether it was handed over.
+        /// The connection of the stream's sender. `isTaken` is whether it was handed over.
         var connection: SRTConnection?
         var isTaken = false
         var isCancelled = false
     }
 
-    /// A sender without media for this long loses its stream to another one that has the passphrase.
+    /// If a sender delivers no media for this long, another sender with the passphrase may take over the stream.
     static let takeoverSilence = Duration.seconds(3)
-    /// The options that are specific to a stream on a shared port.
+    /// The options that each stream on a shared port has for itself.
     static let ownOptions: Set<SRTOption> = [.streamid, .passphrase, .pbkeylen, .latency, .rcvlatency, .peerlatency]
 
     let url: SRTURL
-    /// The stream ID that a caller must send; nil accepts any.
+    /// The stream ID that a caller must send; nil means that any is accepted.
     let wanted: SRTStreamID?
     private let state = Mutex(State())
     private let news = DispatchSemaphore(value: 0)
@@ -34,14 +34,14 @@ final class SRTReception: Sendable {
     /// connection. Runs on the library's receiving thread.
     func judge(_ call: SRTCall) -> SRTRejection? {
         guard state.withLock({ mayBeTaken($0) }) else { return .conflict }
-        // In a fixed order, so that a more specific latency overrides the general one.
+        // The order is fixed, so that a more specific latency overrides the general one.
         for option in SRTOption.allCases where Self.ownOptions.contains(option) && option != .streamid {
             if let value = url.options[option], !call.apply(value, to: option) { return .internalError }
         }
         return nil
     }
 
-    /// Assigns the stream to an accepted caller. Returns false if another caller got it meanwhile.
+    /// Assigns the stream to an accepted caller. Returns false if another caller got the stream meanwhile.
     func offer(_ connection: SRTConnection) -> Bool {
         let (isAccepted, former) = state.withLock { state -> (Bool, SRTConnection?) in
             guard mayBeTaken(state) else { return (false, nil) }
@@ -53,7 +53,7 @@ final class SRTReception: Sendable {
         return isAccepted
     }
 
-    /// Returns the connection of the current sender, once; waits at most for `time`.
+    /// Returns the connection of the current sender, only once for each sender; waits for it at most for `time`.
     func next(within time: Duration) -> SRTConnection? {
         let take = { () -> SRTConnection? in
             self.state.withLock { state in

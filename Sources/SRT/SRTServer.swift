@@ -4,8 +4,8 @@ internal import Media
 internal import Networking
 internal import Synchronization
 
-/// Receives streams from senders that call: inputs with the same address and port share one listener, which is open as
-/// long as one of them needs it. Any thread may call.
+/// Receives streams from senders that connect to relay. Inputs with the same address and port share one listener, which
+/// is open as long as one of them needs it. May be used on any thread.
 package final class SRTServer: Sendable {
     /// The server for all inputs: libsrt has one set of ports per process.
     package static let shared = SRTServer()
@@ -29,7 +29,7 @@ package final class SRTServer: Sendable {
 
         deinit { end() }
 
-        /// Number of callers that the port rejected.
+        /// Number of callers that the port has rejected.
         var rejections: UInt64 { listener.rejections }
 
         /// From now on no client may send the stream. A second call does nothing.
@@ -38,15 +38,15 @@ package final class SRTServer: Sendable {
 
     private let clock: any MonotonicClock
     private let listeners = Mutex<[Place: SRTListener]>([:])
-    /// Held while a port is opened, which may wait for one that is being closed.
+    /// Locked while a port is opened, which may have to wait until the same port is closed.
     private let opening = Mutex<Void>(())
 
     /// A server without listeners.
     init(clock: any MonotonicClock = SystemClock()) { self.clock = clock }
 
-    /// Receives the stream at `url`, a listening input whose host is `address`. If this opens the port, `notice`
-    /// receives messages about the port for an operator, on any thread. Throws if the port cannot be opened, or if the
-    /// stream is already received.
+    /// Receives the stream at `url`, a listening input whose host is `address`. If this opens the port, `notice` is
+    /// called with messages about the port for an operator, on any thread. Throws if the port cannot be opened, or if
+    /// the stream is already received.
     func receive(
         _ url: SRTURL, at address: HostAddress, notice: @escaping @Sendable (String) -> Void
     ) throws(OutputFailure) -> Registration {
@@ -58,7 +58,7 @@ package final class SRTServer: Sendable {
         if let listener = try join(reception, at: place) { return registration(listener) }
         let result = opening.withLock { _ -> Result<SRTListener, OutputFailure> in
             do throws(OutputFailure) {
-                // Another thread may have opened it meanwhile.
+                // Another thread may have opened the port meanwhile.
                 if let listener = try join(reception, at: place) { return .success(listener) }
                 let listener = SRTListener(like: url, clock: clock, notice: notice)
                 try listener.add(reception)

@@ -20,14 +20,14 @@ extension SRTSocket {
         case ended
     }
 
-    /// Makes ``receive(into:)`` blocking, on a connected socket.
+    /// Makes ``receive(into:)`` blocking. The socket must be connected.
     func prepareToReceive() {
         set(SRTO_RCVTIMEO, Self.receiveTimeout)
         set(SRTO_RCVSYN, true)
     }
 
-    /// Copies the next message into `buffer`, which has at least ``longestMessage`` bytes, when its play-out time has
-    /// come. Blocks for at most a tenth of a second. One thread at a time.
+    /// Copies the next message into `buffer`, which has at least ``longestMessage`` bytes, when the message is due.
+    /// Blocks for at most a tenth of a second. Only one thread at a time may call it.
     func receive(into buffer: UnsafeMutableRawBufferPointer) -> Received {
         let count = srt_recvmsg(handle, buffer.assumingMemoryBound(to: CChar.self).baseAddress, CInt(buffer.count))
         if count > 0 { return .bytes(Int(count)) }
@@ -39,7 +39,7 @@ extension SRTSocket {
         }
     }
 
-    /// The caller's stream ID; empty without one.
+    /// The caller's stream ID; empty if it has sent none.
     var streamID: String {
         var text = [CChar](repeating: 0, count: SRTStreamID.maximumBytes + 1)
         var length = CInt(text.count)
@@ -55,8 +55,7 @@ extension SRTSocket {
         let status = withUnsafeMutablePointer(to: &storage) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
                 srt_getpeername(handle, address, &length) == 0
-                    ? getnameinfo(
-                        address, socklen_t(length), &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST) : -1
+                    ? getnameinfo(address, socklen_t(length), &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST) : -1
             }
         }
         guard status == 0 else { return "?" }
@@ -70,7 +69,7 @@ extension SRTSocket {
         var result = SRTInputStatistics()
         result.totals.packetsReceived = stats.pktRecvTotal
         result.totals.packetsUnique = stats.pktRecvUniqueTotal
-        // The counters of an interval are never cleared here, so they count from the beginning, too.
+        // These counters are per interval, but they are never cleared here, so they also count from the beginning.
         result.totals.packetsRetransmitted = Int64(stats.pktRcvRetrans)
         result.totals.packetsBelated = stats.pktRcvBelated
         result.totals.packetsLost = Int64(stats.pktRcvLossTotal)
@@ -94,7 +93,7 @@ extension SRTSocket {
 }
 
 extension SRTCall {
-    /// Sets one option of an address for this caller only. False if the library rejects it.
+    /// Sets one option of an address for this caller only. Returns false if the library rejects it.
     func apply(_ value: SRTOptionValue, to option: SRTOption) -> Bool {
         value.withUnsafeBytes { srt_setsockflag(socket, option.symbol, $0.baseAddress, CInt($0.count)) == 0 }
     }

@@ -7,8 +7,8 @@ package import Media
 package import Networking
 internal import Synchronization
 
-/// Owns one non-blocking SRT socket. `srt_close` may block, so each close runs on its own thread; no other thread waits
-/// for it.
+/// Owns one non-blocking SRT socket. `srt_close` may block, so each close runs on its own thread, and no other thread
+/// waits for it.
 package final class SRTSocket: Sendable {
     /// The result of a send.
     package enum Outcome: Equatable {
@@ -17,7 +17,7 @@ package final class SRTSocket: Sendable {
         case failed(String)
     }
 
-    /// The state of a call or a connection.
+    /// The state of a connection, or of an attempt to connect.
     package enum Condition: Equatable {
         case pending
         case connected
@@ -30,13 +30,13 @@ package final class SRTSocket: Sendable {
     }()
 
     /// The flow window (`SRTO_FC`) in bytes: enough for 20 Mbit/s with a latency of 12 s. The library allocates memory
-    /// only for data that it holds; its own limit, 8192 packets, is too small from 4 s on.
+    /// only for data that it actually buffers. Its own default, 8192 packets, is too small from a latency of 4 s on.
     private static let receiveBuffer: CInt = 25_600 * 1472
 
-    /// How long opening waits for a port that another socket still holds while it closes.
+    /// How long opening a port waits if another socket is still closing that port.
     private static let patienceWithClosings = Duration.seconds(2)
 
-    /// This process's sockets that are closing.
+    /// The sockets of this process that are closing.
     private static let closings = Mutex(SRTClosings())
 
     let handle: SRTSOCKET
@@ -51,14 +51,15 @@ package final class SRTSocket: Sendable {
 
     deinit { close {} }
 
-    /// A new socket with the options of `url`, to send a stream with `bandwidth`. `admission` decides about callers, if
-    /// the socket will listen.
+    /// A new socket with the options of `url`, to send a stream with `bandwidth`. If the socket will listen,
+    /// `admission` decides about callers.
     package convenience init(
         options url: SRTURL, bandwidth: SRTBandwidth, admission: SRTAdmission? = nil
     ) throws(OutputFailure) {
         try self.init(url, hook: admission.map { admission in SRTListenHook { admission.judge($0.streamID) } })
         set(SRTO_SENDER, CInt(1))
-        // The library must not drop by itself: its buffer is limited, and after an outage the receiver gets all of it.
+        // The library must not drop packets by itself: its buffer is limited, and after an outage the receiver
+        // gets all packets in it.
         set(SRTO_SNDDROPDELAY, CInt(-1))
         if let flow = bandwidth.flowWindow { set(SRTO_FC, CInt(clamping: flow)) }
         if let buffer = bandwidth.sendBuffer { set(SRTO_SNDBUF, CInt(clamping: buffer)) }
@@ -70,8 +71,8 @@ package final class SRTSocket: Sendable {
         try apply(url)
     }
 
-    /// A new socket with the options of `url` except those `omitted`, to receive. `hook` decides about callers, if the
-    /// socket will listen.
+    /// A new socket with the options of `url` except those in `omitted`, to receive. If the socket will listen, `hook`
+    /// decides about callers.
     convenience init(
         receiving url: SRTURL, omitting omitted: Set<SRTOption> = [], hook: SRTListenHook? = nil
     ) throws(OutputFailure) {
@@ -101,8 +102,8 @@ package final class SRTSocket: Sendable {
     }
 
     private func apply(_ url: SRTURL, omitting omitted: Set<SRTOption> = []) throws(OutputFailure) {
-        // In a fixed order, so that a more specific latency overrides the general one whatever their order in the
-        // address.
+        // The order is fixed, so that a more specific latency overrides the general one, regardless of their order in
+        // the address.
         for option in SRTOption.allCases where !omitted.contains(option) {
             if let value = url.options[option], !apply(value, to: option.symbol) {
                 let text = url.masking("\(url): the option \(option.rawValue): \(Self.lastError)")
@@ -116,7 +117,7 @@ package final class SRTSocket: Sendable {
         withUnsafeBytes(of: value) { srt_setsockflag(handle, option, $0.baseAddress, Int32($0.count)) == 0 }
     }
 
-    /// Sets one option of an address. False if the library rejects it.
+    /// Sets one option of an address. Returns false if the library rejects it.
     func apply(_ value: SRTOptionValue, to option: SRT_SOCKOPT) -> Bool {
         value.withUnsafeBytes { srt_setsockflag(handle, option, $0.baseAddress, Int32($0.count)) == 0 }
     }
@@ -127,7 +128,7 @@ package final class SRTSocket: Sendable {
 
     private static var lastError: String { String(cString: srt_getlasterror_str()) }
 
-    /// Closes the socket, once, and calls `completion` on any thread when the peer was told. Does not block.
+    /// Closes the socket, once, and calls `completion` on any thread when the peer was informed. Does not block.
     package func close(_ completion: @escaping @Sendable () -> Void) {
         guard !isClosed.exchange(true, ordering: .acquiringAndReleasing) else { return completion() }
         let work: @Sendable () -> Void = { [handle, hook] in
@@ -146,7 +147,7 @@ package final class SRTSocket: Sendable {
 // MARK: Connecting
 
 extension SRTSocket {
-    /// Binds the socket to its own address, if it needs one.
+    /// Binds the socket to the local `address`, if the socket needs one.
     package func bind(to address: HostAddress, url: SRTURL) throws(OutputFailure) {
         let status = address.withSockaddr { srt_bind(handle, $0, Int32($1)) }
         guard status != SRT_ERROR else {
@@ -154,7 +155,7 @@ extension SRTSocket {
         }
     }
 
-    /// Starts to call the peer.
+    /// Starts to connect to the peer.
     package func connect(to address: HostAddress, url: SRTURL) throws(OutputFailure) {
         let status = address.withSockaddr { srt_connect(handle, $0, Int32($1)) }
         guard status != SRT_ERROR else { throw Self.failure("srt_connect", url) }
@@ -170,7 +171,8 @@ extension SRTSocket {
         let clock = SystemClock()
         let deadline = clock.now + Self.patienceWithClosings.inNanoseconds
         while true {
-            // Read this before the attempt: a close that ends during the attempt may have been the obstacle.
+            // This must be read before the attempt: a close that completes during the attempt may have been the reason
+            // for its failure.
             let isClosing = Self.closings.withLock { $0.count } > 0
             if srt_listen(handle, CInt(clamping: url.maximumCallers)) != SRT_ERROR { return }
             guard isClosing, srt_getlasterror(nil) == SRT_EDUPLISTEN.rawValue, clock.now < deadline else {
@@ -180,7 +182,7 @@ extension SRTSocket {
         }
     }
 
-    /// Accepts a caller; nil if there is no caller. Accepts no caller while too many sockets are still closing.
+    /// Accepts a caller; nil if there is no caller. Accepts no callers while too many sockets are still closing.
     package func accept() -> SRTSocket? {
         guard let reserved = Self.closings.withLock({ $0.reserve(at: SystemClock().now) }) else { return nil }
         let accepted = srt_accept(handle, nil, nil)
@@ -194,7 +196,8 @@ extension SRTSocket {
         return socket
     }
 
-    /// The state in the library: readiness alone does not distinguish a connection from a failure.
+    /// The state of the socket according to the library: readiness alone does not distinguish a connection from a
+    /// failure.
     package var condition: Condition {
         switch srt_getsockstate(handle) {
         case SRTS_CONNECTED: .connected
@@ -203,7 +206,7 @@ extension SRTSocket {
         }
     }
 
-    /// Why the peer did not accept the call.
+    /// Why the peer did not accept the connection.
     package func rejection(of url: SRTURL) -> OutputFailure {
         let code = srt_getrejectreason(handle)
         let words = String(cString: srt_rejectreason_str(code))
@@ -224,8 +227,8 @@ extension SRTSocket {
     /// The library's clock in microseconds, which ``send(_:at:)`` uses.
     package static var now: Int64 { srt_time_now() }
 
-    /// Passes one message to the library, which copies it. A receiver plays messages out at the intervals of their
-    /// `time`s (microseconds of ``now``), whenever the network delivered them.
+    /// Passes one message to the library, which copies it. A receiver outputs messages at the intervals of their
+    /// `time`s (microseconds of ``now``), regardless of when the network delivered them.
     package func send(_ message: [UInt8], at time: Int64) -> Outcome {
         var control = SRT_MSGCTRL()
         srt_msgctrl_init(&control)
@@ -239,8 +242,8 @@ extension SRTSocket {
         return code == SRT_EASYNCSND.rawValue ? .wouldBlock : .failed(Self.lastError)
     }
 
-    /// The unacknowledged data in the library: the time between its oldest and newest message in milliseconds, and its
-    /// size in bytes.
+    /// The unacknowledged data in the library: the time between the oldest and the newest message in milliseconds, and
+    /// the size in bytes.
     package var sendBuffer: (milliseconds: Int64, bytes: Int) {
         var (blocks, bytes) = (0, 0)
         let time = srt_getsndbuffer(handle, &blocks, &bytes)
@@ -253,4 +256,40 @@ extension SRTSocket {
         var length = CInt(MemoryLayout<CInt>.size)
         return srt_getsockflag(handle, SRTO_PEERLATENCY, &value, &length) == 0 ? Int64(value) : 0
     }
+}
+
+// MARK: Statistics
+
+extension SRTSocket {
+    /// The library's statistics; nil without a connection. `inputBandwidth` is not set.
+    package func statistics() -> SRTStatistics? {
+        var stats = SRT_TRACEBSTATS()
+        guard srt_bistats(handle, &stats, 0, 1) == 0 else { return nil }
+        var result = SRTStatistics()
+        result.totals.packetsSent = stats.pktSentTotal
+        result.totals.packetsSentUnique = stats.pktSentUniqueTotal
+        result.totals.packetsRetransmitted = Int64(stats.pktRetransTotal)
+        result.totals.packetsLost = Int64(stats.pktSndLossTotal)
+        result.totals.packetsDropped = Int64(stats.pktSndDropTotal)
+        result.totals.bytesDropped = Int64(clamping: stats.byteSndDropTotal)
+        result.totals.reportsReceived = Int64(stats.pktRecvNAKTotal)
+        result.moment = SRTStatistics.Moment(
+            roundTripMilliseconds: stats.msRTT, sendRate: stats.mbpsSendRate, bandwidth: stats.mbpsBandwidth,
+            maximumBandwidth: stats.mbpsMaxBW, packetsInFlight: Int(stats.pktFlightSize),
+            flowWindow: Int(stats.pktFlowWindow), sendBufferMilliseconds: Int(stats.msSndBuf),
+            sendBufferFreeBytes: Int(stats.byteAvailSndBuf), latencyMilliseconds: Int(stats.msSndTsbPdDelay))
+        return result
+    }
+
+    /// The number of loss reports from the receiver since the connection began, plus the number of packets that the
+    /// library dropped without sending them.
+    package var losses: Int64 {
+        statistics().map { $0.totals.reportsReceived + $0.totals.packetsDropped } ?? 0
+    }
+
+    /// Sets the stream's rate in the library, in bytes per second.
+    package func setInputRate(_ rate: Int64) { set(SRTO_INPUTBW, rate) }
+
+    /// Sets the additional rate for retransmissions, the packet filter and a backlog, in percent of the stream's rate.
+    package func setOverhead(_ percent: CInt) { set(SRTO_OHEADBW, percent) }
 }

@@ -49,13 +49,13 @@ package struct SRTStreamID: Equatable {
     }
 
     /// Whether a caller with the stream ID `other` matches this one: the same resource, and the same user and host if
-    /// this one has them. It takes the same time for a wrong name of the same length as for the right one.
+    /// this one has them. Comparing a wrong name of the same length takes the same time as comparing the right one.
     func isAnswered(by other: SRTStreamID) -> Bool {
         let isSameName = Self.isEqual(other.resource, resource)
         return isSameName && (user == nil || user == other.user) && (host == nil || host == other.host)
     }
 
-    /// Compares all bytes of `given`, wherever they differ.
+    /// Compares all bytes of `given`, so that the time does not depend on where they differ.
     private static func isEqual(_ given: String, _ secret: String) -> Bool {
         let (given, secret) = (Array(given.utf8), Array(secret.utf8))
         var difference = given.count ^ secret.count

@@ -4,11 +4,11 @@ package import Networking
 
 /// The address of an SRT output or input: `srt://host:port?mode=caller&latency=200&…`.
 ///
-/// Options have the names of `srt-live-transmit` and FFmpeg. Times are milliseconds, as in `srt-live-transmit`;
-/// FFmpeg's own addresses give `latency` in microseconds. `ttl` is the IP packets' time to live. A listener without a
+/// Options have the names that `srt-live-transmit` and FFmpeg use. Times are milliseconds, as in `srt-live-transmit`;
+/// in FFmpeg's own addresses, `latency` is in microseconds. `ttl` is the IP packets' time to live. A listener without a
 /// host listens on the loopback interface only; `0.0.0.0` or `::` means all interfaces. `localaddr` and `localport`
-/// select our own end of a call. `callers` is the maximum number of receivers of a listening output; with
-/// `takeover=yes` a second sender to a listening input replaces the first.
+/// select our own address and port of a connection. `callers` is the maximum number of receivers of a listening output.
+/// With `takeover=yes`, a second sender to a listening input replaces the first.
 ///
 /// Its description contains no secrets, so that interpolation cannot leak them.
 package struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
@@ -22,11 +22,11 @@ package struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
 
     /// Which side starts the connection.
     package enum Mode: String, Sendable {
-        /// We call the peer.
+        /// We connect to the peer.
         case caller
-        /// The peer calls us.
+        /// The peer connects to us.
         case listener
-        /// Both call each other at once, which passes two firewalls.
+        /// Both sides connect to each other at the same time, which works through two firewalls.
         case rendezvous
     }
 
@@ -44,13 +44,11 @@ package struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
     /// Whether a second sender replaces the first.
     package let takesOver: Bool
     let options: [SRTOption: SRTOptionValue]
-    /// Our own address for a call, if it is set; its port is 0 if that is not.
+    /// Our own address for a connection, if it is set; its port is 0 if only the address is set.
     package let local: HostAddress?
 
     /// Whether two inputs receive the same stream.
-    package func hasSameStream(as other: SRTURL) -> Bool {
-        SRTReception(self).wanted == SRTReception(other).wanted
-    }
+    package func hasSameStream(as other: SRTURL) -> Bool { SRTReception(self).wanted == SRTReception(other).wanted }
 
     /// Whether two inputs may share a port.
     package func canShare(with other: SRTURL) -> Bool { SRTListener.shared(self) == SRTListener.shared(other) }
@@ -70,9 +68,7 @@ package struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
         }
         let query = try Query(OptionList(query: parts.query, of: "SRT", aliases: SRTOption.aliases), role)
         mode = query.mode ?? (parts.host.isEmpty ? .listener : .caller)
-        guard mode == .listener || !parts.host.isEmpty else {
-            throw AddressError("The address has no host to call.")
-        }
+        guard mode == .listener || !parts.host.isEmpty else { throw AddressError("The address has no host to call.") }
         host = parts.host.isEmpty ? "127.0.0.1" : parts.host
         self.port = port
         options = query.options
@@ -108,26 +104,27 @@ package struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
         if case .integer(let size)? = options[.payloadSize] { Int(size) / 188 * 188 } else { 1316 }
     }
 
-    /// Time limit for a call, in milliseconds. libsrt's own default is 3000, and ten times that in rendezvous mode,
-    /// where we use 3000 as well: the next attempt follows at once.
+    /// Time limit for connecting, in milliseconds. libsrt's own default is 3000, and ten times that in rendezvous mode.
+    /// There we use 3000 as well, because the next attempt follows at once.
     package var connectMilliseconds: Int64 { number(.connectTimeout) ?? 3000 }
 
     /// The latency that an output requests from the receiver, in milliseconds.
     var latencyMilliseconds: Int64 { number(.peerlatency) ?? number(.latency) ?? 200 }
 
-    /// The peer's silence after which libsrt ends the connection, in milliseconds; nil for the library's default.
+    /// If the peer is silent for this long, libsrt ends the connection; in milliseconds, or nil for the library's
+    /// default.
     package var silenceMilliseconds: Int64? { number(.peerIdleTimeout) }
 
-    /// The age at which libsrt itself would drop messages, in milliseconds, for a receiver with this latency
-    /// (`SRTO_SNDDROPDELAY`). `nil` if it never drops, which is the case unless the address asks for it.
+    /// The age at which libsrt itself drops messages, in milliseconds, for a receiver with this latency
+    /// (`SRTO_SNDDROPDELAY`). `nil` if it never drops messages, which is the case unless the address has that option.
     package func dropAge(latency: Int64) -> Int64? {
         let delay = number(.snddropdelay) ?? -1
         if delay < 0 || options[.tlpktdrop] == .flag(false) { return nil }
         return max(1000, latency + delay)
     }
 
-    /// Our own address for a call to `remote`, if it is set. In a rendezvous both sides must know each other's port:
-    /// ours is the same by default.
+    /// Our own address for a connection to `remote`; nil if it is not set. In rendezvous mode both sides must know each
+    /// other's port: by default our port is the same as the peer's.
     package func localAddress(for remote: HostAddress) -> HostAddress? {
         if let local { return local }
         guard mode == .rendezvous else { return nil }
@@ -193,12 +190,11 @@ extension SRTURL {
             "rendezvous": .rendezvous,
         ]
 
-        /// Our own address. In a rendezvous both sides have the same port by default.
+        /// Our own address. In rendezvous mode both sides have the same port by default.
         func local(for mode: Mode, port: UInt16) throws(AddressError) -> HostAddress? {
             guard localAddress != nil || localPort != nil else { return nil }
             guard mode != .listener else {
-                throw AddressError(
-                    "A listener's own address is the address itself: leave localaddr and localport out.")
+                throw AddressError("A listener's own address is the address itself: leave localaddr and localport out.")
             }
             let port = localPort ?? (mode == .rendezvous ? port : 0)
             guard let address = HostAddress(literal: localAddress ?? "0.0.0.0", port: port) else {

@@ -4,7 +4,7 @@ internal import MP4
 
 /// Marked moments of the program that are not in a closed file yet.
 struct MarkedMoments {
-    /// How many moments may wait; a file has no room for more chapters.
+    /// The maximum number of waiting marks; a file cannot contain more chapters.
     private static let most = 255
 
     private var moments: [(time: Int64, text: String)] = []
@@ -16,9 +16,9 @@ struct MarkedMoments {
         moments.sort { $0.time < $1.time }
     }
 
-    /// Removes the moments in a file of these program times and returns them as its chapters. A moment that was marked
-    /// too late for the previous file, or falls into a gap, goes to the start of this one. No file follows the last
-    /// one, so it gets all remaining moments, at the time of `lastFrame` at the latest.
+    /// Removes the marks within the file's program times and returns them as its chapters. A mark that came too late
+    /// for the previous file, or that falls into a gap, becomes a chapter at the start of this file. The last file gets
+    /// all remaining marks, because no file follows it; they are moved to `lastFrame` if they are later.
     mutating func chapters(in file: Range<Int64>, lastFrame: Int64? = nil) -> [Chapter] {
         let found = lastFrame == nil ? moments.filter { $0.time < file.upperBound } : moments
         moments.removeFirst(found.count)

@@ -9,12 +9,12 @@ internal import Synchronization
 
 /// What the storage guard may do to a recorder.
 package protocol RecordingControl: AnyObject, Sendable {
-    /// Close the open file properly and record nothing until told otherwise, for `reason`. Returns at once.
+    /// Close the open file properly, and record nothing until ``resume()``, for `reason`. Returns at once.
     func suspend(_ reason: String)
     /// Record again from the next keyframe on. Returns at once.
     func resume()
-    /// Another file system or directory has taken the place of the open file's: close the open file where it is, and
-    /// begin a new one in the new place at the next keyframe. Returns at once.
+    /// The open file's directory or file system was replaced by another: close the open file where it is, and begin a
+    /// new file in the new place at the next keyframe. Returns at once.
     func directoryChanged()
 }
 
@@ -40,15 +40,16 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
     private let keyframes: CountedKeyframes
     private let clock: any MonotonicClock
     private let isOver = Mutex(false)
-    /// Whether the last drain left packets for another one.
+    /// Whether the last drain ended before the queue was empty, and another drain is scheduled.
     private let isBehind = Mutex(false)
     private let engine: RecorderEngine
 
-    /// How many packets are taken in one turn. Between two turns of a backlog the queue serves other requests.
+    /// The maximum number of packets that are handled in one turn. Between two turns of a backlog, the queue serves
+    /// other requests.
     private static let turn = 256
 
-    /// A recorder of a program that begins with the tracks of `description`; later packets report changes of the
-    /// coding. It requests the first frames of its files from `keyframes`.
+    /// A recorder of a program that begins with the tracks of `description`; later packets report changes of the codec
+    /// configuration. The recorder requests the first frames of its files from `keyframes`.
     package init(
         configuration: RecorderConfiguration, description: StreamDescription, keyframes: any KeyframeRequester,
         clock: any MonotonicClock = SystemClock(), wallClock: @escaping @Sendable () -> UTCTime = { .now },
@@ -119,9 +120,10 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
     /// Returns an identifier for a recorder's run that no other run has.
     package static var newRun: String { RecorderEngine.newRun }
 
-    /// Waits while more than half of the queue's limit, or half a second of media, is queued. Only for an unpaced
-    /// program: a live one must not wait for a disk. Returns at once if nothing is being written because the recorder
-    /// is suspended, has failed or is over. Blocks the calling thread, which must not be one that the recorder needs.
+    /// Waits while the queue contains more than half of its limit, or more than half a second of media. Only for an
+    /// unpaced program: a live program must not wait for a disk. Returns at once if nothing is being written because
+    /// the recorder is suspended, has failed or has ended. Blocks the calling thread, which must not be one that the
+    /// recorder needs.
     package func waitForRoom() {
         wake()
         // The loop checks the state five times a second, because it can change without a packet leaving the queue.
@@ -145,11 +147,11 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         watch(engine)
     }
 
-    /// Makes sure that pending packets reach the disk even if no packet comes that would end their fragment.
+    /// Makes sure that pending packets reach the disk even if the packet that would end their fragment does not come.
     private func watch(_ engine: isolated RecorderEngine) {
         guard !engine.isWatched, let wait = engine.untilOverdue else { return }
         engine.isWatched = true
-        // One millisecond later, so that the fragment is certainly overdue then.
+        // This is one millisecond later, so that the fragment is certainly overdue at that time.
         queue.asyncAfter(deadline: .now() + .nanoseconds(Int(wait)) + .milliseconds(1)) { [weak self] in
             guard let self else { return }
             self.engine.post { engine in
@@ -161,7 +163,7 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         }
     }
 
-    /// Takes at most `count` packets; returns whether the queue is empty.
+    /// Handles at most `count` packets; returns whether the queue is empty.
     private func take(_ count: Int, _ engine: isolated RecorderEngine) -> Bool {
         for _ in 0..<count {
             guard let item = packets.pop() else { return true }

@@ -10,24 +10,24 @@ package struct RecorderConfiguration: Sendable {
     package var channel: String
     /// How long a file is; nil if files end only at ``Recorder/cut(at:)``.
     package var length: SegmentLength?
-    /// How much media time a crash may cost at most.
+    /// The maximum media time that a crash may lose.
     package var fragmentDuration: Duration
-    /// Limit for queued payload while the disk does not keep up, in bytes.
+    /// The maximum size of the queue, in bytes of payload; the queue fills while the disk is too slow.
     package var queueLimitBytes: Int
-    /// When program time 0 was on air. If it is nil, it is computed from the arrival of the first packet, which is late
-    /// by the encoder's delay.
+    /// When program time 0 was on air. Nil means that this is computed from the arrival of the first packet, which the
+    /// encoder delays.
     package var programStart: UTCTime?
     /// A shared start time, if several recorders name their files by the same time.
     package var epoch: ProgramEpoch?
     /// Identifies this recorder's files as parts of one program; nil to choose a new identifier.
     package var run: String?
-    /// The version of relay; each file carries it.
+    /// The version of relay, which is written to each file.
     package var version: String
     /// The format of the files.
     package var format = RecordFormat.hybrid
     /// When written data is made durable.
     package var sync = SyncPolicy.standard
-    /// Whether files end at wall-clock multiples of their length. The length must divide a day.
+    /// Whether files end at wall-clock multiples of their length. The length must divide a day into equal parts.
     package var isClockAligned = false
     /// The local time's offset from UTC in seconds, for names and for cuts by the wall clock.
     package var localOffset: WallClockGrid.Offset = { _ in 0 }
@@ -35,10 +35,11 @@ package struct RecorderConfiguration: Sendable {
     package var encoderDelay = Duration.zero
     /// The longest expected time between two keyframes.
     package var gop = Duration.seconds(2)
-    /// Whether another encoder made the packets, so that keyframes cannot be requested: a file then begins with the
-    /// keyframe before its start, hidden, and can be cut at any frame. Files end at ``Recorder/cut(at:)``.
+    /// Whether another encoder made the packets, so that keyframes cannot be requested. A file can then begin at any
+    /// frame: the packets from the keyframe before that frame are in the file, but hidden. Files end at
+    /// ``Recorder/cut(at:)``.
     package var isCopied = false
-    /// These objects are told about finished files and gaps.
+    /// The objects that are informed of finished files and gaps.
     package var observers: [any RecordingObserver]
 
     /// A configuration with the usual fragments (500 ms) and queue limit (256 MiB).
@@ -56,4 +57,22 @@ package struct RecorderConfiguration: Sendable {
         self.version = version
         self.observers = observers
     }
+}
+
+/// Is informed of what a recorder did; implemented for example by a catalogue or an uploader. The methods are called on
+/// the recorder's and the closer's queues and must not block.
+package protocol RecordingObserver: AnyObject, Sendable {
+    /// A file has its final name and is complete.
+    func segmentFinished(_ record: SegmentRecord)
+    /// The file `fileName`, which a crash or a failed close left open, is complete now; its content must be read from
+    /// the file.
+    func segmentRecovered(fileName: String)
+    /// A gap has ended; `from` and `to` are program times, `start` is the wall-clock time of `from`.
+    func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime)
+    /// Retention deleted the finished file `fileName`.
+    func segmentDeleted(fileName: String)
+}
+
+extension RecordingObserver {
+    package func segmentDeleted(fileName: String) {}
 }

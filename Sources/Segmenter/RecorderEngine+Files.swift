@@ -20,7 +20,7 @@ extension RecorderEngine {
         }
     }
 
-    /// Logs why a file is longer than the length that was asked for.
+    /// Logs why a file is longer than requested.
     private func sayLate(_ start: SegmentStart) {
         guard start.lateness > 2 * configuration.gop.inNanoseconds else { return }
         let late = DurationText(.nanoseconds(start.lateness))
@@ -30,8 +30,8 @@ extension RecorderEngine {
     private func create(_ start: SegmentStart) throws(FileFailure) -> SegmentFile {
         let directory = configuration.directory
         try directory.checkMount()
-        // Files on another disk have their own sequence numbers, which may be higher: the newest file needs the
-        // highest.
+        // On another disk, files have their own sequence numbers, which may be higher. The newest file must have the
+        // highest number.
         let current = directory.generation
         var number = sequence ?? 0
         if sequence == nil || generation != current {
@@ -63,8 +63,7 @@ extension RecorderEngine {
         position.isTrimmed = start.shown != nil
         position.isCopied = start.shown != nil && settings.isEmpty
         return SegmentFileSettings(
-            directory: configuration.directory.path, name: name, format: configuration.format,
-            description: description,
+            directory: configuration.directory.path, name: name, format: configuration.format, description: description,
             tags: MovieTags(
                 channel: configuration.channel, start: time, encoderSettings: settings, version: configuration.version,
                 position: position),
@@ -74,7 +73,7 @@ extension RecorderEngine {
     private func date(_ start: SegmentStart) -> UTCTime {
         let (now, queued) = (environment.wallClock(), environment.queued())
         let begin = start.shown?.asked ?? start.time
-        // A copied packet arrives at its decoding time, except for those from before the recording began.
+        // A copied packet arrives at its decoding time, except for the packets from before the recording began.
         if configuration.isCopied { dating.begin(at: newest, now: now) }
         let (time, moved) = dating.date(at: begin, now: now, queued: queued)
         if let moved {
@@ -101,10 +100,11 @@ extension RecorderEngine {
         try synchronise(file)
     }
 
-    /// How long packets that are not on disk may still wait for more, in nanoseconds; nil if all are on disk.
+    /// How long packets that are not on disk may still wait for further packets, in nanoseconds; nil if all are on
+    /// disk.
     var untilOverdue: Int64? { file?.wait(at: environment.clock.now) }
 
-    /// Writes packets that have waited for half a second for the packet that ends their fragment.
+    /// Writes packets that have waited for half a second for the packet that would end their fragment.
     func writeOverdue() {
         guard let file, untilOverdue == 0 else { return }
         do {
@@ -114,7 +114,8 @@ extension RecorderEngine {
         }
     }
 
-    /// The source has stopped sending: closes the file with the packets so far. The next file begins at a keyframe.
+    /// The source has stopped sending: closes the file after the packets that have come so far. The next file begins at
+    /// a keyframe.
     func pause() {
         guard case .active = mode else { return }
         closing = .silent
@@ -122,10 +123,10 @@ extension RecorderEngine {
         closing = .stop
     }
 
-    /// Asks for the open file to be made durable, if that is due.
+    /// Requests that the open file is made durable, if that is due.
     private func synchronise(_ file: SegmentFile) throws(FileFailure) {
         let synchroniser = environment.synchroniser
-        // The failure stays in the synchroniser, because the code that closes the file needs it, too.
+        // The failure stays in the synchroniser, because it is also needed when the file is closed.
         if let failure = synchroniser.failure(of: file.descriptor.path) { throw failure }
         guard let interval = configuration.sync.interval else { return }
         if environment.clock.now >= nextSync {
@@ -134,7 +135,7 @@ extension RecorderEngine {
         }
     }
 
-    /// Writes the rest of the open file and hands it over to be closed.
+    /// Writes the rest of the open file and hands the file over to be closed.
     func endFile(_ ending: SegmentEnding) {
         guard let file else { return }
         do throws(FileFailure) {
@@ -156,19 +157,18 @@ extension RecorderEngine {
         environment.closer.close(file)
     }
 
-    /// Turns marked moments into chapters. A file that shows nothing is removed and gets none.
+    /// Adds the marks as chapters to the file. A file that shows nothing will be removed, and gets no chapters.
     private func takeMoments(to file: SegmentFile) {
         guard file.start < file.recordedEnd else { return }
         let frame = description.video?.nominalRate?.timeBase.rescale(1, to: .nanoseconds) ?? 1
         let lastFrame = max(file.start, file.recordedEnd - frame)
-        // The last file gets all later moments, whatever the reason for its end.
+        // The last file gets all later marks, regardless of why it ends.
         let isLast = isFinishing && file.ending != .rotate
-        file.chapters = moments.chapters(
-            in: file.start..<file.recordedEnd, lastFrame: isLast ? lastFrame : nil)
+        file.chapters = moments.chapters(in: file.start..<file.recordedEnd, lastFrame: isLast ? lastFrame : nil)
     }
 
     /// Handles a write failure: counts the packets that are not on disk as a gap, closes the file as well as possible,
-    /// and schedules a new attempt.
+    /// and schedules another attempt.
     func fail(_ failure: FileFailure) {
         logger.error("recording failed: \(failure)")
         mode = .failed(failure, probeAt: environment.clock.now + Self.probeInterval)

@@ -6,7 +6,7 @@ internal import Logging
 internal import Media
 internal import Synchronization
 
-/// The recorder's work on packets, on the recorder's queue, where it blocks on the disk.
+/// Does the recorder's work on packets. It runs on the recorder's queue, where it blocks on the disk.
 actor RecorderEngine: QueueActor {
     enum Mode {
         case active
@@ -22,7 +22,7 @@ actor RecorderEngine: QueueActor {
         var wallClock: @Sendable () -> UTCTime
         /// Returns how many milliseconds of media wait for the engine.
         var queued: @Sendable () -> Int64
-        /// Receives the number of refused frames that the status now includes.
+        /// Called with the number of refused frames that the status now includes.
         var counted: @Sendable (Int) -> Void
         var logger: Logger
         var status: RecorderStatusBox
@@ -35,16 +35,16 @@ actor RecorderEngine: QueueActor {
     /// The description of the newest file's tracks.
     private(set) var description: StreamDescription
     var cutter: any SegmentCutting
-    /// The reason for the end of a file when packets have stopped arriving.
+    /// How a file ends if packets have stopped arriving.
     var closing = SegmentEnding.stop
     /// Whether the recording is ending for good.
     private(set) var isFinishing = false
     var mode = Mode.active
     var file: SegmentFile?
     var gap: RecordingGap?
-    /// How many frames of the gap the status includes.
-    var shownFrames = 0
-    /// How many of the gap's frames the status knows only from the queue.
+    /// How many frames of the current gap the status includes.
+    private var shownFrames = 0
+    /// How many of the current gap's frames are counted in the status only because of the queue.
     private var refusedFrames = 0
     var sequence: Int?
     /// The directory's generation when the last file was created.
@@ -64,13 +64,13 @@ actor RecorderEngine: QueueActor {
     var moments = MarkedMoments()
     /// Whether a check for overdue packets is scheduled.
     var isWatched = false
-    /// Frames that were skipped because the open file holds audio alone.
+    /// Frames that were skipped because the open file contains only audio.
     private var framesWithoutFile = 0
     /// Identifies this recorder's files as parts of one program.
     let run: String
 
     static let probeInterval: Int64 = 1_000_000_000
-    /// How many bytes must be written before a failed disk counts as usable again: there must be room for them.
+    /// How many bytes must be writable before a failed disk counts as usable again.
     static let probeBytes = 2 << 20
 
     /// An engine that runs on `queue`, which must be serial.
@@ -104,7 +104,7 @@ actor RecorderEngine: QueueActor {
     /// Returns an identifier that no other recorder's files have.
     static var newRun: String { String(UInt64.random(in: 1 ... .max), radix: 16) }
 
-    /// Takes one item of the queue.
+    /// Handles one item of the queue.
     func process(_ item: RecorderQueue.Item) {
         switch item {
         case .packet(let packet): take(packet)
@@ -125,7 +125,7 @@ actor RecorderEngine: QueueActor {
     }
 
     private func take(_ packet: EncodedPacket) {
-        // The engine learns of marked moments through ``mark(_:at:)``, before the file that contains them may end.
+        // Marks come through ``mark(_:at:)`` instead, before the file that contains them may end.
         guard packet.track != .data || packet.description.codec != .text else { return }
         newest = packet.dtsNanoseconds
         if !configuration.isCopied { dating.begin(packet, now: environment.wallClock()) }
@@ -150,7 +150,8 @@ actor RecorderEngine: QueueActor {
         for action in actions {
             switch action {
             case .open(let start):
-                // Another sender's keyframe may come where the previous sender broke off.
+                // If this is another sender's keyframe, the previous sender may have broken off in the middle of
+                // reordered frames.
                 if !description.updated(by: start.keyframe).isIdentical(to: description) { leaveOutDisordered() }
                 if let shown = start.shown, shown.continues { file?.end(at: shown.time) }
                 endFile(.rotate)
@@ -161,7 +162,7 @@ actor RecorderEngine: QueueActor {
                 if packet.track == .video, file != nil, leading == .audio { framesWithoutFile += 1 }
                 lose(packet)
             case .close:
-                // If the program continues, frames between the last ones may still be missing.
+                // The last frames may follow frames that are still missing and will come only if the program continues.
                 leaveOutDisordered()
                 endFile(closing)
             case .request(let time): environment.keyframes.requestKeyframe(at: time)
@@ -169,7 +170,8 @@ actor RecorderEngine: QueueActor {
         }
     }
 
-    /// Ends the open file where its presentation has no hole, and logs how many frames that costs.
+    /// Shortens the open file so that no frames are missing in presentation order, and logs how many frames are left
+    /// out for this.
     private func leaveOutDisordered() {
         guard let dropped = file?.dropDisordered(), !dropped.isEmpty else { return }
         environment.status.value.withLock { $0.incompleteFrames += dropped.count }
@@ -178,7 +180,7 @@ actor RecorderEngine: QueueActor {
             metadata: ["frames": "\(dropped.count)"])
     }
 
-    /// Updates the description for the next file: a file describes its tracks once, and the packets carry their
+    /// Updates the description for the next file: a file describes its tracks once, and each packet refers to its
     /// description.
     private func follow(_ start: SegmentStart) {
         var next = description.updated(by: start.keyframe)
@@ -261,9 +263,9 @@ extension RecorderEngine {
 // MARK: Status
 
 extension RecorderEngine {
-    /// Brings the status up to date.
+    /// Updates the status.
     func publish(isStopped: Bool = false) {
-        // This comes first: a reader that sees the recorder stopped finds the complete stretch.
+        // This comes first, so that a reader that sees that the recorder has stopped finds the complete stretch.
         publishStretch()
         environment.status.value.withLock { status in
             status.state = isStopped ? .stopped : state
@@ -294,8 +296,8 @@ extension RecorderEngine {
         }
     }
 
-    /// Updates the status to `frames` of the current gap. Its lock is held, so that no frame is counted twice or is
-    /// missing for a moment.
+    /// Updates the status to `frames` of the current gap. The status is locked meanwhile, so that no frame is counted
+    /// twice or is missing for a moment.
     func show(_ frames: Int, _ status: inout RecorderStatus) {
         status.gapFrames += frames - shownFrames
         shownFrames = frames
@@ -309,5 +311,59 @@ extension RecorderEngine {
         case .suspended: .suspended
         case .failed: .failed
         }
+    }
+}
+
+/// Counts the parts of the program that are missing in the recording.
+extension RecorderEngine {
+    func lose(_ packet: EncodedPacket) {
+        guard packet.track == leading, let gap else { return }
+        if packet.track == .video { self.gap?.frames += 1 }
+        // Frames arrive in decoding order: a later frame may have an earlier presentation time.
+        self.gap?.from = min(gap.from, packet.ptsNanoseconds)
+    }
+
+    func beginGap(_ reason: String, _ cause: RecordingGap.Cause) {
+        guard gap == nil else { return }
+        gap = RecordingGap(
+            from: recordedEnd ?? max(0, lastEnd), to: nil, reason: reason, cause: cause, frames: 0, run: run)
+    }
+
+    /// Ends the file because packets have stopped arriving, at a frame up to which no frames are missing in
+    /// presentation order.
+    func interrupt(_ reason: String, _ cause: RecordingGap.Cause, ending: SegmentEnding) {
+        let dropped = file?.dropDisordered() ?? []
+        endFile(ending)
+        beginGap(reason, cause)
+        for packet in dropped { lose(packet) }
+        perform(cutter.interrupt())
+    }
+
+    func endGap(at time: Int64) {
+        guard var ended = gap else { return }
+        ended.to = time
+        gap = nil
+        logger.warning(
+            "gap in the recording: \(ended.amount), \(ended.reason)",
+            metadata: ["from_ns": "\(ended.from)", "to_ns": "\(time)"])
+        environment.status.value.withLock { status in
+            show(0, &status)
+            status.count(ended)
+        }
+        let (channel, start) = (environment.configuration.channel, dating.time(of: ended.from))
+        for observer in environment.configuration.observers {
+            observer.gapEnded(ended, channel: channel, start: start)
+        }
+    }
+
+    /// Records that the program up to program time `time` will never arrive.
+    func miss(until time: Int64, because reason: String) { missing = (reason, time) }
+
+    private func addGap(_ reason: String, until end: Int64) {
+        beginGap(reason, .failure)
+        guard let from = gap?.from, from < end else { return gap = nil }
+        let base = description.video?.nominalRate?.timeBase
+        gap?.frames = base.map { Int(TimeBase.nanoseconds.rescale(end - from, to: $0)) } ?? 0
+        lastEnd = max(lastEnd, end)
     }
 }

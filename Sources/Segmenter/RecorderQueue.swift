@@ -5,8 +5,8 @@ internal import Dispatch
 internal import Media
 internal import Synchronization
 
-/// The recorder's queue, bounded in bytes. It never drops packets from the middle: when it is full, it refuses packets
-/// until half of it is free, and continues at a keyframe.
+/// The recorder's queue, whose size in bytes is limited. It never drops packets from the middle: if it is full, it
+/// refuses packets until half of it is free, and continues at a keyframe.
 final class RecorderQueue: Sendable {
     enum Item: Sendable {
         case packet(EncodedPacket)
@@ -43,10 +43,10 @@ final class RecorderQueue: Sendable {
         var uncounted = 0
         var oldest: Int64?
         var newest: Int64 = 0
-        /// Decoding time of the newest packet when the queue was last emptied, in nanoseconds.
+        /// Decoding time of the newest packet at the time when the queue was last emptied, in nanoseconds.
         var taken: Int64?
         var isDrainScheduled = false
-        /// Whether the queue holds an item that must not wait: a possible start of a file, or a notice of missing
+        /// Whether the queue contains an item that must not wait: a possible start of a file, or a report of missing
         /// packets.
         var isUrgent = false
         /// The number of threads in ``waitForRoom(upTo:)``.
@@ -64,12 +64,12 @@ final class RecorderQueue: Sendable {
         }
     }
 
-    /// How far an unpaced program may be ahead of its recorder, in nanoseconds: the end of a file is requested when the
-    /// file begins, and the encoder must not have passed it by then.
+    /// How far an unpaced program may be ahead of its recorder, in nanoseconds. When a file begins, the keyframe at its
+    /// end is requested, and the encoder must not be past that frame yet.
     private static let longestLead: Int64 = 500_000_000
 
-    /// How much media is collected before the recorder is woken, in nanoseconds: waking a thread costs more than
-    /// queueing a packet, and losing a frame or two does not matter to a recording that is killed.
+    /// How much media is collected before the recorder is woken, in nanoseconds. Waking a thread costs more than
+    /// queueing a packet, and it does not matter if a recording that is killed loses a frame or two.
     private static let batch: Int64 = 50_000_000
 
     private let limit: Int
@@ -111,7 +111,7 @@ final class RecorderQueue: Sendable {
         }
     }
 
-    /// Takes the oldest item; returning nil also ends the scheduled drain.
+    /// Removes and returns the oldest item. If it returns nil, the scheduled drain has ended.
     func pop() -> Item? {
         let (item, woken) = state.withLock { state -> (Item?, Int) in
             guard let item = state.items.popFirst() else {
@@ -129,15 +129,15 @@ final class RecorderQueue: Sendable {
         return item
     }
 
-    /// Returns how many threads to wake because there is room.
+    /// Returns how many threads to wake because there is room now.
     private func takeWaiters(_ state: inout State) -> Int {
         guard state.hasRoom(limit) else { return 0 }
         defer { state.waiters = 0 }
         return state.waiters
     }
 
-    /// Waits at most `interval` until half of the queue is free and the recorder is close behind; returns whether there
-    /// was room already.
+    /// Waits at most `interval` until half of the queue is free and the recorder is not far behind; returns whether
+    /// there already was room.
     func waitForRoom(upTo interval: DispatchTimeInterval) -> Bool {
         let isFree = state.withLock { state in
             guard !state.hasRoom(limit) else { return true }
@@ -145,14 +145,16 @@ final class RecorderQueue: Sendable {
             return false
         }
         if isFree { return true }
-        // A signal right after the timeout wakes the next waiter too early; that thread checks again.
+        // If the signal comes right after the timeout, it wakes the next waiting thread too early; that thread checks
+        // again.
         if room.wait(timeout: .now() + interval) == .timedOut {
             state.withLock { $0.waiters = max(0, $0.waiters - 1) }
         }
         return false
     }
 
-    /// Notes that packets have stopped arriving: later packets belong to a new stretch, however late they are taken out.
+    /// Records that packets have stopped arriving. Later packets begin a new stretch, even if the queue is emptied much
+    /// later.
     func pause() {
         state.withLock { state in
             if case .pause = state.items.last { return }
@@ -161,7 +163,7 @@ final class RecorderQueue: Sendable {
         }
     }
 
-    /// No packet follows: ends an overflow that still lasts.
+    /// Reports that no packet follows, and ends an overflow that still lasts.
     func end() {
         state.withLock { state in
             guard let overflow = state.overflow else { return }
@@ -181,7 +183,7 @@ final class RecorderQueue: Sendable {
         for _ in 0..<woken { room.signal() }
     }
 
-    /// Whether the queue holds enough to be drained, or an urgent item.
+    /// Whether the queue contains enough media to be drained, or an urgent item.
     var isWorthDraining: Bool {
         state.withLock { state in
             guard !state.isDrainScheduled else { return false }
@@ -204,7 +206,7 @@ final class RecorderQueue: Sendable {
     /// Refused frames that the recorder has not counted yet.
     var uncounted: Int { state.withLock { $0.uncounted } }
 
-    /// Notes that the recorder itself counts this many of the refused frames from now on.
+    /// Records that the recorder itself counts this many of the refused frames from now on.
     func count(_ frames: Int) { state.withLock { $0.uncounted -= frames } }
 
     /// The queued payload in bytes, and its media time.

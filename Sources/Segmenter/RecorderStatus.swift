@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Archive
 package import Media
 internal import Synchronization
 
 /// The states of a recorder.
 package enum RecorderState: String, Sendable, Codable, CaseIterable {
-    /// It waits for the first keyframe.
+    /// The recorder waits for the first keyframe.
     case waiting
-    /// It writes.
+    /// The recorder is writing.
     case recording
-    /// The storage guard has suspended it.
+    /// The storage guard has suspended the recorder.
     case suspended
-    /// Writing failed, and is tried again each second; or the encoder failed.
+    /// Writing failed, and is attempted again each second; or the encoder failed.
     case failed
-    /// It is over.
+    /// The recorder has ended.
     case stopped
 }
 
@@ -25,19 +26,19 @@ package struct RecorderStatus: Sendable, Codable {
     package var fileName: String?
     /// Size of the open file on disk, in bytes.
     package var segmentBytes: Int64 = 0
-    /// Media time in that file, in seconds.
+    /// Media time in the open file, in seconds.
     package var segmentSeconds = 0.0
     /// Bytes of media and headers in all files.
     package var totalBytes: Int64 = 0
-    /// Files closed and named.
+    /// Files that were closed and have their final names.
     package var segmentsFinished = 0
     /// The file that was finished last.
     package var lastFinished: String?
     /// Frames on disk, over all files.
     package var framesWritten = 0
-    /// Whether anything of this run is on disk: frames, or the audio of a program that has no other track.
+    /// Whether anything of this run is on disk: frames, or the audio of a program without video.
     package var hasMedia = false
-    /// Frames that were left out at the end of files, because frames before them in presentation order never came; a
+    /// Frames that were left out at the end of files, because frames before them in presentation order never came. A
     /// sender that breaks off leaves such frames.
     package var incompleteFrames = 0
     /// Gaps since the start.
@@ -58,24 +59,24 @@ package struct RecorderStatus: Sendable, Codable {
     package var queueMilliseconds: Int64 = 0
     /// How long writes take.
     package var writeLatency = WriteLatencyStatus()
-    /// How long it takes to make an open file durable, while the recorder writes.
+    /// How long it takes to make an open file durable while the recorder writes.
     package var syncLatency = WriteLatencyStatus()
     /// The planned end of the open file, in nanoseconds of program time; nil if only its size matters.
     package var nextCut: Int64?
-    /// Keyframes that the recorder requested, for `relay_recorder_keyframes_requested_total`: `timed` for cuts,
-    /// `prompt` for beginnings.
+    /// Keyframes that the recorder requested, for `relay_recorder_keyframes_requested_total`: `timed` for ends of
+    /// files, `prompt` for beginnings.
     package var keyframesRequested = CountedKeyframes.Counts()
 
     /// The status of a recorder that has done nothing yet.
     package init() {}
 
-    /// Notes that no packet comes any more, for `reason`.
+    /// Records that no packets come any more, for `reason`.
     package mutating func fail(because reason: String) {
         if state != .stopped { state = .failed }
         lastError = reason
     }
 
-    /// Adds a gap that is over.
+    /// Adds a gap that has ended.
     mutating func count(_ gap: RecordingGap) {
         gapCount += 1
         gapCauses[gap.cause, default: 0] += 1
@@ -85,9 +86,34 @@ package struct RecorderStatus: Sendable, Codable {
     }
 }
 
-/// Holds the recorder's status; the recorder's queue and the closing queue write it, any thread reads it.
+/// Holds the recorder's status. The recorder's queue and the closing queue write it; any thread reads it.
 final class RecorderStatusBox: Sendable {
     let value = Mutex(RecorderStatus())
-    /// Nil until the first file is begun.
+    /// The recorded stretch; nil until the first file begins.
     let stretch = Mutex<RecordedStretch?>(nil)
+}
+
+/// The part of its program that a recorder has on disk, in nanoseconds of program time.
+package struct RecordedStretch: Sendable, Equatable {
+    /// The recorder's run; program times can be compared within one run.
+    package var run: String
+    /// Start of the first frame of the first file.
+    package var start: Int64
+    /// End of the last frame on disk.
+    package var end: Int64
+    /// Start of the first frame of the newest file.
+    package var fileStart: Int64
+    /// When the frame at ``fileStart`` was on air.
+    package var fileTime: UTCTime
+
+    /// A stretch with these times.
+    package init(run: String, start: Int64, end: Int64, fileStart: Int64, fileTime: UTCTime) {
+        (self.run, self.start, self.end) = (run, start, end)
+        (self.fileStart, self.fileTime) = (fileStart, fileTime)
+    }
+
+    /// Returns when program time `time` was on air, according to the newest file.
+    package func time(of time: Int64) -> UTCTime {
+        UTCTime(milliseconds: fileTime.milliseconds + (time - fileStart) / 1_000_000)
+    }
 }

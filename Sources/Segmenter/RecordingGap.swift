@@ -2,7 +2,7 @@
 
 internal import Archive
 
-/// A part of the program that is in no file.
+/// A part of the program that is missing in all files.
 package struct RecordingGap: Sendable, Codable, Equatable {
     /// The kinds of causes of a gap.
     package enum Cause: String, Sendable, Codable, CodingKeyRepresentable, CaseIterable {
@@ -24,7 +24,7 @@ package struct RecordingGap: Sendable, Codable, Equatable {
     package var reason: String
     /// The kind of cause.
     package var cause: Cause
-    /// The number of missing frames; 0 for a program of audio alone.
+    /// The number of missing frames; 0 for a program without video.
     package var frames: Int
     /// Identifies the recorder's run, like ``SegmentPosition/run``.
     package var run = ""
@@ -33,21 +33,23 @@ package struct RecordingGap: Sendable, Codable, Equatable {
 extension RecordingGap {
     /// How much of a file the disk has kept.
     enum Kept: Equatable {
-        /// All that was written.
+        /// Everything that was written.
         case all
         /// This many of its frames.
         case frames(Int)
-        /// The part before this program time, in nanoseconds, of a file of audio alone.
+        /// For a file with only audio: the part before this program time, in nanoseconds.
         case audio(upTo: Int64)
         /// Nothing that can be played.
         case nothing
     }
 
-    /// Half of the shortest audio packet, in nanoseconds: a recording that ends this close to its end is whole.
+    /// Half of the shortest audio packet, in nanoseconds: a recording that ends less than this before its expected end
+    /// is complete.
     private static let tolerance: Int64 = 1_000_000
 
-    /// The missing part of the file that `written` describes, if only `kept` of it is there; nil if nothing is missing.
-    /// A disk that fails loses data that the system had not written yet, and only the file itself shows how much.
+    /// The missing part of the file that `written` describes, if only `kept` is on the disk; nil if nothing is missing.
+    /// A disk that fails loses data that the operating system had not written yet, and only the file itself shows how
+    /// much.
     init?(lostOf written: SegmentRecord, kept: Kept) {
         switch kept {
         case .all: return nil
@@ -59,7 +61,7 @@ extension RecordingGap {
             (from, frames) = (max(end, written.programStart), 0)
         case .nothing: (from, frames) = (written.programStart, written.frames)
         }
-        // An empty file leaves no gap.
+        // For an empty file there is no gap.
         guard from < written.programEnd else { return nil }
         to = written.programEnd
         reason = "the disk failed before it had written them"
@@ -70,8 +72,8 @@ extension RecordingGap {
     /// The amount that is missing, for a log.
     var amount: String { Self.amount(frames: frames, length: to.map { $0 - from }) }
 
-    /// Describes for people what a gap of `frames` and `length` nanoseconds misses: frames, or seconds if it has no
-    /// frames, as in a program of audio alone.
+    /// Describes in words how much is missing in a gap of `frames` and `length` nanoseconds: in frames, or in seconds
+    /// if the gap has no frames because the program has no video.
     package static func amount(frames: Int, length: Int64?) -> String {
         guard frames == 0, let length, length > 0 else { return "\(frames) frames" }
         let milliseconds = length / 1_000_000
@@ -86,7 +88,7 @@ extension SegmentRecord {
         programStart + Int64(Int128(programEnd - programStart) * Int128(count) / Int128(frames))
     }
 
-    /// Returns the record of the file when only `kept` of it is there, in `bytes` bytes.
+    /// Returns the file's record for the case that only `kept` is on the disk, in `bytes` bytes.
     func shortened(to kept: RecordingGap.Kept, fileName: String, bytes: Int64) -> SegmentRecord {
         var record = self
         (record.fileName, record.bytes) = (fileName, bytes)

@@ -9,7 +9,7 @@ final class SecondTimer: Sendable {
 
     deinit { stop() }
 
-    /// Calls `body` on `queue`, up to `leeway` late. Replaces the previous timer.
+    /// Calls `body` on `queue` each second, with a delay of at most `leeway`. Replaces the previous timer.
     func start(on queue: DispatchQueue, leeway: DispatchTimeInterval, _ body: @escaping @Sendable () -> Void) {
         timer.withLock { timer in
             timer?.cancel()

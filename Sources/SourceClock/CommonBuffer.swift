@@ -25,9 +25,7 @@ package final class CommonBuffer: Sendable {
         func need(_ need: Int64?) { buffer.set(need, of: number) }
 
         /// The buffer of a source that itself needs the buffer `own`.
-        func buffer(for own: Int64) -> Int64 {
-            own > CommonBuffer.most ? own : max(own, buffer.greatest)
-        }
+        func buffer(for own: Int64) -> Int64 { own > CommonBuffer.most ? own : max(own, buffer.greatest) }
     }
 
     private struct State {

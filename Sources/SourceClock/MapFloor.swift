@@ -31,8 +31,7 @@ struct MapFloor: Sendable {
         floors = PerTrack()
         patience = 2 * bucketsForRate
         for track in TrackKind.timed {
-            floors[track] = ArrivalFloor(
-                bucketLength: bucketLength, bucketsForRate: bucketsForRate, pathStep: pathStep)
+            floors[track] = ArrivalFloor(bucketLength: bucketLength, bucketsForRate: bucketsForRate, pathStep: pathStep)
         }
     }
 

@@ -118,9 +118,7 @@ struct SenderTimeline: Sendable {
     /// Finds the position of a packet on the timeline; nil if its timestamps are impossible, or its track was not
     /// declared. `floor` is the minimum delay to expect, nil if unknown. Without an `arrival`, the source can wait, as
     /// a file can.
-    mutating func place(
-        _ stamp: SourceClock.Stamp, arrival: Int64?, floor: Int64?, isCollecting: Bool
-    ) -> Place? {
+    mutating func place(_ stamp: SourceClock.Stamp, arrival: Int64?, floor: Int64?, isCollecting: Bool) -> Place? {
         let kind = stamp.track
         guard var track = tracks[kind] else { return nil }
         let isFirst = track.last == nil

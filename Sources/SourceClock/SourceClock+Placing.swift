@@ -68,9 +68,7 @@ extension SourceClock {
         if maps.count == 2 { maps[index(of: track)].floor.move(by: -distance) } else { maps[0].floor.restart() }
     }
 
-    private mutating func place(
-        at offset: Int64, need: Int64, _ arrived: Int64, _ events: inout [SourceClockEvent]
-    ) {
+    private mutating func place(at offset: Int64, need: Int64, _ arrived: Int64, _ events: inout [SourceClockEvent]) {
         for index in maps.indices {
             let floor =
                 settings.arrivals == .captureTime
@@ -151,9 +149,7 @@ extension SourceClock {
     }
 
     /// The largest buffer that the clock chooses by itself. A configured latency never counts as too large.
-    var mostBuffer: Int64 {
-        max(settings.limit.inNanoseconds, settings.latency.inNanoseconds &+ 500_000_000)
-    }
+    var mostBuffer: Int64 { max(settings.limit.inNanoseconds, settings.latency.inNanoseconds &+ 500_000_000) }
 
     /// Shortens the buffer in one step if a part of it that is longer than the limit was not needed for half a minute.
     /// To reduce it slowly would take hours.
@@ -163,8 +159,7 @@ extension SourceClock {
         var spare = Int64.max
         for track in delays.tracks {
             guard let state = delays[track], !state.isSilent else { continue }
-            guard let offset = maps[index(of: track)].offset,
-                let greatest = state.greatest(since: moment &- time)
+            guard let offset = maps[index(of: track)].offset, let greatest = state.greatest(since: moment &- time)
             else { return }
             spare = min(spare, offset.value &- greatest)
         }

@@ -51,6 +51,5 @@ package struct SourceClockStatus: Sendable, Hashable, Codable {
     /// Number of permanent changes of the path's delay.
     package var pathChanges = 0
 
-    /// Starts with zeros.
     package init() {}
 }

@@ -107,17 +107,6 @@ extension SourceClockSettings {
         return settings
     }
 
-    /// A low-latency playlist of partial segments, which are read one by one (RFC 8216bis, 4.4.3.8: PART-HOLD-BACK).
-    package static func lowLatencyPlaylist(partHoldBack: Duration, target: Duration) -> SourceClockSettings {
-        var settings = SourceClockSettings(
-            arrivals: .bursts, latency: partHoldBack, limit: target * 2, collecting: .zero,
-            patience: target * 2 + .seconds(1))
-        settings.bucket = max(.seconds(1), partHoldBack)
-        settings.pathStep = partHoldBack / 4
-        settings.shrinks = false
-        return settings
-    }
-
     /// Capture devices. `stampsAreMonotonic` means that the driver's timestamps are readings of CLOCK_MONOTONIC. V4L2
     /// shows this by V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC, and ALSA by SND_PCM_TSTAMP_TYPE_MONOTONIC, if it was requested.
     package static func device(stampsAreMonotonic: Bool) -> SourceClockSettings {

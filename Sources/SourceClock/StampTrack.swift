@@ -43,9 +43,7 @@ struct StampTrack: Sendable, Hashable {
     }
 
     /// A duration of `ticks` in nanoseconds: 0 if it is unknown, at most a minute.
-    func length(_ ticks: Int64) -> Int64 {
-        min(60_000_000_000, timeBase.rescale(max(0, ticks), to: .nanoseconds))
-    }
+    func length(_ ticks: Int64) -> Int64 { min(60_000_000_000, timeBase.rescale(max(0, ticks), to: .nanoseconds)) }
 
     /// Makes the next timestamp unwrap to the value nearest to `time` in nanoseconds, which the other track has
     /// reached.

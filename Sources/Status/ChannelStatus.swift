@@ -61,3 +61,106 @@ package struct ChannelStatus: Sendable, Codable {
         passthrough?.programNanoseconds ?? frameRate.timeBase.rescale(program.position, to: .nanoseconds)
     }
 }
+
+/// One of several sources of a program, with its own inputs.
+package struct PartStatus: Sendable, Codable {
+    /// The source's name.
+    package var name: String
+    /// Whether the source is visible.
+    package var isOnAir: Bool
+    /// Which of the source's inputs is shown.
+    package var selection: SelectionStatus?
+    /// The number of frames for which the source's previous frame was repeated.
+    package var framesRepeated: Int
+    /// The number of these repetitions that happened because the frame that was due had not arrived.
+    package var framesLate: Int
+    /// The number of frames that were never shown.
+    package var framesDropped: Int
+    /// The peak of each audio channel of the source, whether it is audible or not, in dBFS; empty before any audio.
+    package var levels: [Double]
+
+    /// A source with these values; `feed` is the status of its feed.
+    package init(
+        name: String, isOnAir: Bool, selection: SelectionStatus?, feed: FeedStatus = FeedStatus(), levels: [Double] = []
+    ) {
+        (self.name, self.isOnAir, self.selection, self.levels) = (name, isOnAir, selection, levels)
+        (framesRepeated, framesLate, framesDropped) = (feed.framesRepeated, feed.framesLate, feed.framesDropped)
+    }
+}
+
+/// Statistics of a program that is passed through.
+package struct PassthroughStatus: Sendable, Codable {
+    /// Packets of all tracks.
+    package var packets: Int64 = 0
+    /// The number of these packets that are frames.
+    package var frames: Int64 = 0
+    /// The size of the packets, in bytes.
+    package var bytes: Int64 = 0
+    /// The latest decoding time, in nanoseconds of program time.
+    package var programNanoseconds: Int64 = 0
+    /// Frames that were dropped because they refer to a missing keyframe.
+    package var undecodableFrames = 0
+    /// Packets whose decoding time did not increase, and was therefore corrected.
+    package var movedPackets = 0
+    /// Packets that could not be decoded. They belong to the track that is re-encoded with `--copy-video` or
+    /// `--copy-audio`.
+    package var transcodingErrors = 0
+    /// Packets of that track that were dropped because the encoder could not keep up.
+    package var skippedPackets = 0
+
+    /// The statistics before the first packet.
+    package init() {}
+
+    /// Counts a packet that goes on air.
+    package mutating func count(_ packet: EncodedPacket) {
+        packets += 1
+        if packet.track == .video { frames += 1 }
+        bytes += Int64(packet.payload.count)
+        programNanoseconds = max(programNanoseconds, packet.dtsNanoseconds)
+    }
+}
+
+/// The status of a rendition, which is an additional encoding of the program.
+package struct RenditionStatus: Sendable, Codable {
+    package var name: String
+    /// `width` and `height` are the size of its frames in pixels.
+    package var width: Int
+    package var height: Int
+    package var encoder: EncoderStatus
+    /// Frames that were dropped because the encoder could not keep up.
+    package var droppedFrames: Int
+    /// Why the rendition ended; nil unless it ended before the program.
+    package var failure: String?
+
+    package init(
+        name: String, width: Int, height: Int, encoder: EncoderStatus, droppedFrames: Int, failure: String? = nil
+    ) {
+        (self.name, self.width, self.height) = (name, width, height)
+        (self.encoder, self.droppedFrames, self.failure) = (encoder, droppedFrames, failure)
+    }
+}
+
+/// Which of a channel's inputs is on air, and how often the input on air has changed.
+package struct SelectionStatus: Sendable, Codable {
+    /// The name of the input on air, or `slate`; nil before anything is on air.
+    package var onAir: String?
+    /// The index of that input in the order of preference, 0 for the first; nil for the slate.
+    package var number: Int?
+    /// Why this input is on air.
+    package var reason: String?
+    /// How many times the input on air has changed.
+    package var switches: Int64 = 0
+    /// The names of the inputs, in order of preference.
+    package var inputs: [String]
+    /// The inputs that are open.
+    package var open: [String] = []
+
+    /// The status before any of these inputs is on air.
+    package init(
+        onAir: String? = nil, number: Int? = nil, reason: String? = nil, switches: Int64 = 0, inputs: [String],
+        open: [String] = []
+    ) {
+        (self.onAir, self.number, self.reason, self.switches) = (onAir, number, reason, switches)
+        (self.inputs, self.open) = (inputs, open)
+    }
+}

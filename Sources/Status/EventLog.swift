@@ -2,6 +2,7 @@
 
 package import Archive
 internal import DequeModule
+package import Media
 internal import Synchronization
 
 /// An event that an operator may want to read later.
@@ -23,9 +24,8 @@ package struct ControlEvent: Sendable, Encodable, Equatable {
     package var channel: String?
     /// The importance of the event.
     package var level: Level
-    /// The subject: `output`, `input`, `recorder`, `storage`, `upload`, `alarm`, `marker`, `operator`, `channel` or
-    /// `relay`.
-    package var kind: String
+    /// The subject.
+    package var kind: EventKind
     /// The output that the event concerns.
     package var output: String?
     /// A sentence, without secrets.
@@ -33,7 +33,7 @@ package struct ControlEvent: Sendable, Encodable, Equatable {
 
     /// Creates an event that is not in a log yet.
     package init(
-        time: UTCTime = .now, channel: String?, level: Level, kind: String, output: String? = nil, text: String
+        time: UTCTime = .now, channel: String?, level: Level, kind: EventKind, output: String? = nil, text: String
     ) {
         (self.time, self.channel, self.level) = (time, channel, level)
         (self.kind, self.output, self.text) = (kind, output, text)

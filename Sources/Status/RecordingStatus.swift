@@ -16,7 +16,6 @@ package struct RecordingStatus: Sendable, Codable {
     /// Whether any part of the recording is on the disk.
     package var hasRecorded: Bool { recorder?.hasMedia ?? false }
 
-    /// The status of a recording with these parts.
     package init(
         recorder: RecorderStatus? = nil, storage: StorageStatus? = nil, retention: RetentionStatus? = nil,
         upload: UploadStatus? = nil, sources: [SourceRecordingStatus] = []

@@ -32,7 +32,6 @@ package struct RunDownStatus: Sendable, Codable, Equatable {
         package var until: String?
         package var transition: Change
 
-        /// A segment with these values.
         package init(name: String, views: [String], seconds: Double? = nil, until: String? = nil, transition: Change) {
             (self.name, self.views, self.seconds, self.until) = (name, views, seconds, until)
             self.transition = transition
@@ -53,7 +52,6 @@ package struct RunDownStatus: Sendable, Codable, Equatable {
         /// a file of unknown length, or until an operator continues the run-down.
         package var remainingSeconds: Double?
 
-        /// The current segment with these values.
         package init(
             index: Int, name: String, view: String, frame: Int64, elapsedSeconds: Double,
             remainingSeconds: Double? = nil
@@ -72,7 +70,6 @@ package struct RunDownStatus: Sendable, Codable, Equatable {
         /// Whether the segment's file is ready; nil without a file.
         package var isReady: Bool?
 
-        /// The next segment with these values.
         package init(index: Int, name: String, frame: Int64? = nil, isReady: Bool? = nil) {
             (self.index, self.name, self.frame, self.isReady) = (index, name, frame, isReady)
         }

@@ -81,9 +81,7 @@ final class RcloneDelivery: SegmentDelivery {
             let size = there.size.map { "\($0) bytes" } ?? "nothing"
             throw DeliveryFailure("the remote has \(size) of a file of \(segment.bytes)")
         }
-        guard let sum = there.hashes[hash] else {
-            return "verified by its size alone: the remote keeps no hash of it"
-        }
+        guard let sum = there.hashes[hash] else { return "verified by its size alone: the remote keeps no hash of it" }
         let here = try await run(["hashsum", hash, path], Self.hashingLimit, input).prefix { !$0.isWhitespace }
         guard sum.lowercased() == here.lowercased() else {
             throw DeliveryFailure("the remote has other bytes (\(hash))")

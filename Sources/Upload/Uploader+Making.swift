@@ -30,8 +30,7 @@ extension Uploader {
             }
             delivery = rclone
         }
-        self.init(
-            directory: directory, channel: channel, catalogue: catalogue, delivery: delivery, logger: logger)
+        self.init(directory: directory, channel: channel, catalogue: catalogue, delivery: delivery, logger: logger)
     }
 
     /// Returns why no file could be delivered to `target` now; nil if delivery seems possible. Blocks for up to 12 s.
@@ -58,8 +57,7 @@ extension Uploader {
             answer.value.withLock { $0 = result }
             answered.signal()
         }
-        guard answered.wait(timeout: .now() + .seconds(12)) == .success,
-            let result = answer.value.withLock({ $0 })
+        guard answered.wait(timeout: .now() + .seconds(12)) == .success, let result = answer.value.withLock({ $0 })
         else { return "rclone does not answer" }
         return try result.get()
     }

@@ -70,7 +70,7 @@ package final class Uploader: RecordingObserver, RetentionVeto {
         self.sleep = sleep
         self.clock = clock
         var logger = logger
-        logger[metadataKey: LogKey.event] = "upload"
+        logger[metadataKey: LogKey.event] = "\(EventKind.upload.rawValue)"
         self.logger = logger
         queue = DispatchQueue(label: "relay.upload.\(self.channel)", qos: .utility)
     }

@@ -23,7 +23,7 @@ import Testing
         model.replaceSubrange(offset..<offset + bytes.count, with: bytes)
     }
 
-    @Test func `Any sequence of writes, cuts and copies leaves the bytes that it should`() throws {
+    @Test func `A file has the expected bytes after any sequence of writes, truncations and copies`() throws {
         var random = SeededRandom()
         let file = try FileDescriptor.create(temporary.path("file"))
         let source = try FileDescriptor.create(temporary.path("source"))
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func `More pieces than the system takes at once are written, empty ones among them`() throws {
+    @Test func `All pieces are written, even if they exceed one system call's limit or are empty`() throws {
         let file = try FileDescriptor.create(temporary.path("file"))
         let pieces = (0..<3000).map { [UInt8](repeating: UInt8(truncatingIfNeeded: $0), count: $0 % 3) }
         try file.write(pieces.map { SharedBytes($0) }, at: 7)
@@ -74,7 +74,7 @@ import Testing
         #expect(try file.size() == Int64(expected.count))
     }
 
-    @Test func `A copy of more than there is says which file ends too early`() throws {
+    @Test func `A copy beyond the end of a file fails and names the file that ends too early`() throws {
         let file = try FileDescriptor.create(temporary.path("file"))
         let source = try FileDescriptor.create(temporary.path("source"))
         try source.write([SharedBytes([1, 2, 3])], at: 0)
@@ -83,7 +83,7 @@ import Testing
         #expect(try file.read(at: 0, count: 9) == [2, 3])
     }
 
-    @Test func `A file that is there is not created again, and one that is not is not opened`() throws {
+    @Test func `Creating a file that exists fails, and so does opening one that does not exist`() throws {
         _ = try FileDescriptor.create(temporary.path("file"))
         #expect(throws: FileFailure("create", temporary.path("file"), code: EEXIST)) {
             try FileDescriptor.create(temporary.path("file"))
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test func `Entries of a directory are made, renamed and removed, and none is replaced`() throws {
+    @Test func `Directory entries are created, renamed and removed, and no existing entry is replaced`() throws {
         let directory = try FileDescriptor.open(directory: temporary.path)
         _ = try directory.create(entry: "any/path/a")
         #expect(throws: FileFailure("create", temporary.path("a"), code: EEXIST)) { try directory.create(entry: "a") }
@@ -113,7 +113,7 @@ import Testing
         #expect(temporary.files == ["c"])
     }
 
-    @Test func `A file's version and stamp change when it is written, and are those of its content`() throws {
+    @Test func `A write changes a file's version and stamp, but not the inode number in the stamp`() throws {
         let file = try FileDescriptor.create(temporary.path("file"))
         let (version, stamp) = (try file.version(), try file.stamp())
         #expect(try file.version() == version)
@@ -125,7 +125,7 @@ import Testing
         #expect(try other.stamp().number != stamp.number)
     }
 
-    @Test func `What kind a name is, and whether others may read it, is told, of a link too`() throws {
+    @Test func `A file's status has its kind, its size and whether others may access it, for links too`() throws {
         try temporary.write([1, 2], to: "file")
         let manager = FileManager.default
         try manager.createDirectory(atPath: temporary.path("directory"), withIntermediateDirectories: false)
@@ -151,7 +151,7 @@ import Testing
 
     // MARK: Files that have their names when they are finished
 
-    @Test func `Hidden names are made for one path, and found for no other`() throws {
+    @Test func `The hidden names of a path are unique, and are found for that path only`() throws {
         let path = temporary.path("clip.mp4")
         let hidden = (0..<3).map { _ in FinishedFile.hidden(beside: path) }
         #expect(Set(hidden).count == 3 && hidden.allSatisfy { $0.hasPrefix(temporary.path(".clip.mp4.")) })
@@ -172,7 +172,7 @@ import Testing
         #expect(long.split(separator: "/").last.map { $0.utf8.count <= 255 } == true)
     }
 
-    @Test func `What killed runs left is removed, but not what a run is still writing`() throws {
+    @Test func `Files left by killed runs are removed, but not a file that a run is still writing`() throws {
         let path = temporary.path("clip.mp4")
         let (left, used) = (FinishedFile.hidden(beside: path), FinishedFile.hidden(beside: path))
         let writer = try FileDescriptor.create(used)
@@ -186,7 +186,7 @@ import Testing
         #expect(temporary.all.isEmpty)
     }
 
-    @Test func `A file is published under its name, and replaces another only if it is told to`() throws {
+    @Test func `A published file gets its name, and replaces an existing file only if it is told to`() throws {
         let (hidden, path) = (temporary.path(".hidden"), temporary.path("clip.mp4"))
         try temporary.write([1], to: ".hidden")
         try FinishedFile.publish(hidden, as: path, replaces: false)
@@ -204,7 +204,7 @@ import Testing
         #expect(throws: FileFailure.self) { try FinishedFile.publish(hidden, as: path, replaces: false) }
     }
 
-    @Test func `Room that there is is enough, and room that no disk has is refused with both figures`() throws {
+    @Test func `The check for free space passes if there is enough, and otherwise says what needs it`() throws {
         try FinishedFile.checkRoom(for: 0, at: temporary.path("clip.mp4"), "a clip needs")
         let failure = #expect(throws: FileFailure.self) {
             try FinishedFile.checkRoom(for: .max, at: temporary.path("clip.mp4"), "a clip needs")

@@ -37,7 +37,7 @@ import Testing
         #expect(try FileDescriptor.open(existing: path) { _, _ in ENOLCK }.lock())
     }
 
-    @Test func `Only a lock held by another descriptor counts as in use`() throws {
+    @Test func `A file counts as in use only if another descriptor holds its lock`() throws {
         let writer = try FileDescriptor.open(existing: path)
         #expect(writer.lock())
         #expect(try !FileDescriptor.open(existing: path).lock())
@@ -47,13 +47,13 @@ import Testing
     }
 
     // NFS maps flock to a POSIX lock, and refuses an exclusive one on a read-only descriptor (flock(2)).
-    @Test func `A read-only descriptor is locked on NFS, too`() throws {
+    @Test func `A read-only descriptor detects the lock of another process on NFS`() throws {
         let taken: FileDescriptor.LockCall = { _, operation in operation & LOCK_EX != 0 ? EBADF : EWOULDBLOCK }
         #expect(try !FileDescriptor.open(readOnly: path, lockCall: taken).lock())
     }
 
     // Regression: a hard link and an unlink left both names when the process was killed in between.
-    @Test func `A file gets its name in one step, and never another file's name`() throws {
+    @Test func `A file is renamed in one step, and never replaces another file`() throws {
         let events = inotify_init1(CInt(IN_NONBLOCK))
         try #require(events >= 0)
         defer { close(events) }

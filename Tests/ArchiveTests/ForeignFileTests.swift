@@ -24,7 +24,7 @@ import Testing
     // Regression: at the start, and at each retry, recovery set aside or cut any file with the name of an open
     // recording.
     @Test(arguments: ["mp4", "ts"])
-    func `A browser's download with the name of a recording stays unchanged`(fileExtension: String) throws {
+    func `Recovery does not change a foreign file with the name of an open recording`(fileExtension: String) throws {
         let name = SampleRecording.name.replacingOccurrences(of: "mp4", with: fileExtension) + ".part"
         let other = fileType + [UInt8](repeating: 0x47, count: 5000)
         let packet = [UInt8](repeating: 0x47, count: 188)
@@ -67,7 +67,7 @@ import Testing
         #expect(try temporary.bytes(SampleRecording.name) == remux)
     }
 
-    @Test func `Files with relay's tags are deleted, open or closed, and other files are not`() throws {
+    @Test func `Open and closed files with relay's tags are deleted, and other files are not`() throws {
         let sample = SampleRecording()
         #expect(try delete(sample.closed))
         #expect(try delete(sample.open))

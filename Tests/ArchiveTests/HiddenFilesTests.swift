@@ -26,7 +26,7 @@ import Testing
             lag: lead(&random))
     }
 
-    @Test func `A clock is read as it was written, and its text always has the same length`() {
+    @Test func `A remembered clock is read back as it was written, and its text always has the same length`() {
         var random = SeededRandom()
         for _ in 0..<1000 {
             let clock = anyClock(&random)
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func `A write that a crash tore leaves the clock of before, the new one or none`() {
+    @Test func `A write that a crash interrupts leaves the old clock, the new clock or no clock`() {
         var random = SeededRandom()
         for _ in 0..<20 {
             let (old, new) = (anyClock(&random), anyClock(&random))
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func `A clock file with one digit changed, left out or added is ignored`() {
+    @Test func `A clock file with a changed digit or an unknown format is ignored`() {
         var random = SeededRandom()
         for _ in 0..<20 {
             let text = Array(anyClock(&random).text.utf8)
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func `What is in the place of a clock's file is no clock, and is not written through`() throws {
+    @Test func `A damaged clock file is not read, and a link or directory in its place is not written`() throws {
         var random = SeededRandom()
         let directory = try RecordDirectory.prepare(temporary.path)
         let clock = anyClock(&random)
@@ -89,7 +89,7 @@ import Testing
 
     // MARK: What is remembered of mounted disks
 
-    @Test func `Any sequence of remembering and forgetting leaves what was remembered last of each directory`() {
+    @Test func `The mount memory recalls the last entry of each directory after any sequence of changes`() {
         var random = SeededRandom()
         let memory = MountMemory(directory: temporary.path("deep/mounts"))
         let current = FileManager.default.currentDirectoryPath
@@ -119,7 +119,7 @@ import Testing
         #expect(temporary.files == ["deep"])
     }
 
-    @Test func `A damaged note of a disk is ignored, and written again`() throws {
+    @Test func `A damaged entry of the mount memory is ignored, and can be written again`() throws {
         let memory = MountMemory(directory: temporary.path)
         let entry = MountMemory.Entry(mountPoint: "/mnt", mark: ".relay-archive-1")
         for text in [
@@ -136,7 +136,7 @@ import Testing
         #expect(temporary.files == ["%2Fsrv%2Fa"], "nothing is left behind")
     }
 
-    @Test func `A memory that has no place, or cannot be written, remembers nothing and costs nothing`() throws {
+    @Test func `A mount memory that has no writable directory remembers nothing and does not fail`() throws {
         try temporary.write([1], to: "file")
         for memory in [MountMemory(), MountMemory(directory: temporary.path("file/below"))] {
             memory.remember("/srv/a", MountMemory.Entry(mountPoint: "/mnt", mark: "m"))
@@ -155,7 +155,7 @@ import Testing
         #expect(temporary.files == ["file"])
     }
 
-    @Test func `A directory whose remembered disk is away is refused, unless disks do not matter`() throws {
+    @Test func `A directory is refused while its remembered disk is not mounted, unless mounts are ignored`() throws {
         let memory = MountMemory(directory: temporary.path("mounts"))
         let record = temporary.path("record")
         try memory.checkMount(of: record, .remembered)
@@ -173,7 +173,7 @@ import Testing
 
     // MARK: Noted templates
 
-    @Test func `Whatever is in the note of templates, those that can be read are known`() throws {
+    @Test func `All templates that can be parsed are read from a damaged file of noted templates`() throws {
         let good = try NameTemplate(parsing: "{date}/{channel}-{sequence}")
         let lines = ["", "{nothing}", "../{sequence}", "{date}/{channel}-{sequence}", "\u{0}", "%", "{channel}"]
         try temporary.write(Array(lines.joined(separator: "\n").utf8) + [0xFF, 10], to: ".relay-names")
@@ -194,7 +194,7 @@ import Testing
         #expect(try temporary.bytes("outside") == Array(many.utf8), "a link is not written through")
     }
 
-    @Test func `A template is noted once, and the usual one is not`() throws {
+    @Test func `A template is noted once, and the default template is not noted`() throws {
         let template = try NameTemplate(parsing: "{date}/{sequence}")
         for _ in 0..<3 { _ = try RecordDirectory.prepare(temporary.path, template: template) }
         _ = try RecordDirectory.prepare(temporary.path)

@@ -24,11 +24,9 @@ import Testing
         return found
     }
 
-    private func sequences(of template: NameTemplate) -> Int { template.parts.count { $0 == .sequence } }
-
     // Templates are noted as texts and read again. The text of one that was nearly as long as may be was longer than that, so
     // it was forgotten, with all files that it had named.
-    @Test func `The text of a template makes the same template, and is not longer than what was parsed`() throws {
+    @Test func `A template's text parses to the same template, and is not longer than the parsed text`() throws {
         var random = SeededRandom()
         let all = templates(4000, &random)
         #expect(all.count > 100)
@@ -46,7 +44,7 @@ import Testing
         #expect(try RecordDirectory.prepare(directory.path).templates.contains(template))
     }
 
-    @Test func `What is parsed stays below its directory and has no hidden part, whatever it is filled with`() {
+    @Test func `A path made from a template stays below its directory and has no hidden component`() {
         var random = SeededRandom()
         for (text, template) in templates(4000, &random) {
             let path = template.path(
@@ -58,9 +56,9 @@ import Testing
         }
     }
 
-    @Test func `A name is read as it was made, open, closed, numbered and set aside`() {
+    @Test func `A template reads every name that it makes: open, closed, numbered and set aside`() {
         var random = SeededRandom()
-        for (text, template) in templates(4000, &random) where sequences(of: template) <= 1 {
+        for (text, template) in templates(4000, &random) {
             let channel = random.pick(["c", "cam-1", "a_b", "studio.2", "-", "test_20261121T140310.123Z_000001"])
             let start = UTCTime(milliseconds: .random(in: 0..<4_102_444_800_000, using: &random))
             let sequence = random.pick([0, 1, 999_999, 1_000_000, 123_456_789])
@@ -81,7 +79,37 @@ import Testing
         }
     }
 
-    @Test func `A name with its channel in it is no other channel's`() {
+    @Test(arguments: [
+        "{sequence}{sequence}", "{sequence}_{sequence}", "{sequence}1{sequence}%y", "{sequence}/{channel}/{sequence}",
+    ]) func `A number that occurs several times in a name has to be the same each time`(text: String) throws {
+        let template = try NameTemplate(parsing: text)
+        for sequence in [1, 111_111, 1_111_111, 11_111_111, 123_456_789] {
+            let path = template.path(
+                channel: "c", start: UTCTime(milliseconds: 1_795_269_790_123), sequence: sequence, offset: 0)
+            #expect(template.read(Substring(path), channel: "c")?.sequence == sequence, "\(path)")
+            var other = path
+            let place = try #require(path.firstRange(of: UTCTime.pad(sequence, 6)))
+            other.replaceSubrange(place, with: UTCTime.pad(sequence + 1, 6))
+            #expect(template.read(Substring(other), channel: "c") == nil, "\(other)")
+        }
+    }
+
+    @Test func `A start that occurs several times in a name has to be the same each time`() throws {
+        let template = try NameTemplate(parsing: "{start}_{start}")
+        let (one, two) = ("20261121T140310.123Z", "20261121T140310.124Z")
+        #expect(template.read(Substring("\(one)_\(one)"), channel: "c")?.start == one)
+        #expect(template.read(Substring("\(one)_\(two)"), channel: "c") == nil)
+    }
+
+    @Test(arguments: ["{channel}_{start}_{sequence}%y", "{channel}_{start}_{sequence}{sequence}"])
+    func `A number with further digits after a standard name is read as the template makes it`(text: String) throws {
+        let template = try NameTemplate(parsing: text)
+        let name = SegmentName(
+            channel: "c", start: UTCTime(milliseconds: 1_795_269_790_123), sequence: 7, template: template)
+        #expect(SegmentName(usedBy: name.closed, channel: "c", template: template)?.sequence == 7)
+    }
+
+    @Test func `A name that contains its channel is not read as a name of another channel`() {
         var random = SeededRandom()
         for (text, template) in templates(4000, &random) where template.hasChannel {
             let channel = random.pick(["c", "cam-1", "a_b", "studio.2", "1"])
@@ -92,6 +120,34 @@ import Testing
                 #expect(template.read(Substring(name.description), channel: other) == nil, "\(text): \(name), \(other)")
             }
         }
+    }
+
+    @Test func `A template is refused for a channel if its names could be longer than file systems store`() throws {
+        var random = SeededRandom()
+        let long = "{channel}_{channel}_{channel}_{sequence}"
+        let all = templates(1000, &random) + [(text: long, template: try NameTemplate(parsing: long))]
+        var results: Set<Bool> = []
+        for (text, template) in all {
+            for length in [1, 60, 100, 120] {
+                let channel = String(repeating: "c", count: length)
+                let name = SegmentName(
+                    channel: channel, start: UTCTime(milliseconds: 1_795_269_790_123), sequence: 999_999_999,
+                    template: template
+                ).numbered(999)
+                let paths = [
+                    name.open, name.description + SegmentName.brokenSuffix, SegmentSalvage.repairedName(name.closed),
+                ]
+                let longest = paths.flatMap { $0.split(separator: "/") }.map(\.utf8.count).max() ?? 0
+                do {
+                    try template.checkLength(channel: channel)
+                    #expect(longest <= 255, "\(text)")
+                } catch {
+                    #expect(longest > 255 && error.description.contains("255 at most"), "\(text)")
+                }
+                results.insert(longest > 255)
+            }
+        }
+        #expect(results == [true, false])
     }
 
     @Test func `A dated template makes different names for different seconds`() {
@@ -106,7 +162,7 @@ import Testing
         }
     }
 
-    @Test func `Any text is taken or refused with a sentence that ends`() throws {
+    @Test func `Any text is parsed as a template or refused with a complete sentence`() throws {
         var random = SeededRandom()
         let wild =
             Self.pieces + ["{", "}", "%", "\\", ":", "\u{0}", "\u{301}", "\n", "..", "{start", "}}", "\u{1F3A5}"]
@@ -126,7 +182,7 @@ import Testing
     // The system reads bytes: for it, a slash with a combining mark behind it divides a path all the same, and a name that
     // begins with a point is hidden.
     @Test(arguments: ["a/\u{301}{sequence}", ".\u{301}{sequence}", "a/.\u{301}{sequence}"])
-    func `A slash or a point in front of a combining mark is refused`(text: String) {
+    func `A template with a slash or a dot before a combining mark is refused`(text: String) {
         #expect(throws: TextFailure.self) { try NameTemplate(parsing: text) }
     }
 }

@@ -30,7 +30,7 @@ import Testing
         try #require(mkfifo(temporary.path("in/pipe.mp4"), 0o644) == 0)
     }
 
-    @Test func `What is in the directory is opened by its path`() throws {
+    @Test func `A file in the directory is opened by its path`() throws {
         for name in ["a.mp4", "d/a.mp4", "d/\u{301}a.mp4"] {
             #expect(try directory.open(recording: name).read(at: 0, count: 9) == [1], "\(name)")
         }
@@ -41,11 +41,11 @@ import Testing
         "link/a.mp4", "link.mp4", "link/\u{301}a.mp4", "link/d/a.mp4", "../a.mp4", "d/../a.mp4", "/etc/passwd", "",
         ".h/a.mp4", ".a.mp4", "d//a.mp4", "d/", "d", "a.mp4\u{0}", "pipe.mp4", "d/./a.mp4", ".", "..", "none.mp4",
     ])
-    func `A link, a hidden name, a way out and what is no file are refused`(name: String) {
+    func `A link, a hidden name, a path out of the directory and a name of no file are refused`(name: String) {
         #expect(throws: FileFailure.self) { try directory.open(recording: name) }
     }
 
-    @Test func `No path put together at random reads what is outside or hidden`() {
+    @Test func `No random path opens a file that is hidden or outside of the directory`() {
         var random = SeededRandom()
         let pieces = ["..", ".", "/", "link", "a.mp4", "d", "\u{301}", "//", "\u{0}", ".h", "out", "in", "\u{FE0F}"]
         var opened = 0
@@ -58,14 +58,14 @@ import Testing
         #expect(opened > 0)
     }
 
-    @Test func `A path is divided as the system divides it`() {
+    @Test func `A path is split at every slash, as the system does it`() {
         #expect(FileDescriptor.parts(of: "a/b/c.mp4") == ["a", "b", "c.mp4"])
         #expect(FileDescriptor.parts(of: "/a//b/") == ["", "a", "", "b", ""])
         #expect(FileDescriptor.parts(of: "") == [""])
         #expect(FileDescriptor.parts(of: "a/\u{301}b") == ["a", "\u{301}b"])
     }
 
-    @Test func `A channel's name becomes one that is safe, and stays as it is then`() {
+    @Test func `Any channel name becomes a safe file name, and a safe name stays unchanged`() {
         var random = SeededRandom()
         let allowed = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_".utf8)
         let pieces = [
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    @Test func `A name that is damaged is another name or none, and what is read of it is written the same`() {
+    @Test func `A damaged name is refused, or read as a valid name that gives the same closed name`() {
         var random = SeededRandom()
         let name = Array("a_b_20261121T140310.123Z_000041.mp4.part")
         for _ in 0..<5000 {
@@ -110,7 +110,7 @@ import Testing
         }
     }
 
-    @Test func `Repaired copies are called after what they were made of`() {
+    @Test func `A repaired copy is named after its original file`() {
         for name in ["a.mp4", "d/a.mp4", "a.repaired.mp4"] {
             #expect(SegmentSalvage.originalName(SegmentSalvage.repairedName(name)) == name)
         }
@@ -119,7 +119,7 @@ import Testing
         #expect(SegmentSalvage.originalName("a.mp4") == "a.mp4")
     }
 
-    @Test func `Of any set of names each recording counts once, as itself or as its copy`() {
+    @Test func `Each recording in any set of names counts once, as its file or as its repaired copy`() {
         var random = SeededRandom()
         for _ in 0..<500 {
             let stems = (0..<Int.random(in: 0...6, using: &random)).map { "f\($0)" }

@@ -9,7 +9,7 @@ import Testing
 @testable import MP4
 
 @Suite struct NamingTests {
-    @Test func `A name contains channel, UTC start and sequence`() {
+    @Test func `A name contains the channel, the UTC start and the sequence number`() {
         let name = SegmentName(channel: "studio a", start: UTCTime(milliseconds: 1_795_269_790_123), sequence: 7)
         #expect(name.description == "studio-a_20261121T140310.123Z_000007")
         #expect(name.open == name.description + ".mp4.part")
@@ -29,7 +29,7 @@ import Testing
         "c_20261121T140310.123Z_00001.mp4", "c_20261121T140310.123Z_000001.mkv", "_20261121T140310.123Z_000001.mp4",
         "c_20261121X140310.123Z_000001.mp4", "20261121T140310.123Z_000001.mp4", "holiday.mp4", ".mp4", "",
         "c_20261121T140310.123Z_00000a.mp4", "c_20261121T140310.123Z_000001.mp4.broken",
-    ]) func `A foreign name is not accepted as relay's`(name: String) {
+    ]) func `A foreign file name is not read as the name of a recording`(name: String) {
         #expect(SegmentName(fileName: name) == nil)
     }
 
@@ -43,7 +43,7 @@ import Testing
         #expect(try RecordDirectory.prepare(directory.path).lastSequence(of: "d") == 0)
     }
 
-    @Test func `Recordings contain the version that made them`() {
+    @Test func `A recording's tags contain the version of relay that made it`() {
         var tags = MovieTags(channel: "c", start: UTCTime(milliseconds: 0), encoderSettings: "")
         #expect(BoxReader.positions(of: Array("relay".utf8), in: tags.box).count == 1)
         #expect(BoxReader.positions(of: Array("relay 0.1.0".utf8), in: tags.box).isEmpty)
@@ -51,7 +51,7 @@ import Testing
         #expect(BoxReader.positions(of: Array("relay 0.1.0".utf8), in: tags.box).count == 1)
     }
 
-    @Test func `A channel name cannot leave the directory`() {
+    @Test func `A channel name cannot lead out of the directory`() {
         #expect(SegmentName.safe("../../etc") == "--..-etc")
         #expect(SegmentName.safe("") == "relay")
         #expect(!SegmentName.safe("..").contains("."))

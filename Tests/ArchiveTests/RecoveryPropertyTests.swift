@@ -31,9 +31,7 @@ import Testing
     /// Where each fragment ends.
     private var ends: [Int] { Array(sample.fragments.dropFirst()) + [sample.open.count] }
 
-    @Test func `A file that is cut off holds every fragment that was whole, and a second look finds nothing to do`()
-        throws
-    {
+    @Test func `Recovery of a truncated file keeps every complete fragment, and a second run does nothing`() throws {
         var random = SeededRandom()
         var lengths = ends + ends.map { $0 - 1 }
         for _ in 0..<12 { lengths.append(Int.random(in: MovieBox.headSize...sample.open.count, using: &random)) }
@@ -65,8 +63,7 @@ import Testing
         }
     }
 
-    @Test func `Whatever a disk makes of an open file, one file is left, which is read, or put aside as it was`() throws
-    {
+    @Test func `Recovery of a damaged open file leaves one file: readable, or set aside unchanged`() throws {
         var random = SeededRandom()
         for _ in 0..<25 {
             var bytes = sample.open
@@ -92,7 +89,7 @@ import Testing
         }
     }
 
-    @Test func `A name that is taken gets a number, and no file is lost`() throws {
+    @Test func `A recovered file gets a number if its name is taken, and no file is lost`() throws {
         let temporary = try directory(with: sample.open)
         try temporary.write([1], to: SampleRecording.name)
         try temporary.write([2], to: "\(stem).broken")
@@ -111,7 +108,7 @@ import Testing
         #expect(try temporary.bytes("\(stem).broken") == [2])
     }
 
-    @Test func `A file that was closed but not renamed gets its name alone`() throws {
+    @Test func `A file that was closed but not renamed is only renamed`() throws {
         let temporary = try directory(with: sample.closed)
         #expect(try recover(temporary).map(\.outcome) == [.renamed(fileName: SampleRecording.name)])
         #expect(try temporary.bytes(SampleRecording.name) == sample.closed)
@@ -122,7 +119,7 @@ import Testing
         #expect(temporary.files == [SampleRecording.name])
     }
 
-    @Test func `A file that somebody has open is left to them, and one of another channel to its own`() throws {
+    @Test func `Recovery leaves a file alone if it is in use or belongs to another channel`() throws {
         let temporary = try directory(with: sample.open)
         let writer = try FileDescriptor.open(existing: temporary.path(part))
         #expect(writer.lock())
@@ -133,7 +130,7 @@ import Testing
         #expect(try recover(temporary).count == 1)
     }
 
-    @Test func `A stream that is cut off keeps its whole packets`() throws {
+    @Test func `A truncated transport stream keeps its complete packets`() throws {
         var random = SeededRandom()
         let stream = SampleRecording.streamHead(of: "test")
         var lengths = [752, 753, 939, 940, 1000, stream.count]

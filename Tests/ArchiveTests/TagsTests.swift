@@ -37,7 +37,7 @@ import Testing
             && left.version == right.version && left.position == right.position
     }
 
-    @Test func `A place in a program is read as it was written, however the file ended`() {
+    @Test func `A position in the program is read back as it was written, for every ending`() {
         var random = SeededRandom()
         for _ in 0..<1000 {
             let position = anyPosition(&random)
@@ -67,7 +67,7 @@ import Testing
             other == SegmentPosition(run: "a1", programStart: 5, ending: .stop), "what later versions add is skipped")
     }
 
-    @Test func `Whatever becomes of the text of a place, its time stays within bounds`() {
+    @Test func `A position read from a damaged text has a program start within bounds`() {
         var random = SeededRandom()
         for _ in 0..<5000 {
             var text = Array(anyPosition(&random).text.utf8)
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    @Test func `Tags are read as they were written`() throws {
+    @Test func `Tags are read back as they were written`() throws {
         var random = SeededRandom()
         for _ in 0..<500 {
             let written = anyTags(&random)
@@ -93,7 +93,7 @@ import Testing
         #expect(isEqual(read, written), "chapters follow the tags")
     }
 
-    @Test func `Long settings are cut, and all else is kept`() throws {
+    @Test func `Long encoder settings are truncated, and all other tags are kept`() throws {
         var tags = MovieTags(
             channel: "test", start: UTCTime(milliseconds: 0), encoderSettings: String(repeating: "x", count: 9000))
         tags.position = SegmentPosition(run: "a1", programStart: 7, ending: .stop)
@@ -102,7 +102,7 @@ import Testing
         #expect(read.channel == "test" && read.position == tags.position)
     }
 
-    @Test func `Tags that another program wrote, or none, are not taken for ours`() throws {
+    @Test func `Missing tags and tags of another program are not read as relay's`() throws {
         #expect(try MovieTagsReader.tags([]) == nil)
         var tags = MovieTags(channel: "test", start: UTCTime(milliseconds: 0), encoderSettings: "")
         let ours = tags.box
@@ -120,7 +120,7 @@ import Testing
         #expect(try MovieTagsReader.tags(tags.box)?.version == "2")
     }
 
-    @Test func `Random damage of tags is told or read over, and never traps`() {
+    @Test func `Random damage of tags is reported or skipped, and never traps`() {
         var random = SeededRandom()
         var told = 0
         for _ in 0..<3000 {
@@ -142,7 +142,7 @@ import Testing
         #expect(told > 0)
     }
 
-    @Test func `Seconds since 1904 are those of the start, and never wrap`() {
+    @Test func `The seconds since 1904 match the start time, and never overflow`() {
         let seconds = { (milliseconds: Int64) in
             MovieTags(channel: "", start: UTCTime(milliseconds: milliseconds), encoderSettings: "").secondsSince1904
         }

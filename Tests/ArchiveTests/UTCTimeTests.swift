@@ -9,7 +9,7 @@ import Testing
     /// The years 0 to 9999, in milliseconds since 1970.
     private static let years: Range<Int64> = -62_167_219_200_000..<253_402_300_800_000
 
-    @Test func `Wall-clock times are read as they were written`() {
+    @Test func `A UTC time is read back as it was written, and an invalid text is refused`() {
         for milliseconds: Int64 in [0, 951_782_399_999, 951_868_800_001, 1_795_269_790_123, 4_102_444_799_500] {
             let time = UTCTime(milliseconds: milliseconds)
             #expect(UTCTime(extended: time.extended) == time)
@@ -21,7 +21,7 @@ import Testing
         }
     }
 
-    @Test func `Any time of a year with four digits is read as it is written, in both forms`() {
+    @Test func `Any time in the years 0 to 9999 is read back as it was written, in both formats`() {
         var random = SeededRandom()
         var times = (0..<3000).map { _ in UTCTime(milliseconds: .random(in: Self.years, using: &random)) }
         // The first and last days of years, and what is around the leap day, of centuries too.
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func `Texts sort as the times do`() {
+    @Test func `The texts of times sort in the same order as the times`() {
         var random = SeededRandom()
         let times = (0..<1000).map { _ in Int64.random(in: Self.years, using: &random) }.sorted()
         let extended = times.map { UTCTime(milliseconds: $0).extended }
@@ -51,7 +51,7 @@ import Testing
     }
 
     // 2026-02-30 was taken for the 2nd of March.
-    @Test func `A day that its month does not have is no time`() {
+    @Test func `A day that its month does not have is refused`() {
         for text in [
             "2026-02-29T00:00:00.000Z", "2026-02-30T00:00:00.000Z", "2024-02-30T00:00:00.000Z",
             "1900-02-29T00:00:00.000Z", "2026-04-31T00:00:00.000Z", "2026-06-31T00:00:00.000Z",
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test func `What is read is written the same, whatever the digits are`() {
+    @Test func `A text of random digits that is read as a time is written as the same text`() {
         var random = SeededRandom()
         var read = 0
         for _ in 0..<5000 {
@@ -85,7 +85,7 @@ import Testing
         #expect(read > 0)
     }
 
-    @Test func `A text that is damaged in one place is no time, unless it is another time`() {
+    @Test func `A text with one wrong, missing or additional character is not read as a time`() {
         var random = SeededRandom()
         let text = Array("2026-11-21T14:03:10.123Z".utf8)
         for place in text.indices {
@@ -106,7 +106,7 @@ import Testing
     }
 
     // The earliest of all times overflowed.
-    @Test func `The ends of the scale have a text, and times before 1970 have fractions above 0`() {
+    @Test func `The earliest and latest times have a text, and times before 1970 have positive fractions`() {
         #expect(UTCTime(milliseconds: -1).extended == "1969-12-31T23:59:59.999Z")
         #expect(UTCTime(milliseconds: -1000).basic == "19691231T235959.000Z")
         for milliseconds in [Int64.min, Int64.min + 1, Int64.max] {
@@ -115,7 +115,7 @@ import Testing
         }
     }
 
-    @Test func `Division rounds down on both sides of 0`() {
+    @Test func `Floored division rounds down for negative numbers, too`() {
         for (number, quotient) in [(7, 2), (6, 2), (0, 0), (-1, -1), (-3, -1), (-4, -2)] as [(Int64, Int64)] {
             #expect(number.flooredDivision(by: 3) == quotient)
         }

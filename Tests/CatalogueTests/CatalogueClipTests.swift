@@ -51,7 +51,7 @@ import Testing
         #expect(try ledger.clips() == [one])
     }
 
-    @Test func `A clip keeps its files, with a frame on each side, until it is exported`() throws {
+    @Test func `A clip keeps the files of its frames and of one frame on each side until it is exported`() throws {
         #expect(kept == [false, false, false, false, false])
         _ = try ledger.note([clip("x", 60, 70)], removing: [])
         #expect(kept == [false, true, false, false, false])
@@ -72,7 +72,7 @@ import Testing
         #expect(kept == [false, false, false, false, false])
     }
 
-    @Test func `While the catalogue cannot be read its last state is used`() throws {
+    @Test func `While the catalogue cannot be read, its last known clips keep their files`() throws {
         _ = try ledger.note([clip("x", 60, 70)], removing: [])
         #expect(kept == [false, true, false, false, false])
         try FileManager.default.removeItem(atPath: database)
@@ -81,13 +81,13 @@ import Testing
         #expect(throws: (any Error).self) { try ledger.clips() }
     }
 
-    @Test func `Until the catalogue has been read once every file is kept`() throws {
+    @Test func `Every file is kept until the catalogue has been read once`() throws {
         try FileManager.default.removeItem(atPath: database)
         try FileManager.default.createDirectory(atPath: database, withIntermediateDirectories: false)
         #expect(kept == [true, true, true, true, true])
     }
 
-    @Test func `A damaged row counts as missing`() throws {
+    @Test func `A clip with a damaged row is left out`() throws {
         _ = try ledger.note([clip("x", 60, 70), clip("y", 80, 90)], removing: [])
         try DatabaseQueue(path: database).write {
             try $0.execute(sql: "UPDATE clips SET end_frame = 3 WHERE id = 'x'")
@@ -95,7 +95,7 @@ import Testing
         #expect(try ledger.clips().map(\.id) == ["y"])
     }
 
-    @Test func `A catalogue from a version without clips gets a table for them`() throws {
+    @Test func `A catalogue from a version without clips gets a table for clips`() throws {
         try DatabaseQueue(path: database).write {
             try $0.execute(sql: "DROP TABLE clips")
             try $0.execute(sql: "DELETE FROM grdb_migrations WHERE identifier IN ('3: clips', '5: seals of clips')")

@@ -110,7 +110,29 @@ struct CataloguePropertyTests {
         }
     }
 
-    @Test("Two gaps overlap if they miss a common frame of the same run, in either order of the comparison")
+    @Test("Overlapping gaps are merged into one that ends with the later of them, and shared frames count once")
+    func joinedOverlaps() {
+        func gap(_ from: Int64, _ to: Int64?, frames: Int?) -> CatalogueGap {
+            CatalogueGap(
+                channel: "test", run: "a1", start: from * Self.frame / 1_000_000, from: from * Self.frame,
+                to: to.map { $0 * Self.frame }, frames: frames, cause: "slow", isTold: true)
+        }
+        let whole = gap(10, 50, frames: 40)
+        #expect(CatalogueGap.joined([whole, gap(20, 30, frames: 10)]) == [whole])
+        #expect(CatalogueGap.joined([gap(10, 20, frames: 10), whole]) == [whole])
+        #expect(CatalogueGap.joined([whole, gap(20, 50, frames: 30)]) == [whole])
+        #expect(CatalogueGap.joined([gap(10, 30, frames: 20), gap(20, 50, frames: 30)]) == [whole])
+        #expect(CatalogueGap.joined([gap(10, 30, frames: nil), gap(20, 50, frames: 30)]) == [gap(10, 50, frames: nil)])
+        // What contains another gap is followed by a third.
+        #expect(
+            CatalogueGap.joined([whole, gap(20, 30, frames: 10), gap(50, 60, frames: 10)])
+                == [gap(10, 60, frames: 50)])
+        // The end of the program is not known.
+        let endless = gap(20, nil, frames: nil)
+        #expect(CatalogueGap.joined([gap(10, 20, frames: 10), endless]) == [gap(10, nil, frames: nil)])
+    }
+
+    @Test("Two gaps overlap if the same frame of a run is missing in both, in either order of the comparison")
     func overlaps() {
         var random = SeededRandom()
         func gap(_ run: String, _ from: Int64, _ to: Int64?) -> CatalogueGap {
@@ -222,7 +244,7 @@ struct CataloguePropertyTests {
         #expect(throws: FileFailure.self) { try UploadMark.channels(in: directory.path("none")) }
     }
 
-    @Test("Databases whose clips are yet to be restored are known by their numbers, and lost clips by a lasting mark")
+    @Test("Databases with clips to restore are listed by their numbers, and lost clips leave a lasting mark")
     func clipMarks() throws {
         let directory = try TemporaryDirectory()
         #expect(ClipMark.time(in: directory.path) == nil)
@@ -241,7 +263,7 @@ struct CataloguePropertyTests {
         #expect(directory.all.contains(ClipMark.unknown))
     }
 
-    @Test("A checksum is that of all bytes, for any number of blocks, and reports its progress")
+    @Test("A checksum covers all bytes of any number of blocks, and its progress is reported")
     func checksums() throws {
         let directory = try TemporaryDirectory()
         // The sums of no byte and of "abc" (FIPS 180-4's examples).

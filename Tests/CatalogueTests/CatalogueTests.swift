@@ -13,7 +13,7 @@ import Testing
 @testable import Segmenter
 
 @Suite struct CatalogueTests {
-    @Test func `Every file and every gap is a row that agrees with the files`() throws {
+    @Test func `Every file and every gap has a row, and the rows agree with the files`() throws {
         let directory = try Recording.make(hasGap: true)
         let ledger = try RecordingArchive(directory.path).onDisk()
         let (segments, gaps) = (ledger.segments, ledger.gaps)
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func `A catalogue that another process migrates meanwhile does not count as damaged`() throws {
+    @Test func `A catalogue that another process is migrating does not count as damaged`() throws {
         let directory = try TemporaryDirectory()
         let path = directory.path(".relay.sqlite")
         let (other, ours) = (try DatabaseQueue(path: path), try DatabaseQueue(path: path))
@@ -136,7 +136,7 @@ import Testing
         #expect(try before.contents().segments.map(\.name) == directory.files)
     }
 
-    @Test func `A catalogue that cannot be created costs no frame`() throws {
+    @Test func `Recording loses no frame if the catalogue cannot be created`() throws {
         let directory = try TemporaryDirectory()
         // A directory takes its place, so that SQLite can neither open nor create it, whichever user runs this.
         try FileManager.default.createDirectory(
@@ -201,7 +201,7 @@ import Testing
         #expect(try RecordingArchive(directory.path).verify(.init()).isGood)
     }
 
-    @Test func `A file that retention deleted between others is no gap, and is forgotten in the end`() throws {
+    @Test func `A file deleted by retention leaves no gap, and its row stays until older files are deleted`() throws {
         let directory = try Recording.make()
         let files = directory.files
         let next = Catalogue(directory: try .prepare(directory.path), channel: "test", logger: quiet)
@@ -224,7 +224,7 @@ import Testing
         #expect(try archive.ledger()?.deleted.isEmpty == true)
     }
 
-    @Test func `A fragmented recording contains how it ended, and is complete`() throws {
+    @Test func `A fragmented recording stores how each file ended, and verifies as complete`() throws {
         let directory = try Recording.make(format: .fragmented)
         let archive = try RecordingArchive(directory.path)
         let report = try archive.verify(.init())
@@ -233,7 +233,7 @@ import Testing
         #expect(try archive.repair().isEmpty)
     }
 
-    @Test func `Checksums are computed after the close, and missing ones at the next start`() throws {
+    @Test func `Checksums are computed after a file is closed, and missing ones at the next start`() throws {
         let directory = try Recording.make()
         let archive = try RecordingArchive(directory.path)
         let next = Catalogue(directory: try .prepare(directory.path), channel: "test", logger: quiet)
@@ -248,7 +248,7 @@ import Testing
         #expect(try archive.onDisk().segments.map(\.name) == Array(directory.files.dropFirst()))
     }
 
-    @Test func `A symbolic link in place of the database is not followed, and costs no recording`() throws {
+    @Test func `A symbolic link in place of the database is not followed, and recording continues`() throws {
         let (directory, elsewhere) = (try TemporaryDirectory(), try TemporaryDirectory())
         try FileManager.default.createSymbolicLink(
             atPath: directory.path(".relay.sqlite"), withDestinationPath: elsewhere.path("database"))

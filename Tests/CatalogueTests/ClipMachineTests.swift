@@ -11,7 +11,7 @@ import Testing
         ClipMachine.Program(run: run, frames: frames, rate: FrameRate(25))
     }
 
-    @Test func `A clip has the frames from the press to the release`() throws {
+    @Test func `A clip has the frames from its press to its release`() throws {
         var machine = ClipMachine()
         let begun = try machine.start(.init(id: "x", at: 100), in: program(0..<110))
         #expect(begun == .init(id: "x", run: "a", first: 100, end: nil))
@@ -22,7 +22,7 @@ import Testing
         #expect(machine.clip("x")?.isComplete == true && machine.openRuns.isEmpty)
     }
 
-    @Test func `A command without a frame means the newest one`() throws {
+    @Test func `A command without a frame number applies to the newest frame`() throws {
         var machine = ClipMachine()
         #expect(try machine.start(.init(id: "x"), in: program(0..<110)).first == 109)
         #expect(try machine.stop("x", at: nil, in: program(0..<150))?.end == 149)
@@ -53,7 +53,7 @@ import Testing
         #expect(!machine.isWaiting)
     }
 
-    @Test func `A release whose press never comes is forgotten`() throws {
+    @Test func `A release whose press never arrives is forgotten`() throws {
         var machine = ClipMachine()
         for number in 0..<500 { #expect(try machine.stop("\(number)", at: 10, in: program(0..<20)) == nil) }
         machine.complete(program(0..<270), recordedUpTo: 260)
@@ -67,7 +67,7 @@ import Testing
         #expect(machine.close(run: "a", at: 280) == [] && !machine.isWaiting && machine.openRuns.isEmpty)
     }
 
-    @Test func `A release belongs to its press, whichever of two runs is recorded when it arrives`() throws {
+    @Test func `A release ends the clip of its press, whichever run is recorded when it arrives`() throws {
         var machine = ClipMachine()
         #expect(try machine.stop("x", at: 120, in: program(0..<121)) == nil)
         machine.complete(program(90..<122, run: "b"), recordedUpTo: 100)
@@ -75,7 +75,7 @@ import Testing
         #expect(clip.run == "b" && clip.end == 120 && !machine.isWaiting)
     }
 
-    @Test func `A release that arrives after the end of its recording is at its own frame`() throws {
+    @Test func `A release that arrives after the end of the recording ends the clip at its own frame`() throws {
         var machine = ClipMachine()
         for id in ["x", "early", "y", "z"] { _ = try machine.start(.init(id: id, at: 900), in: program(0..<901)) }
         // The file is being closed, and nothing is recorded any more.
@@ -90,7 +90,7 @@ import Testing
         #expect(machine.openRuns.isEmpty)
     }
 
-    @Test func `If the disk takes no more, an ended clip has the frames recorded so far`() throws {
+    @Test func `If the disk takes no more data, an ended clip has the frames recorded so far`() throws {
         var machine = ClipMachine()
         for (id, at) in [("runs", 100), ("ended", 110), ("later", 140)] as [(String, Int64)] {
             _ = try machine.start(.init(id: id, at: at), in: program(0..<141))
@@ -140,7 +140,7 @@ import Testing
         #expect(try machine.start(.init(id: "x", at: 20), in: program(0..<30)).first == 20)
     }
 
-    @Test func `A release before its press, in a program that is no longer recorded, changes nothing`() throws {
+    @Test func `After the recording ended, a release at a frame before its press changes nothing`() throws {
         var machine = ClipMachine()
         _ = try machine.start(.init(id: "x", at: 100), in: program(0..<101))
         #expect(machine.release("x", at: 20, FrameRate(25))?.end == nil)
@@ -156,10 +156,7 @@ import Testing
         #expect(try machine.stop("x", at: 90_200, in: program(0..<90_201))?.end == 90_100)
     }
 
-    @Test
-    func `A run is needed while a clip in it is incomplete, or a release waits for its press`()
-        throws
-    {
+    @Test func `A run is needed while it has an incomplete clip or a release that waits for its press`() throws {
         var machine = ClipMachine()
         #expect(!machine.needs("a", isRecorded: true))
         #expect(try machine.stop("x", at: 120, in: program(0..<121)) == nil)
@@ -174,7 +171,7 @@ import Testing
         #expect(!machine.needs("a", isRecorded: true))
     }
 
-    @Test func `A clip ends with its recording`() throws {
+    @Test func `The end of a recording completes all of its clips`() throws {
         var machine = ClipMachine()
         for (id, at) in [("runs", 100), ("ended", 110), ("later", 150)] as [(String, Int64)] {
             _ = try machine.start(.init(id: id, at: at), in: program(0..<151))
@@ -210,7 +207,7 @@ import Testing
     /// Commands 20 ms to 3 s apart. Each is delayed by up to 2 s, so that about half of them arrive before the previous
     /// one took effect, and many in another order; one in ten arrives twice.
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func `Each of a thousand presses and releases makes a clip of exactly its frames`(seed: UInt64) throws {
+    func `A thousand presses and releases make clips with exactly their frames`(seed: UInt64) throws {
         var dice = Dice(state: seed)
         let rate = FrameRate(30_000, 1001)
         func frame(_ milliseconds: Int64) -> Int64 {

@@ -96,7 +96,7 @@ import Testing
 
     private func names(in directory: TemporaryDirectory) -> [String] { names.filter(directory.files.contains) }
 
-    @Test func `With an intact catalogue retention deletes all files that neither a clip nor an upload keeps`() throws {
+    @Test func `With an intact catalogue, retention deletes all files that no clip or upload keeps`() throws {
         let directory = try copy(try original.bytes(".relay.sqlite"))
         let status = try run(in: directory)
         #expect(names(in: directory) == [names[1], names[3]])
@@ -105,7 +105,7 @@ import Testing
 
     // Regression: the clips of a damaged catalogue were not taken over, and a second later the files that they kept
     // were deleted.
-    @Test func `Whichever page is damaged, files of clips are kept, and readable clips stay`() throws {
+    @Test func `Whichever page is damaged, files of clips are kept and readable clips stay in the catalogue`() throws {
         var random = SeededRandom()
         let bytes = try original.bytes(".relay.sqlite")
         let pages = bytes.count / Self.pageSize
@@ -144,7 +144,7 @@ import Testing
         }
     }
 
-    @Test func `When clips are lost, retention keeps the older recordings until an operator removes the mark`() throws {
+    @Test func `After clips are lost, retention keeps older recordings until an operator removes the mark`() throws {
         var bytes = try original.bytes(".relay.sqlite")
         // The file is no database any more.
         bytes.replaceSubrange(0..<100, with: [UInt8](repeating: 0, count: 100))

@@ -65,9 +65,7 @@ import Testing
         return try archive.onDisk()
     }
 
-    @Test func `Any value in any cell is survived, and its row is made again from the file`()
-        throws
-    {
+    @Test func `A row with an invalid value in any cell is rebuilt from its file`() throws {
         let directory = try Recording.make(hasGap: true)
         let path = directory.path(".relay.sqlite")
         let whole = try RecordingArchive(directory.path).onDisk()
@@ -114,7 +112,7 @@ import Testing
         #expect(try RecordingArchive(directory.path).verify(.init()).isGood)
     }
 
-    @Test func `Rows with durations of years do not overflow when they are added`() throws {
+    @Test func `The sum of durations of years does not overflow`() throws {
         let directory = try Recording.make()
         let length = Int64(31_536_000_000_000_000)
         try DatabaseQueue(path: directory.path(".relay.sqlite")).write { database in

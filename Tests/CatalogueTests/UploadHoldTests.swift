@@ -33,13 +33,13 @@ import Testing
         Catalogue(directory: try .prepare(directory.path), channel: "test", logger: quiet)
     }
 
-    @Test func `Waiting files are known before the catalogue is started`() throws {
+    @Test func `Files that wait for their upload are known before the catalogue is started`() throws {
         let catalogue = try catalogue()
         #expect(names.map(catalogue.mayDelete) == [true, false, true, true, true])
         #expect(names.allSatisfy(catalogue.needsUpload))
     }
 
-    @Test func `While the catalogue cannot be read no file that may wait is deleted`() throws {
+    @Test func `While the catalogue cannot be read, no file that may wait for its upload is deleted`() throws {
         try DatabaseQueue(path: database).write {
             try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('99: something from the future')")
         }
@@ -67,9 +67,7 @@ import Testing
         #expect(names.allSatisfy(catalogue.needsUpload), "what this run uploads still waits")
     }
 
-    @Test func `A query does not wait for the catalogue's queue, for example for its first look at a large archive`()
-        throws
-    {
+    @Test func `A query does not wait for the catalogue's queue, for example while it scans a large archive`() throws {
         let catalogue = try catalogue()
         let (release, answered) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         catalogue.uploads(besides: []) { _ in release.wait() }
@@ -84,7 +82,7 @@ import Testing
         #expect(answer.withLock { $0.count } == names.count)
     }
 
-    @Test func `Waiting files survive a damaged catalogue as far as its rows can be read`() throws {
+    @Test func `The readable rows of a damaged catalogue still tell which files wait for their upload`() throws {
         // SQLite finds a value that the table does not allow, and can still read everything.
         try DatabaseQueue(path: database).write { database in
             try database.execute(sql: "PRAGMA ignore_check_constraints = ON")
@@ -113,7 +111,7 @@ import Testing
     }
 
     // Regression: `relay recordings rebuild` forgot the waiting files, and the next run deleted them.
-    @Test func `After another process replaced an unreadable catalogue all files wait`() throws {
+    @Test func `After another process replaced an unreadable catalogue, all files wait for their upload`() throws {
         try destroy()
         #expect(try RecordingArchive(directory.path).rebuild().setAside != nil)
         let catalogue = try catalogue()
@@ -129,9 +127,7 @@ import Testing
         #expect(names.map(last.mayDelete) == [true, false, false, false, false])
     }
 
-    @Test func `After another process replaced a damaged catalogue waiting files are kept as far as they can be read`()
-        throws
-    {
+    @Test func `After another process replaced a damaged catalogue, its readable upload states are kept`() throws {
         try upload()
         try DatabaseQueue(path: database).write { database in
             try database.execute(sql: "PRAGMA ignore_check_constraints = ON")
@@ -146,9 +142,7 @@ import Testing
 
     // Regression: the row was removed together with its upload state.
     @Test(arguments: [true, false])
-    func `A waiting file that cannot be read still waits after a rebuild`(isDamaged: Bool)
-        throws
-    {
+    func `An unreadable file that waits for its upload still waits after a rebuild`(isDamaged: Bool) throws {
         try directory.write([UInt8]("something that is no recording any more".utf8), to: names[1])
         try directory.write([UInt8]("nor is this, which waits for nothing".utf8), to: names[3])
         if isDamaged {
@@ -169,7 +163,7 @@ import Testing
     }
 
     // Regression: this run's knowledge was overwritten by the missing knowledge of a new database.
-    @Test func `A run's knowledge of uploads survives a rebuild by another process`() throws {
+    @Test func `A run keeps the upload states that it knows when another process rebuilds the catalogue`() throws {
         try upload()
         let catalogue = try catalogue()
         catalogue.start()
@@ -188,7 +182,7 @@ import Testing
     // Regression: a run that was killed between setting a damaged database aside and writing the new rows forgot the
     // waiting files.
     @Test(arguments: [true, false])
-    func `A kill during the replacement of a damaged catalogue forgets no waiting file`(isBegun: Bool) throws {
+    func `No waiting file is forgotten if relay is killed while it replaces a damaged catalogue`(isBegun: Bool) throws {
         try FileManager.default.moveItem(atPath: database, toPath: database + ".broken-1")
         if isBegun {
             let store = try CatalogueStore(directory: directory.path)
@@ -203,7 +197,7 @@ import Testing
         #expect(!names.contains(where: next.mayDelete))
     }
 
-    @Test func `A transport stream with an unknown upload state waits, too, and is found`() async throws {
+    @Test func `A transport stream with an unknown upload state waits for its upload, too`() async throws {
         let directory = try Recording.make(format: .ts)
         try directory.write([], to: Catalogue.uploadLockName(of: "test"))
         try directory.write([UInt8]("this is no database".utf8), to: ".relay.sqlite")
@@ -219,7 +213,7 @@ import Testing
 
     // Regression: each time the database was reopened, files that another process had uploaded meanwhile were queued
     // again.
-    @Test func `Old knowledge does not queue files again that were uploaded or given up`() throws {
+    @Test func `Old upload states do not queue files again that were uploaded or given up`() throws {
         let store = try CatalogueStore(directory: directory.path)
         try store.setUploads([names[0]: .done, names[1]: .done, names[2]: .none])
         try store.setUploads([names[0]: .waiting, names[2]: .waiting, names[3]: .waiting])
@@ -289,7 +283,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `If a catalogue becomes unreadable, all files wait if the channel ever uploaded`(
+    func `After the catalogue becomes unreadable, all files wait if the channel ever uploaded`(
         wasUploaded: Bool
     ) throws {
         if !wasUploaded {

@@ -64,9 +64,7 @@ import Testing
     }
 
     @Test(arguments: [RecordFormat.hybrid, .ts])
-    func `A gap in a recording of audio alone is measured in samples, not frames`(
-        format: RecordFormat
-    ) throws {
+    func `A gap in an audio-only recording is measured in samples, not frames`(format: RecordFormat) throws {
         let directory = try Recording.make(hasGap: true, format: format, hasVideo: false)
         let report = try verify(directory)
         #expect(report.problems.isEmpty, "\(report.lines)")
@@ -79,7 +77,7 @@ import Testing
         #expect(abs(samples - length * 48 / 1_000_000) < 10, "\(report.lines)")
     }
 
-    @Test func `A file of audio alone with one short packet after the hidden one is complete`() throws {
+    @Test func `An audio-only file with one short packet after the hidden packet is complete`() throws {
         let directory = try TemporaryDirectory()
         let recording = try Recording(in: directory, hasVideo: false)
         var packets = Recording.program(100).filter { $0.track == .audio && (0..<95 * 1024).contains($0.pts) }
@@ -92,7 +90,7 @@ import Testing
         #expect(report.isGood && report.segments == 2, "\(report.lines)")
     }
 
-    @Test func `A missing file of audio alone is a gap`() throws {
+    @Test func `A missing file of an audio-only recording is a gap`() throws {
         let directory = try Recording.make(hasVideo: false)
         #expect(try verify(directory).isGood)
         try FileManager.default.removeItem(atPath: directory.path(directory.files[2]))
@@ -101,7 +99,7 @@ import Testing
         #expect((95_000..<97_100).contains(report.missing.first?.audioSamples ?? 0), "\(report.lines)")
     }
 
-    @Test func `A missing file is a gap, and the catalogue knows it`() throws {
+    @Test func `A missing file is reported as a gap, with its name from the catalogue`() throws {
         let directory = try Recording.make()
         let gone = directory.files[2]
         try FileManager.default.removeItem(atPath: directory.path(gone))
@@ -111,7 +109,7 @@ import Testing
         #expect(report.missing.first?.cause == "a file is missing or damaged")
     }
 
-    @Test func `A truncated file is damaged, and repair saves its content without changing it`() throws {
+    @Test func `A truncated file is reported as damaged, and repair copies its content without changing it`() throws {
         let directory = try Recording.make()
         let name = directory.files[1]
         let whole = try directory.bytes(name)
@@ -151,7 +149,7 @@ import Testing
         #expect(try archive.verify(.init(checksums: false)).isGood)
     }
 
-    @Test func `Foreign files stay unchanged and do not affect the verdict`() throws {
+    @Test func `Foreign files stay unchanged and do not affect the result of verify`() throws {
         let directory = try Recording.make()
         try directory.write([UInt8]("no MP4".utf8), to: "notes.mp4")
         try directory.write([UInt8](), to: "empty.mp4")
@@ -166,7 +164,7 @@ import Testing
         #expect(try verify(directory).problems.map(\.file) == [lost])
     }
 
-    @Test func `A file that a crash left open is completed, and the crash is a sudden end`() throws {
+    @Test func `Repair completes a file that a crash left open, and the crash leaves a gap without an end`() throws {
         let directory = try Recording.make()
         let name = try #require(directory.files.last)
         let closed = try directory.bytes(name)
@@ -185,7 +183,7 @@ import Testing
         #expect(gap.to == nil && gap.cause.contains("killed"))
     }
 
-    @Test func `While a recorder is running nothing is missing, and its open file is no crash`() throws {
+    @Test func `While a recorder runs, nothing is missing and its open file does not count as a crash`() throws {
         let directory = try TemporaryDirectory()
         let recording = try Recording(in: directory)
         recording.feed(Recording.program(160))
@@ -198,7 +196,7 @@ import Testing
         #expect(try archive.verify(.init()).sentence == "4 segments, 0:00:06, no frame missing")
     }
 
-    @Test func `Files that retention deletes during verify are no problem, and leave no gap`() throws {
+    @Test func `Files that retention deletes during verify are neither problems nor gaps`() throws {
         let directory = try TemporaryDirectory()
         let recording = try Recording(in: directory)
         recording.feed(Recording.program(225))
@@ -219,7 +217,7 @@ import Testing
         recording.finish()
     }
 
-    @Test func `A run without the file that its last one promised ended suddenly`() throws {
+    @Test func `A run whose last file is missing counts as ended suddenly`() throws {
         let directory = try Recording.make()
         let last = try #require(directory.files.last)
         try FileManager.default.removeItem(atPath: directory.path(last))

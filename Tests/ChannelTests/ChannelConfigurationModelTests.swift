@@ -64,7 +64,7 @@ struct ChannelConfigurationModelTests {
         }
     }
 
-    @Test("A program has no scenes exactly if it has one source and neither overlays nor run-downs")
+    @Test("A program has scenes unless it has only one source and neither overlays nor run-downs")
     func scenes() throws {
         var random = SeededRandom()
         for _ in 0..<200 {
@@ -87,7 +87,7 @@ struct ChannelConfigurationModelTests {
         }
     }
 
-    @Test("A source can keep packets exactly if all of its inputs are live and none is a device")
+    @Test("A source can keep packets if all of its inputs are live and none is a device, and only then")
     func keepsPackets() {
         var random = SeededRandom()
         let live = Set(Self.live.map { InputLocation($0) })
@@ -176,7 +176,7 @@ struct ChannelConfigurationModelTests {
         }
     }
 
-    @Test("The list of untaken renditions has those that no output takes, each once and in order")
+    @Test("The list of unused renditions has those that no output takes, each once and in order")
     func untakenRenditions() throws {
         var random = SeededRandom()
         for _ in 0..<200 {

@@ -96,7 +96,7 @@ struct EncodingTextTests {
         }
     }
 
-    @Test("A size is accepted exactly if both sides are even and from 32 to 8192")
+    @Test("A size is accepted only if both sides are even and from 32 to 8192")
     func sizes() {
         var random = SeededRandom()
         for _ in 0..<2000 {

@@ -2,6 +2,7 @@
 
 import Dispatch
 import FanOut
+import Glibc
 import Ingest
 import Logging
 import Media
@@ -14,6 +15,8 @@ import Synchronization
 final class FakePacketSource: PacketSource {
     private struct State {
         var sink: (any PacketSourceSink)?
+        /// The sink, also after the source was stopped.
+        var known: (any PacketSourceSink)?
         var status = SourceStatus()
     }
 
@@ -23,19 +26,26 @@ final class FakePacketSource: PacketSource {
     init(_ opened: Result<PacketSourceDescription, IngestError>) { self.opened = opened }
 
     var status: SourceStatus { state.withLock { $0.status } }
+    /// Whether the source was ever started.
+    var wasStarted: Bool { state.withLock { $0.known != nil } }
     /// Whether delivered packets reach a sink at present.
     var delivers: Bool { state.withLock { $0.sink != nil } }
 
     func open() throws(IngestError) -> PacketSourceDescription { try opened.get() }
 
     func start(into sink: any PacketSourceSink) {
-        state.withLock { ($0.sink, $0.status.state) = (sink, .running) }
+        state.withLock { ($0.sink, $0.known, $0.status.state) = (sink, sink, .running) }
     }
 
     func stop() { state.withLock { ($0.sink, $0.status.state) = (nil, .ended) } }
 
     func deliver(_ packet: EncodedPacket, at moment: Timestamp) {
         state.withLock { $0.sink }?.take(packet, at: moment)
+    }
+
+    /// Delivers a packet although the source may be stopped, as a delivery does that had begun before.
+    func deliverLate(_ packet: EncodedPacket, at moment: Timestamp) {
+        state.withLock { $0.known }?.take(packet, at: moment)
     }
 
     func restart() { state.withLock { $0.sink }?.restart() }
@@ -55,6 +65,8 @@ final class FakeInputs: InputOpener {
     private struct State {
         var descriptions: [String: PacketSourceDescription] = [:]
         var made: [String: [FakePacketSource]] = [:]
+        var whenMade: (@Sendable () -> Void)?
+        var isGivenUp = false
     }
 
     private let state = Mutex(State())
@@ -65,29 +77,42 @@ final class FakeInputs: InputOpener {
     }
 
     /// The source that was made last for a location.
-    subscript(location: String) -> FakePacketSource? { state.withLock { $0.made[location]?.last } }
+    subscript(location: String) -> FakePacketSource? { all(location).last }
+
+    /// All sources that were made for a location, in order.
+    func all(_ location: String) -> [FakePacketSource] { state.withLock { $0.made[location] ?? [] } }
+
+    /// Cancels the opening of the channel, before it begins.
+    func giveUp() { state.withLock { $0.isGivenUp = true } }
+
+    /// Calls `work` for each source that is made, before the source is opened.
+    func whenMade(_ work: @escaping @Sendable () -> Void) { state.withLock { $0.whenMade = work } }
 
     func packets(
         at location: InputLocation, loops: Bool, opening: SourceOpening?, clock: any MonotonicClock, logger: Logger
     ) -> any PacketSource {
-        state.withLock { state in
+        let (source, work) = state.withLock { state in
             let name = location.description
             let source = FakePacketSource(
                 state.descriptions[name].map { .success($0) }
                     ?? .failure(.cannotBeOpened(input: name, reason: "it is away")))
             state.made[name, default: []].append(source)
-            return source
+            return (source, state.whenMade)
         }
+        work?()
+        return source
     }
 
     func open(
         _ location: InputLocation, _ options: IngestOptions, opening: SourceOpening?, clock: any MonotonicClock,
         logger: Logger
     ) throws(ChannelFailure) -> any MediaSource {
-        throw ChannelFailure(.inputUnreadable, "\(location) has only packets.")
+        throw ChannelFailure(.inputUnreadable, .openInput("\(location)"), because: "it has only packets")
     }
 
-    func whenGivenUp(_ work: @escaping @Sendable () -> Void) {}
+    func whenGivenUp(_ work: @escaping @Sendable () -> Void) {
+        if state.withLock({ $0.isGivenUp }) { work() }
+    }
 }
 
 /// A clock that only the test moves. A sleeping thread wakes when the clock is moved, or after 1 ms to check whether it is
@@ -121,6 +146,20 @@ final class CollectedPackets: PacketConsumer {
     }
 }
 
+/// Counts the deliveries to a consumer that takes its time for each, and how many of them were concurrent.
+final class CountedCalls: PacketConsumer {
+    private let state = Mutex((total: 0, now: 0, most: 0))
+    var total: Int { state.withLock { $0.total } }
+    var most: Int { state.withLock { $0.most } }
+
+    func accept(_ packets: [EncodedPacket]) -> (any PacketServer)? {
+        state.withLock { $0 = ($0.total + 1, $0.now + 1, max($0.most, $0.now + 1)) }
+        for _ in 0..<50 { sched_yield() }
+        state.withLock { $0.now -= 1 }
+        return nil
+    }
+}
+
 /// A passthrough of fake inputs.
 final class PassthroughBench: Sendable {
     let inputs: FakeInputs
@@ -145,6 +184,9 @@ final class PassthroughBench: Sendable {
             result.withLock { $0 = end }
         }
     }
+
+    /// Adds another consumer of the packets that go on air.
+    func add(_ consumer: any PacketConsumer) { hub.add(consumer) }
 
     /// How the program ended; nil while it runs.
     var end: ChannelEnd? { result.withLock { $0 } }

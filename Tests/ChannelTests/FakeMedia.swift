@@ -58,6 +58,8 @@ final class FakeMedia: InputOpener {
     private struct State {
         var descriptions: [String: SourceDescription] = [:]
         var opened: [String: [FakeMediaSource]] = [:]
+        var failures: [String: ChannelFailure] = [:]
+        var whenOpened: (@Sendable () -> Void)?
     }
 
     private let state = Mutex(State())
@@ -65,6 +67,17 @@ final class FakeMedia: InputOpener {
     /// Makes the input at `location` available with this description; nil makes it unavailable.
     func set(_ location: String, _ description: SourceDescription?) {
         state.withLock { $0.descriptions[location] = description }
+    }
+
+    /// Sets the failure with which an input that is unavailable is not opened; nil means that it is away.
+    func fail(_ location: String, with failure: ChannelFailure?) { state.withLock { $0.failures[location] = failure } }
+
+    /// Calls `work` for each source that was opened, before the source is started.
+    func whenOpened(_ work: @escaping @Sendable () -> Void) { state.withLock { $0.whenOpened = work } }
+
+    /// The number of sources that are being read at a location.
+    func running(_ location: String) -> Int {
+        state.withLock { $0.opened[location] ?? [] }.count { $0.isStarted }
     }
 
     /// The source that was opened last at a location.
@@ -77,20 +90,23 @@ final class FakeMedia: InputOpener {
         logger: Logger
     ) throws(ChannelFailure) -> any MediaSource {
         let name = location.description
-        let source: FakeMediaSource? = state.withLock { state in
-            guard let description = state.descriptions[name] else { return nil }
+        let (source, failure): (FakeMediaSource?, ChannelFailure?) = state.withLock { state in
+            guard let description = state.descriptions[name] else { return (nil, state.failures[name]) }
             let source = FakeMediaSource(description, options)
             state.opened[name, default: []].append(source)
-            return source
+            return (source, nil)
         }
-        guard let source else { throw ChannelFailure(.inputUnreadable, "\(name) is away.") }
+        guard let source else {
+            throw failure ?? ChannelFailure(.inputUnreadable, .openInput(name), because: "it is away")
+        }
+        state.withLock { $0.whenOpened }?()
         return source
     }
 
     func packets(
         at location: InputLocation, loops: Bool, opening: SourceOpening?, clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) -> any PacketSource {
-        throw ChannelFailure(.inputUnreadable, "\(location) is decoded.")
+        throw ChannelFailure(.inputUnreadable, .openInput("\(location)"), because: "it is decoded")
     }
 
     func whenGivenUp(_ work: @escaping @Sendable () -> Void) {}

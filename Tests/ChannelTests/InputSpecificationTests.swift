@@ -25,7 +25,7 @@ struct InputSpecificationTests {
         #expect(input.standby == .hot)
     }
 
-    @Test("The audio of an input, also of a file, begins with the given gain and muting")
+    @Test("The audio of an input, even of a file, begins with the given gain and muting")
     func audio() throws {
         let input = try InputSpecification("udp://@:5000#name=guest,gain=-6.5,muted=yes")
         #expect(input.audio.gain == -6.5 && input.audio.isMuted && input.audioOption != nil)

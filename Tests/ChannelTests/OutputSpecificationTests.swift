@@ -38,7 +38,7 @@ struct OutputSpecificationTests {
         #expect(output.backup?.kind.name == "srt")
     }
 
-    @Test("An output's short queue has its drop thresholds below its length")
+    @Test("If an output's queue is short, its drop thresholds are below the queue's length")
     func shortQueue() throws {
         let limits = try OutputSpecification("rtmp://host/live/key#queue=500ms").limits
         #expect(limits.disposableThreshold == .milliseconds(350) && limits.videoThreshold == .milliseconds(450))

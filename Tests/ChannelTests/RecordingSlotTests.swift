@@ -171,7 +171,7 @@ struct RecordingSlotTests {
         #expect(group.wait(timeout: .now()) == .success)
     }
 
-    @Test("A slot that is starting a recording refuses another start, a stop and a lack at once")
+    @Test("A slot that is starting a recording refuses another start, a stop and a missing recording at once")
     func whileStarting() throws {
         let (slow, tries) = (SlowStart(in: slot), Tries())
         #expect(throws: RecordingSlotError.alreadyRecording) { try slot.start { try tries.fail("second") } }
@@ -205,7 +205,7 @@ struct RecordingSlotTests {
         func note() { value.withLock { $0 += 1 } }
     }
 
-    @Test("A slot never sets up two recordings concurrently, with correct errors on all of many threads")
+    @Test("A slot never sets up two recordings concurrently, and each of many threads gets the correct error")
     func manyThreads() throws {
         let (slot, tries, refused, failed) = (slot, Tries(), Counter(), Counter())
         DispatchQueue.concurrentPerform(iterations: 8) { _ in
@@ -269,7 +269,7 @@ struct RecordingSlotTests {
     }
 
     /// Takes the ten seconds after which a recording is retried.
-    @Test("A slot retries only its newest missing recording, none that was stopped or replaced or has ended")
+    @Test("A slot retries only its newest missing recording, not one that was stopped, replaced or ended")
     func retry() async throws {
         let (stopped, replaced, newest, ended) = (Tries(), Tries(), Tries(), Tries())
         let over = RecordingSlot(hub: PacketStream(), group: group)

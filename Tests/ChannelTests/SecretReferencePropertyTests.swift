@@ -70,7 +70,7 @@ struct SecretReferencePropertyTests {
             .joined()
     }
 
-    @Test("A random text with references is expanded as a simple model does it")
+    @Test("A random text with references is expanded to the same text as by a simple model")
     func reader() {
         var random = SeededRandom()
         let values = values
@@ -141,7 +141,7 @@ struct SecretReferencePropertyTests {
         }
     }
 
-    @Test("A secret's file of random bytes is read as one line without its end, or refused")
+    @Test("A secret's file of random bytes is read as one line without its line end, or refused")
     func bytes() throws {
         var random = SeededRandom()
         let bytes: [UInt8] = [0x20, 0x24, 0x41, 0x42, 0x61, 0x7B, 0x7D, 0x7E, 0x0A, 0x0D, 0x00, 0x7F, 0xC3, 0xA9, 0xFF]

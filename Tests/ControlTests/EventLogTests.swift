@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Media
 import Status
 import Testing
 
@@ -11,7 +12,7 @@ struct EventLogTests {
 
     private func add(_ count: Int) {
         for index in 0..<count {
-            log.append(ControlEvent(channel: "main", level: .info, kind: "output", text: "event \(index)"))
+            log.append(ControlEvent(channel: "main", level: .info, kind: .output, text: "event \(index)"))
         }
     }
 

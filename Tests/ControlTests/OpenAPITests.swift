@@ -3,6 +3,7 @@
 import Foundation
 import Kernels
 import Logging
+import Media
 import Page
 import Program
 import Status
@@ -17,6 +18,7 @@ struct OpenAPITests {
     private struct Document: Decodable {
         struct Operation: Decodable {
             let operationId: String
+            let description: String?
             let security: [[String: [String]]]?
         }
 
@@ -82,6 +84,14 @@ struct OpenAPITests {
     func names() throws {
         let names = try document().paths.values.flatMap { $0.values.map(\.operationId) }
         #expect(Set(names).count == names.count)
+    }
+
+    @Test("The OpenAPI description of events lists all of their kinds, and no other")
+    func eventKinds() throws {
+        let description = try #require(try document().paths["/v1/events"]?["get"]?.description)
+        let list = try #require(description.firstMatch(of: /The kind is ([a-z, ]+)\./)).1
+        let kinds = list.replacing(" or ", with: ", ").split(separator: ", ").map(String.init)
+        #expect(kinds == EventKind.allCases.map(\.rawValue))
     }
 
     @Test("In the OpenAPI description, responses and parameters that several operations share occur once")

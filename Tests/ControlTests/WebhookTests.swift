@@ -13,7 +13,7 @@ import Testing
 @Suite("Delivery of events to webhooks")
 struct WebhookTests {
     private func makeEvent(
-        _ id: UInt64, kind: String = "output", level: ControlEvent.Level = .info, text: String = "text"
+        _ id: UInt64, kind: EventKind = .output, level: ControlEvent.Level = .info, text: String = "text"
     ) -> ControlEvent {
         var event = ControlEvent(
             time: UTCTime(milliseconds: 1_795_269_790_123), channel: "main", level: level, kind: kind, text: text)
@@ -106,19 +106,37 @@ struct WebhookTests {
         #expect(queue.next?.id == 2)
     }
 
+    @Test("An event that is dropped from a full queue while it is being delivered counts once, by whether it arrived")
+    func countedOnce() {
+        var random = SeededRandom()
+        for _ in 0..<200 {
+            var queue = WebhookQueue()
+            queue.append((1...500).map { makeEvent($0) }, missed: 3)
+            let new = UInt64.random(in: 0...600, using: &random)
+            let told = queue.leftOut
+            queue.append((0..<new).map { makeEvent(501 + $0) })
+            let outcome = random.pick([.delivered, .failed, .refused] as [WebhookQueue.Outcome])
+            _ = queue.tried(makeEvent(1), outcome, told: told)
+            #expect(503 + new == queue.delivered + queue.leftOutInAll + UInt64(queue.count))
+            // What the next message tells: the events that its receiver will never get.
+            let dropped = queue.next.map { $0.id - 1 } ?? 0
+            #expect(queue.leftOut == (outcome == .delivered ? dropped - 1 : dropped + 3))
+        }
+    }
+
     // MARK: What is sent
 
     @Test("A webhook gets events of its kinds and minimum level, and never events about webhooks")
     func settings() throws {
         var settings = WebhookSettings(try HTTPEndpoint("http://127.0.0.1:1/hook"))
-        for kind in ControlEvent.kinds { #expect(settings.takes(makeEvent(1, kind: kind))) }
-        #expect(!settings.takes(makeEvent(1, kind: ControlEvent.webhookKind, level: .error)))
-        settings.kinds = ["alarm", ControlEvent.webhookKind]
+        for kind in EventKind.allCases { #expect(settings.takes(makeEvent(1, kind: kind)) == (kind != .webhook)) }
+        #expect(!settings.takes(makeEvent(1, kind: .webhook, level: .error)))
+        settings.kinds = [.alarm, .webhook]
         settings.level = .warning
-        #expect(!settings.takes(makeEvent(1, kind: ControlEvent.webhookKind, level: .error)))
+        #expect(!settings.takes(makeEvent(1, kind: .webhook, level: .error)))
         for level in ControlEvent.Level.allCases {
-            #expect(settings.takes(makeEvent(1, kind: "alarm", level: level)) == (level >= .warning))
-            #expect(!settings.takes(makeEvent(1, kind: "output", level: level)))
+            #expect(settings.takes(makeEvent(1, kind: .alarm, level: level)) == (level >= .warning))
+            #expect(!settings.takes(makeEvent(1, kind: .output, level: level)))
         }
         #expect(ControlEvent.Level.allCases == ControlEvent.Level.allCases.shuffled().sorted())
     }

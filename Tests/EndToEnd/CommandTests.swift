@@ -37,7 +37,8 @@ extension Serial {
             ("--segment", "1kB"),
             ("--segment", "ten"), ("--segment", "99999999999999h"), ("--expect", "soon"), ("--disk-warn", "-5"),
             ("--disk-reserve", "much"), ("--duration", "0"), ("--duration", "1e99"), ("--channel", "a/b"),
-            ("--channel", ""), ("--log-format", "xml"), ("--input", ""), ("--audio-input", ""), ("--nonsense", "1"),
+            ("--channel", ""), ("--log-format", "xml"), ("--input", ""), ("--audio-input", ""),
+            ("--audio-input", "v4l2:/dev/video0"), ("--audio-input", "a.mp4#audio=no"), ("--nonsense", "1"),
         ]
 
         @Test("relay devices lists devices as text and as JSON, even if there is no device")

@@ -152,7 +152,8 @@ struct OutputStateMachineTests {
         #expect(actions.last == .wait(until: 31 * second, attempt: 8))
     }
 
-    @Test("A server that accepts only to drop is retried at growing intervals, unless it was away for long")
+    @Test(
+        "Intervals grow for a server that accepts and drops each connection, and begin again after it was unreachable")
     func accepting() {
         var machine = OutputStateMachine()
         _ = machine.handle(.start)

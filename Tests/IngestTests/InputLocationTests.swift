@@ -35,6 +35,16 @@ struct InputLocationTests {
         ])
     func live(text: String) { #expect(InputLocation(text).isLiveByNature == true) }
 
+    @Test("A device that captures video alone, and an input with audio=no, certainly give no audio")
+    func noAudio() {
+        for text in ["v4l2:/dev/video0", "x11grab::0.0", "kmsgrab:-", "fbdev:/dev/fb0", "a.mp4#audio=no"] {
+            #expect(InputLocation(text).hasNoAudio, "\(text)")
+        }
+        for text in ["alsa:default", "lavfi:sine", "test:", "a.mp4", "a.mp4#audio=yes", "srt://h:1?mode=listener"] {
+            #expect(!InputLocation(text).hasNoAudio, "\(text)")
+        }
+    }
+
     @Test("Whether an HTTP input is live is unknown until it is opened")
     func http() {
         #expect(InputLocation("https://h/x.m3u8").isLiveByNature == nil)
@@ -75,7 +85,7 @@ struct InputLocationTests {
     }
 
     @Test(
-        "An address inside a device's name is masked, escaped or not",
+        "An address inside a device's name is masked, whether or not it is escaped",
         arguments: [
             "lavfi:movie=rtmp://host/app/secret", #"lavfi:movie=rtmp\://host/app/secret"#,
             #"lavfi:movie=https\:\/\/u\:secret@h/x,scale=2:2"#, #"LAVFI:amovie=https\\\://u:secret@h/x"#,

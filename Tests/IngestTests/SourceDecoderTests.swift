@@ -126,6 +126,30 @@ struct SourceDecoderTests {
         #expect(feed.asked == asked && frames == count && count == 150)
     }
 
+    @Test("An input that is opened again is decoded in full, although only its keyframes were decoded before")
+    func overload() throws {
+        let clip = try clip("libx264")
+        let stream = LiveStream(try #require(try demuxer(clip).bestVideo))
+        inbox.put(.opening(LiveOpening(tracks: .streams([stream]))))
+        _ = try put(clip, as: stream)
+        let group = run()
+        inbox.interrupt()
+        inbox.waitUntilDelivered()
+        monitor.isReduced = true
+        monitor.update { $0.overload = "The machine is too slow." }
+        let before = sink.taken.frames.count
+        timing.restart([.video: (.mpegTS, 33)])
+        let next = LiveStream(stream.info)
+        inbox.put(.opening(LiveOpening(tracks: .streams([next]))))
+        let count = try put(clip, as: next, from: 20)
+        inbox.interrupt()
+        inbox.waitUntilDelivered()
+        inbox.end(failure: nil)
+        group.wait()
+        #expect(!monitor.isReduced && monitor.status.overload == nil)
+        #expect(sink.taken.frames.count - before == count && count == 150)
+    }
+
     @Test("What was put into an inbox since it was emptied is not delivered yet")
     func notDelivered() throws {
         inbox.interrupt()

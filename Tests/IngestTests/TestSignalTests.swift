@@ -102,12 +102,26 @@ struct TestSignalTests {
         #expect(clock.timecode(of: 30 * 3661 + 29) == "01:01:01:29")
     }
 
-    @Test("A test signal of an unsupported size is refused")
-    func refusedSize() {
-        #expect(throws: IngestError.self) {
-            try SourceOpener.open(
-                InputLocation("test:"), options: IngestOptions(size: FrameSize(width: 100, height: 99)),
-                logger: Logger(label: "test"))
-        }
+    private func open(_ width: Int, _ height: Int) throws(IngestError) -> any MediaSource {
+        let options = IngestOptions(size: FrameSize(width: width, height: height))
+        return try SourceOpener.open(InputLocation("test:"), options: options, logger: quiet)
+    }
+
+    @Test(
+        "A test signal of a size that is odd, too small or too large, in one direction alone, is refused",
+        arguments: [(161, 90), (160, 91), (158, 90), (160, 88), (8194, 90), (160, 8194), (0, 90), (160, -90)])
+    func refusedSize(width: Int, height: Int) {
+        let error = #expect(throws: IngestError.self) { try open(width, height) }
+        let reason = "its size must be even and between 160x90 and 8192x8192"
+        #expect(error == .invalidOption(input: "test:", reason: reason))
+    }
+
+    @Test(
+        "A test signal has the requested size, up to the smallest and the largest",
+        arguments: [(160, 90), (8192, 8192), (160, 8192), (8192, 90), (642, 362)])
+    func sizes(width: Int, height: Int) throws {
+        let source = try open(width, height)
+        #expect(source.description.video?.width == width && source.description.video?.height == height)
+        #expect(FrameCounterCode.layout(width: width, height: height) != nil, "the frame number is readable")
     }
 }

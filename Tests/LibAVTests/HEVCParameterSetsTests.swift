@@ -27,7 +27,7 @@ import Testing
         #expect(HEVCParameterSets(record: []) == nil)
     }
 
-    @Test func `A frame is checked for independence, and for parameter sets of its own`() throws {
+    @Test func `The check of a frame tells if it is an IDR and if it has unknown parameter sets`() throws {
         let known = try #require(HEVCParameterSets(record: record(sets)))
         // IDR_W_RADL is type 19, CRA 21.
         let (idr, cra): ([UInt8], [UInt8]) = ([0x26, 1, 5], [0x2A, 1, 5])

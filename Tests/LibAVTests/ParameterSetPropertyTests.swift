@@ -144,7 +144,7 @@ struct ParameterSetPropertyTests {
         }
     }
 
-    @Test func `In a damaged frame the sets are put before SEI, or the frame is unchanged`() {
+    @Test func `A damaged frame gets the parameter sets inserted, or stays unchanged`() {
         var random = SeededRandom()
         for _ in 0..<40 {
             let written = WrittenSets(.h264, using: &random)
@@ -199,18 +199,27 @@ struct ParameterSetPropertyTests {
         #expect(SequenceParameters(hevc: written.unit[...]) == nil)
     }
 
-    @Test func `PPSs with impossible IDs do not fill the memory`() {
+    @Test(arguments: [Codec.h264, .hevc])
+    func `PPSs with impossible IDs do not fill the memory, in one access unit or in many`(codec: Codec) {
         let units = (0..<600).map { number in
             var writer = BitWriter()
             writer.golomb(UInt64(number))
-            return UnitWriter.unit([0x68], writer.payload)
+            return UnitWriter.unit(UnitWriter.header(codec == .hevc ? 34 : 8, codec), writer.payload)
         }
-        var reader = AnnexBReader(.h264)
+        var (reader, other) = (AnnexBReader(codec), AnnexBReader(codec))
         for unit in units { _ = reader.read([0, 0, 1] + unit) }
-        let held = units.count { reader.sets.holds($0[...]) }
-        withKnownIssue("A PPS of each number is kept, whatever the number is") {
-            #expect(held <= 256)
+        _ = other.read(units.flatMap { [0, 0, 1] + $0 })
+        let possible = codec == .hevc ? 64 : 256
+        for sets in [reader.sets, other.sets] {
+            #expect(units.map { sets.holds($0[...]) } == (0..<600).map { $0 < possible })
         }
+    }
+
+    @Test func `No more SPSs of one access unit are kept than there are IDs`() {
+        let units = (0..<100).map { UnitWriter.unit([0x67], [66, 0, 31, 0x80, UInt8($0) << 1 | 1]) }
+        var reader = AnnexBReader(.h264)
+        _ = reader.read(units.flatMap { [0, 0, 1] + $0 })
+        #expect(units.count { reader.sets.holds($0[...]) } == 32)
     }
 
     @Test func `A record full of repeated SPSs is joined with another`() throws {

@@ -135,7 +135,7 @@ struct TransportPropertyTests {
         }
     }
 
-    @Test func `Bytes end before a changed map, and continue with the tables and the rest`() {
+    @Test func `Bytes end before a changed program map, and continue with the tables and the rest`() {
         var random = SeededRandom()
         for turn in 0..<60 {
             let before = Self.types(using: &random)
@@ -175,7 +175,7 @@ struct TransportPropertyTests {
         }
     }
 
-    @Test func `A map names the splice information if it has room, and a damaged map stays one packet`() {
+    @Test func `A program map lists the splice stream if it has room, and a damaged map stays one packet`() {
         var random = SeededRandom()
         for count in 1...34 {
             let types = [UInt8](repeating: 0x0F, count: count)
@@ -197,14 +197,14 @@ struct TransportPropertyTests {
         }
     }
 
-    @Test func `A map whose section begins after its packet is unchanged`() async {
+    @Test func `A program map whose section begins after its packet stays unchanged`() async {
         await #expect(processExitsWith: .success) {
             let packet: [UInt8] = [0x47, 0x50, 0, 0x10, 200] + [UInt8](repeating: 0xFF, count: 183)
             #expect(SpliceTables().announced(packet) == packet)
         }
     }
 
-    @Test func `Splice information moved twice equals one move by the sum, and a flipped bit is detected`() throws {
+    @Test func `Two shifts of a splice section equal one shift by their sum, and a flipped bit is detected`() throws {
         var random = SeededRandom()
         for _ in 0..<40 {
             let body = UnitWriter.noise(Int.random(in: 10...600, using: &random), using: &random)
@@ -224,7 +224,7 @@ struct TransportPropertyTests {
         }
     }
 
-    @Test func `A clock reference is read back as written, and removing it leaves none`() {
+    @Test func `A clock reference is read back as written, and can be removed`() {
         var random = SeededRandom()
         for _ in 0..<500 {
             let pid = UInt16.random(in: 0...0x1FFF, using: &random)

@@ -4,7 +4,6 @@ import Archive
 import Dispatch
 import Media
 import RecordingSamples
-import Segmenter
 import Synchronization
 import TestSupport
 import Testing
@@ -14,49 +13,8 @@ import Testing
 
 @Suite("The clips of a channel")
 struct ClipStoreTests {
-    private static let second: Int64 = 1_000_000_000
-
-    /// A program of 25 frames a second, of which the test determines how much is recorded.
-    private final class Show: Sendable {
-        private struct State {
-            var newest = 10.0
-            var recorded: [ClipStore.Recorded] = []
-            var begun = 0
-        }
-        private let state = Mutex(State())
-        var begun: Int { state.withLock { $0.begun } }
-
-        /// Sets the program to so many seconds on air, of which those before `recorded` are on the disk. With
-        /// `isSuspended`, nothing more is written.
-        func record(
-            _ seconds: Double, run: String = "a1", recorded: Double = 0, isSuspended: Bool = false,
-            isForClips: Bool = false
-        ) {
-            let stretch = RecordedStretch(
-                run: run, start: 0, end: Int64(recorded * 1e9), fileStart: 0, fileTime: SampleRecording.start)
-            let now = ClipStore.Recorded(
-                program: .init(run: run, frames: 0..<Int64(seconds * 25) + 1, rate: FrameRate(25)), stretch: stretch,
-                refusal: isSuspended ? ClipStore.nothingRecorded : nil, isForClips: isForClips, isSuspended: isSuspended
-            )
-            state.withLock { ($0.newest, $0.recorded) = (seconds, [now]) }
-        }
-
-        func stop() { state.withLock { $0.recorded = [] } }
-
-        var source: ClipStore.Source {
-            ClipStore.Source(
-                newest: { self.state.withLock { $0.newest } },
-                recorded: { () throws(Refusal) in self.state.withLock { $0.recorded } },
-                begin: { () throws(Refusal) in
-                    self.state.withLock { $0.begun += 1 }
-                    self.record(10, isForClips: true)
-                },
-                end: { self.stop() })
-        }
-    }
-
     private let place: TemporaryDirectory
-    private let show = Show()
+    private let show = SampleShow()
     private let book: ClipStore
 
     init() throws {
@@ -169,6 +127,22 @@ struct ClipStoreTests {
         #expect(throws: Refusal.self) { try book.clip("9") }
         #expect(throws: Refusal.self) { try book.start(ClipStart(id: "z", at: 4)) }
         #expect(try book.list().count == ClipMachine.mostClips)
+    }
+
+    @Test("A clip that takes the id of a removed one without files is not reported as gone")
+    func reusedID() throws {
+        var row = CatalogueClip(
+            .init(id: "x", run: "old", first: 0, end: 5, isComplete: true), channel: "test", rate: FrameRate(25),
+            start: 1_700_000_000_000, name: nil)
+        row.released = 1_700_000_000_000
+        _ = try ChannelLedger(directory: try .prepare(place.path), channel: "test").note([row], removing: [])
+        show.record(6, recorded: 6)
+        #expect(try book.list().map(\.state) == [.gone])
+        try book.remove("x")
+        _ = try book.start(ClipStart(id: "x", at: 2))
+        _ = try book.stop("x", at: 3, newest: 6)
+        let clip = try book.clip("x")
+        #expect(clip.state == .done && clip.frames == 25)
     }
 
     @Test("A clip that was ended while the disk is full consists of the frames that were recorded")

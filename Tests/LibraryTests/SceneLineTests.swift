@@ -220,9 +220,29 @@ struct SceneLineTests {
         var right = Run(name: "b", rate: FrameRate(25), begin: Self.begin, files: [0..<250])
         right.scenes = [(0, ["cam1"])]
         let (segments, events) = (ahead.rows.segments + right.rows.segments, ahead.rows.events + right.rows.events)
-        let found = try? SceneRanges(of: "cam2", in: segments, events: events, channel: nil, limits: nil)
-        withKnownIssue("The first scene of a run that is told later ends the last scene of the run before") {
-            #expect(found?.ranges == [Self.begin + 3_605_000..<Self.begin + 3_610_000])
+        let found = try SceneRanges(of: "cam2", in: segments, events: events, channel: nil, limits: nil)
+        #expect(found.ranges == [Self.begin + 3_605_000..<Self.begin + 3_610_000])
+        // The ranges are in the order of time, and so are the parts of a show.
+        let both = try SceneRanges(of: "cam1", in: segments, events: events, channel: nil, limits: nil)
+        #expect(
+            both.ranges == [
+                Self.begin..<Self.begin + 10_000, Self.begin + 3_600_000..<Self.begin + 3_605_000,
+            ])
+        let show = try RecordedShow(of: segments, events, channel: nil, limits: nil)
+        #expect(show.parts.map(\.scene.sources) == [["cam1"], ["cam1"], ["cam2"]])
+        #expect(show.parts.suffix(2).map(\.frames) == [125, 125])
+    }
+
+    @Test("A show's run-down is readable whatever its source and the directory of its recordings are called")
+    func names() throws {
+        for name in ["a\u{2028}b", "\u{85}", "\"x\" # y", "tab\t", "\u{FFFE}"] {
+            var run = Run(name: "a", rate: FrameRate(25), begin: Self.begin, files: [0..<250])
+            run.scenes = [(0, [name])]
+            let show = try RecordedShow(of: run.rows.segments, run.rows.events, channel: nil, limits: nil)
+            let text = show.text(directory: "/\(name)/\n- x", from: "a", to: "b")
+            let segments = try ReadYAML(text).segments
+            #expect(segments.map { $0["scene"]?["sources"] } == [.list([.text(name)])], "\(text.debugDescription)")
+            #expect(segments.map { $0["frames"] } == [.text("250")])
         }
     }
 }

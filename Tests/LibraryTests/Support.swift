@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Archive
+import Catalogue
+import Library
 import MP4
 import Media
+import RecordingSamples
+import Segmenter
+import Studio
+import Synchronization
 import Testing
 
 /// Bytes that can be read like a file.
@@ -73,4 +79,67 @@ struct ReadPlaylist {
             }
         }
     }
+}
+
+/// A program of 25 frames a second, of which the test determines how much is recorded.
+final class SampleShow: Sendable {
+    private struct State {
+        var newest = 10.0
+        var recorded: [ClipStore.Recorded] = []
+        var begun = 0
+    }
+    private let state = Mutex(State())
+    /// How many recordings were begun for clips alone.
+    var begun: Int { state.withLock { $0.begun } }
+
+    /// Sets the program to so many seconds on air, of which those before `recorded` are on the disk. With
+    /// `isSuspended`, nothing more is written.
+    func record(
+        _ seconds: Double, run: String = "a1", recorded: Double = 0, isSuspended: Bool = false,
+        isForClips: Bool = false
+    ) {
+        let stretch = RecordedStretch(
+            run: run, start: 0, end: Int64(recorded * 1e9), fileStart: 0, fileTime: SampleRecording.start)
+        let now = ClipStore.Recorded(
+            program: .init(run: run, frames: 0..<Int64(seconds * 25) + 1, rate: FrameRate(25)), stretch: stretch,
+            refusal: isSuspended ? ClipStore.nothingRecorded : nil, isForClips: isForClips, isSuspended: isSuspended)
+        state.withLock { ($0.newest, $0.recorded) = (seconds, [now]) }
+    }
+
+    func stop() { state.withLock { $0.recorded = [] } }
+
+    var source: ClipStore.Source {
+        ClipStore.Source(
+            newest: { self.state.withLock { $0.newest } },
+            recorded: { () throws(Refusal) in self.state.withLock { $0.recorded } },
+            begin: { () throws(Refusal) in
+                self.state.withLock { $0.begun += 1 }
+                self.record(10, isForClips: true)
+            },
+            end: { self.stop() })
+    }
+}
+
+/// A run-down, as its reader parses it.
+enum ReadYAML: Equatable {
+    case text(String)
+    case list([ReadYAML])
+    case map([String: ReadYAML])
+
+    init(_ text: String) throws { self.init(try ConfigurationNode(parsing: text, path: "show.yaml", words: [])) }
+
+    private init(_ node: ConfigurationNode) {
+        switch node.content {
+        case .scalar(let text, isPlain: _): self = .text(text)
+        case .sequence(let nodes): self = .list(nodes.map { ReadYAML($0) })
+        case .mapping(let entries):
+            let values = entries.map { ($0.key, ReadYAML($0.node)) }
+            self = .map(Dictionary(values) { first, _ in first })
+        }
+    }
+
+    /// The segments of the run-down.
+    var segments: [ReadYAML] { if case .list(let list)? = self["segments"] { list } else { [] } }
+
+    subscript(key: String) -> ReadYAML? { if case .map(let map) = self { map[key] } else { nil } }
 }

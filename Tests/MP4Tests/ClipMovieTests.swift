@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test func `Times begin at 0, and what is decoded before the first frame is hidden`() throws {
+    @Test func `A clip's decoding times begin at 0, and edits align its tracks with the first frame`() throws {
         let clip = movie(
             ClipTrack(samples: samples([7000, 7100, 7200], duration: 100, reorder: 200), start: 7200), 3000,
             audio: (ClipTrack(samples: samples([112_000, 113_024], duration: 1024), start: 111_520), 48_000))
@@ -40,7 +40,7 @@ import Testing
         #expect(video.syncSamples == [1])
     }
 
-    @Test func `In fragments each GOP is one, with the audio that is heard meanwhile`() throws {
+    @Test func `Each GOP becomes one fragment, with the audio of the same time`() throws {
         var frames = samples([0, 100, 200, 300, 400], duration: 100)
         frames[3].isSync = true
         // An audio packet between two frames: the frames are no longer contiguous.
@@ -74,7 +74,7 @@ import Testing
         return found
     }
 
-    @Test func `A fragment lasts until the next one begins, also at a join`() throws {
+    @Test func `A fragment lasts until the next one begins, even at a join`() throws {
         var frames = samples([7000, 7100, 7200, 7307, 7407, 7499, 7599], duration: 100)
         for index in [3, 5] { frames[index].isSync = true }
         let found = try fragments(ClipTrack(samples: frames, start: 7000), timescale: 1000)
@@ -89,7 +89,7 @@ import Testing
     }
 
     @Test(arguments: [(Int64(100_000), UInt8(0)), (100_000_000, 1)])
-    func `A fragmented clip has a duration, and a file being written has not`(
+    func `A fragmented clip states its duration, and a file that is being written does not`(
         duration: Int64, version: UInt8
     ) throws {
         let frames = (0..<2).map { index in

@@ -131,7 +131,7 @@ struct FragmentPropertyTests {
     }
 
     @Test(arguments: UInt64(1)...6)
-    func `Fragments are found with all of their samples, also after any other bytes`(seed: UInt64) throws {
+    func `Fragments are found with all of their samples, even after other bytes`(seed: UInt64) throws {
         var random = SplitMix64(seed: seed)
         for turn in 0..<30 {
             let film = Film(fragments: 1 + turn % 7, junk: turn % 2 * 40, using: &random)
@@ -182,9 +182,7 @@ struct FragmentPropertyTests {
     }
 
     @Test(arguments: UInt64(1)...4)
-    func `A damaged file is refused, or its samples are within it, and little is read twice`(
-        seed: UInt64
-    ) throws {
+    func `A damaged file is refused, or its samples are within it, and little is read twice`(seed: UInt64) throws {
         var random = SplitMix64(seed: seed)
         let film = Film(fragments: 6, junk: 9, using: &random)
         for _ in 0..<500 {

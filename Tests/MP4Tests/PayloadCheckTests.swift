@@ -30,7 +30,7 @@ import Testing
     private let frame: [UInt8] =
         [0, 0, 0, 3, 0x67, 1, 2] + [0, 0, 0x10, 0] + [UInt8](repeating: 0x65, count: 4096)
 
-    @Test func `Consecutive NAL units are intact`() throws {
+    @Test func `A frame of complete NAL units counts as intact`() throws {
         #expect(try isWhole(frame))
         #expect(try isWhole([UInt8](repeating: 3, count: 300), .audio))
         // A silent packet can be short.

@@ -130,6 +130,44 @@ struct ChannelConfigurationTests {
         #expect(refusal("--record", "d", "--crf", "20", "--unpaced").isEmpty)
     }
 
+    @Test("A separate audio input that certainly gives no audio, or does not fit --unpaced, is refused")
+    func audioInput() {
+        let record = ["--record", "d", "--input", "a.mp4", "--audio-input"]
+        let refused = { (audio: String, flags: [String]) -> String in
+            do {
+                _ = try RunCommand.parse(record + [audio] + flags)
+                return ""
+            } catch {
+                return RunCommand.message(for: error)
+            }
+        }
+        for audio in ["v4l2:/dev/video0", "music.mp4#audio=no"] {
+            let text = refused(audio, [])
+            #expect(text.contains("--audio-input is not usable") && text.contains("gives no audio"), "\(text)")
+        }
+        #expect(refused("alsa:default", ["--unpaced"]).contains("--unpaced is for files: alsa:default"))
+        for audio in ["music.wav", "test:", "https://h/x.m3u8"] { #expect(refused(audio, ["--unpaced"]).isEmpty) }
+        #expect(refused("alsa:default", []).isEmpty)
+    }
+
+    @Test("A separate audio input that listens for the stream of another input is refused without showing its key")
+    func audioListener() {
+        for (input, audio, isRefused) in [
+            ("rtmp-listen://0.0.0.0/live/topsecret", "rtmp-listen://127.0.0.1/live/topsecret", true),
+            ("rtmp-listen://127.0.0.1/live/topsecret", "rtmp-listen://127.0.0.1/live/other", false),
+            ("rtmp-listen://127.0.0.1/live/topsecret", "rtmp-listen://127.0.0.1:1936/live/topsecret", false),
+            ("srt://:9000?mode=listener", "srt://:9000?mode=listener", true),
+            ("srt://:9000?mode=listener&streamid=a", "srt://:9000?mode=listener&streamid=b", false),
+            ("srt://h:9000", "srt://h:9000", false),
+        ] {
+            let text = refusal("--record", "d", "--input", input, "--audio-input", audio)
+            #expect(text.contains("listens for the same stream") == isRefused, "\(audio): \(text)")
+            #expect(text.isEmpty != isRefused && !text.contains("topsecret"), "\(audio): \(text)")
+            let backup = refusal("--record", "d", "--input", "srt://h:1#backup=\(input)", "--audio-input", audio)
+            #expect(backup.isEmpty != isRefused, "\(audio): \(backup)")
+        }
+    }
+
     @Test("A refused output address is identified in the message by its position, without its key")
     func addresses() {
         let text = refusal("--rtmp", "rtmp://host/live/good", "--rtmp", "http://host/live/topsecretkey")

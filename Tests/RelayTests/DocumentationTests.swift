@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Channel
+import Control
 import FanOut
 import Foundation
 import Media
@@ -70,6 +71,14 @@ struct DocumentationTests {
         guard sides.count == 2 else { return nil }
         let has = anchors(try String(contentsOf: target, encoding: .utf8)).contains(String(sides[1]))
         return has ? nil : "\(page): \(link) names no heading"
+    }
+
+    @Test("docs/control.md lists the kinds of events that a webhook can select")
+    func eventKinds() throws {
+        let rows = try Self.text("docs/control.md").split(separator: "\n")
+        let row = try #require(rows.first { $0.hasPrefix("| `kind` |") })
+        let listed = row.prefix { $0 != ";" }.matches(of: /`([a-z]+)`/).map { String($0.1) }.dropFirst()
+        #expect(listed.sorted() == WebhookSettings.allKinds.map(\.rawValue).sorted())
     }
 
     @Test("Every relative link in the documents leads to an existing file, and every anchor to a heading")

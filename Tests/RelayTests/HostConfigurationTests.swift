@@ -63,6 +63,23 @@ struct HostConfigurationTests {
         #expect(found.count == (fault == nil ? 0 : 1) && found.allSatisfy { $0.contains(fault ?? "") }, "\(found)")
     }
 
+    @Test("A separate audio input that cannot listen beside another channel's input is reported at its position")
+    func audioListeners() {
+        for (audio, fault) in [
+            ("rtmp-listen://127.0.0.1/live/a", "has the same application and stream key" as String?),
+            ("rtmp-listen://127.0.0.1/live/b", nil), ("alsa:default", nil),
+        ] {
+            let found = faults(
+                """
+                channels:
+                  - {name: one, input: "rtmp-listen://127.0.0.1/live/a", recording: {directory: /tmp/one}}
+                  - {name: two, input: "test:", audioInput: "\(audio)", recording: {directory: /tmp/two}}
+                """)
+            #expect(found.count == (fault == nil ? 0 : 1), "\(found)")
+            #expect(found.allSatisfy { $0.contains("audioInput") && $0.contains(fault ?? "") }, "\(found)")
+        }
+    }
+
     @Test("Every flag has a key in the configuration file, and every key has a flag")
     func isComplete() {
         let help = RunCommand.helpMessage(columns: 10_000)

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Limit of log lines per message")
 struct LogLimitTests {
-    @Test("Of one message ten lines pass in ten seconds; then the number of dropped lines is logged, and ten more pass")
+    @Test("Ten lines of a message pass in ten seconds; then the number of dropped lines is logged, and ten more pass")
     func limit() {
         var limit = LogLimit()
         let second: Int64 = 1_000_000_000

@@ -15,7 +15,9 @@ struct RecordOptionsTests {
     }
 
     /// Returns the message with which `arguments` are refused; empty if they are accepted.
-    private func refusal(_ arguments: String...) -> String {
+    private func refusal(_ arguments: String...) -> String { refusal(arguments) }
+
+    private func refusal(_ arguments: [String]) -> String {
         do {
             _ = try RunCommand.parse(["--record", "d"] + arguments)
             return ""
@@ -113,5 +115,23 @@ struct RecordOptionsTests {
             #expect(refusal("--record-name", name, "--upload", "a:b").contains("must not replace"), "\(name)")
         }
         #expect(refusal("--record-name", "{date}/{channel}_{time}", "--upload", "a:b").isEmpty)
+    }
+
+    @Test("A recording name that file systems could not store with this channel and its sources is refused at start")
+    func longNames() {
+        let (short, long) = (String(repeating: "a", count: 75), String(repeating: "a", count: 76))
+        let name = "{channel}_{channel}_{channel}_{sequence}"
+        #expect(refusal("--record-name", name, "--channel", short).isEmpty)
+        #expect(refusal("--record-name", name, "--channel", long).hasPrefix("--record-name: "))
+        #expect(refusal("--record-name", name, "--channel", long).contains("255 at most"))
+        #expect(refusal("--record-name", "{channel}/{channel}_{channel}_{sequence}", "--channel", long).isEmpty)
+        #expect(refusal("--record-name", String(repeating: "%F", count: 30) + "_{sequence}").contains("255 at most"))
+        // The name of a source is longer than that of its channel.
+        let sources = [
+            "--record-sources", "--channel", short, "--input", "test:#name=one", "--input", "test:#name=two",
+            "--record-name",
+        ]
+        #expect(refusal(sources + ["{channel}_{sequence}"]).isEmpty)
+        #expect(refusal(sources + [name]).contains("\(short)-one"))
     }
 }

@@ -43,7 +43,7 @@ struct RecordedShowTests {
         return try RenderCommand.parse(words).channelConfiguration()
     }
 
-    @Test("The run-down has all files, audio, overlays, stingers and easing, and interrupted transitions completely")
+    @Test("The run-down has all files, audio, overlays, stingers and easings, and whole interrupted transitions")
     func details() throws {
         try directory.write([], to: "a b.mp4")
         let path = directory.path("a b.mp4")

@@ -158,6 +158,16 @@ struct RenderTests {
         #expect(usual.sources.count == 1)
     }
 
+    @Test("A live audio input is refused in a render before any file is opened")
+    func liveAudio() throws {
+        let directory = try TemporaryDirectory()
+        let show = "segments: [{source: cam1, frames: 9}]"
+        let error = #expect(throws: ValidationError.self) {
+            try configuration(show, ["--input", "cam1.mp4#name=cam1", "--audio-input", "alsa:default"], in: directory)
+        }
+        #expect(error?.message.contains("alsa:default comes at its own pace") == true, "\(error?.message ?? "")")
+    }
+
     @Test("A rendered show is complete if all of its frames were recorded without an interruption")
     func whole() throws {
         var status = RecorderStatus()

@@ -222,7 +222,7 @@ struct SceneRangesTests {
         #expect(try ranges(of: "cam1", segments, events) == [0..<15_000, 60_400..<70_000])
     }
 
-    @Test("Scene events are those of the program's channel, found by its name, by a source's, or as the only channel")
+    @Test("Scene events are read from the named channel, from the program of a named source, or from the only channel")
     func channels() throws {
         let segments = try ["relay", "relay-cam1", "b"].map { try segment(0, 10, channel: $0) }
         let events = [event("single cam1", 0)]

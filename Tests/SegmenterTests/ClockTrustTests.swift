@@ -102,7 +102,7 @@ struct ClockTrustTests {
         }
     }
 
-    @Test("Without a time server, a downtime of one night is believed from the wall clock")
+    @Test("Without a time server, retention trusts the wall clock after a downtime of one night")
     func night() {
         var policy = RetentionPolicy(rules: Self.rules, leastFree: 0, memory: seen(confirmed: false))
         let plan = look(&policy, archive(), ahead: 12 * Self.hour)

@@ -42,7 +42,7 @@ private func cut(_ packets: [EncodedPacket], _ length: SegmentLength, rate: Fram
 private let rates = [FrameRate(30), FrameRate(25), FrameRate(30000, 1001)]
 
 @Suite struct CutterTests {
-    @Test(arguments: rates) func `Files are cut at the first frame of each boundary, for 100 cuts`(rate: FrameRate) {
+    @Test(arguments: rates) func `Each of 100 cuts is at the first frame of its boundary`(rate: FrameRate) {
         let boundaries = (0..<101).map { rate.frames(atLeast: .seconds(10 * $0)) }
         let packets = syntheticProgram(rate: rate, frames: boundaries[100] + 50) { frame in
             boundaries.contains(frame) || frame % 250 == 249
@@ -55,10 +55,8 @@ private let rates = [FrameRate(30), FrameRate(25), FrameRate(30000, 1001)]
         #expect(Array(requests.compactMap { $0 }.prefix(100)) == times)
     }
 
-    @Test(
-        "If audio begins a rounding error before the first frame, the recording begins with that audio",
-        arguments: [20, 48, 49])
-    func hair(samples: Int64) {
+    @Test(arguments: [20, 48, 49])
+    func `If audio begins a rounding error before the first frame, the recording begins with it`(samples: Int64) {
         let packets = syntheticProgram(rate: FrameRate(25), frames: 100) { $0 % 50 == 0 }.map { packet in
             guard packet.track == .audio else { return packet }
             return EncodedPacket(
@@ -74,7 +72,7 @@ private let rates = [FrameRate(30), FrameRate(25), FrameRate(30000, 1001)]
         #expect((96_000..<97_024).contains(files[1].visible.lowerBound))
     }
 
-    @Test(arguments: rates) func `Every sample of audio is visible in exactly one file, for 100 cuts`(rate: FrameRate) {
+    @Test(arguments: rates) func `With 100 cuts, every audio sample is visible in exactly one file`(rate: FrameRate) {
         let packets = syntheticProgram(rate: rate, frames: rate.frames(atLeast: .seconds(205))) { frame in
             (0..<103).contains { rate.frames(atLeast: .seconds(2 * $0)) == frame }
         }
@@ -92,7 +90,7 @@ private let rates = [FrameRate(30), FrameRate(25), FrameRate(30000, 1001)]
         #expect(end == packets.last { $0.track == .audio }.map { $0.pts + 1024 })
     }
 
-    @Test func `A missing keyframe delays one cut and moves no other`() {
+    @Test func `A missing keyframe delays one cut and does not move the others`() {
         let rate = FrameRate(25)
         let packets = syntheticProgram(rate: rate, frames: 1000) { $0 % 100 == 0 && $0 != 500 || $0 == 530 }
         let (files, _) = cut(packets, .duration(.seconds(10)), rate: rate)
@@ -111,7 +109,7 @@ private let rates = [FrameRate(30), FrameRate(25), FrameRate(30000, 1001)]
         #expect(files.flatMap(\.frames) == Array(0..<6000))
     }
 
-    @Test func `A file ends on demand at the next keyframe, and later files end where they would have`() {
+    @Test func `A cut on demand is at the next keyframe, and later cuts stay at their boundaries`() {
         let rate = FrameRate(25)
         var cutter = SegmentCutter(length: .duration(.seconds(10)), stream: description(rate: rate))
         let packets = syntheticProgram(rate: rate, frames: 1000) { $0 % 50 == 0 }
@@ -130,7 +128,7 @@ private let rates = [FrameRate(30), FrameRate(25), FrameRate(30000, 1001)]
         #expect(cutter.cutNow().isEmpty)
     }
 
-    @Test func `A program without keyframes is cut at the next one, and the delay is recorded`() {
+    @Test func `A late keyframe delays the cut, and the next file records the delay`() {
         let rate = FrameRate(25)
         let packets = syntheticProgram(rate: rate, frames: 1000) { [0, 250, 620].contains($0) }
         let (files, _) = cut(packets, .duration(.seconds(10)), rate: rate)
@@ -138,14 +136,14 @@ private let rates = [FrameRate(30), FrameRate(25), FrameRate(30000, 1001)]
         #expect(files.map(\.start.lateness) == [0, 0, 4_800_000_000])
     }
 
-    @Test func `Keyframes for boundaries are requested before the encoder has passed them`() {
+    @Test func `A keyframe is requested before the encoder reaches each boundary`() {
         let rate = FrameRate(30)
         let packets = syntheticProgram(rate: rate, frames: 40) { $0 == 0 }
         let (_, requests) = cut(packets, .duration(.seconds(1)), rate: rate)
         #expect(requests == (1...4).map { $0 * 1_000_000_000 })
     }
 
-    @Test func `A frame does not wait for ever for audio that never comes`() {
+    @Test func `A frame does not wait forever for audio that never arrives`() {
         let rate = FrameRate(30)
         let packets = (0..<300).map { videoPacket($0, rate: rate, isKeyframe: $0 % 30 == 0) }
         let (files, _) = cut(packets, .duration(.seconds(5)), rate: rate)

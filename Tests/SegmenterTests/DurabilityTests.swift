@@ -20,7 +20,7 @@ import Testing
             clock: clock, logger: quiet)
     }
 
-    @Test func `Files are made durable by the policy, while writing continues`() throws {
+    @Test func `The sync policy decides how often a file is synchronised while it is written`() throws {
         for (sync, expected) in [
             (SyncPolicy.never, 0...0), (.segment, 0...0), (.fragment, 8...11), (.every(.seconds(2)), 2...3),
         ] {
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func `Policies are read, and invalid ones are refused`() throws {
+    @Test func `A sync policy is parsed, and an invalid one is refused`() throws {
         #expect(try SyncPolicy(parsing: "fragment") == .fragment)
         #expect(try SyncPolicy(parsing: "30s") == .every(.seconds(30)))
         for text in ["", "always", "0s", "10ms", "-1"] {
@@ -56,7 +56,7 @@ import Testing
         return numbers[0] * numbers[1]
     }
 
-    @Test func `Space is reserved ahead of a file, and unused space is released`() throws {
+    @Test func `Space is reserved ahead of a file's data, and unused space is released at the close`() throws {
         let directory = try TemporaryDirectory()
         let recording = try Recording(
             description(rate: Self.rate), length: .duration(.seconds(60)), directory: directory)
@@ -70,7 +70,7 @@ import Testing
         #expect(try occupied(try #require(recording.finished.first)) < 200_000)
     }
 
-    @Test func `The median and the 99th percentile of writes differ from the longest`() {
+    @Test func `One very long write does not raise the median or the 99th percentile to its latency`() {
         var histogram = LatencyHistogram()
         for _ in 0..<98 { histogram.record(1_000_000) }
         histogram.record(100_000_000)
@@ -79,5 +79,25 @@ import Testing
         #expect(status.count == 100 && status.maximumMilliseconds == 10_000)
         #expect((1.0...2.1).contains(status.p50Milliseconds))
         #expect((100.0...200.0).contains(status.p99Milliseconds))
+    }
+
+    @Test func `The median and the 99th percentile are upper bounds, at most twice as long as the exact values`() {
+        var random = SeededRandom()
+        for _ in 0..<200 {
+            var histogram = LatencyHistogram()
+            let longest = random.pick([1, 999, 1000, 1024, 1_048_576, 40_000_000_000] as [Int64])
+            var durations = (0..<Int.random(in: 1...300, using: &random)).map { _ in
+                Int64.random(in: 0...longest, using: &random)
+            }
+            for duration in durations { histogram.record(duration) }
+            durations.sort()
+            let status = histogram.status
+            for (percent, bound) in [(50, status.p50Milliseconds), (99, status.p99Milliseconds)] {
+                // The nearest rank.
+                let exact = Double(durations[(durations.count * percent + 99) / 100 - 1]) / 1e6
+                #expect(bound >= exact && bound <= max(0.001, 2 * exact), "\(percent) of \(durations)")
+            }
+            #expect(status.p99Milliseconds <= status.maximumMilliseconds)
+        }
     }
 }

@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test func `A sender's last frames that follow missing ones are counted as incomplete`() throws {
+    @Test func `A sender's last frame is counted as incomplete if the frames before it are missing`() throws {
         let packets = reordered(groups: 4)
         let frames = packets.filter { $0.track == .video }
         let recording = try Recording(
@@ -46,7 +46,7 @@ import Testing
         #expect(status.framesWritten == 26 + 50 && status.incompleteFrames == 1)
     }
 
-    @Test func `A copied recording has no last file without a visible frame`() throws {
+    @Test func `A copied recording does not end with a file that has no visible frame`() throws {
         let directory = try TemporaryDirectory()
         var configuration = RecorderConfiguration(
             directory: try .prepare(directory.path), channel: "test", length: .duration(.seconds(60)))
@@ -66,7 +66,7 @@ import Testing
         #expect(status.incompleteFrames == 1 && status.framesWritten >= 21)
     }
 
-    @Test func `A suspension between reordered frames leaves one gap and no hole`() throws {
+    @Test func `A suspension between reordered frames leaves one gap without a hole`() throws {
         let packets = reordered(groups: 6)
         let videoPackets = packets.filter { $0.track == .video }
         for count in 60..<70 {
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    @Test func `A failed fragment counts from its earliest frame`() throws {
+    @Test func `The gap of a failed fragment begins at the fragment's earliest frame`() throws {
         let (directory, clock) = (try TemporaryDirectory(), ManualClock())
         let configuration = RecorderConfiguration(
             directory: try .prepare(directory.path), channel: "test", length: .duration(.seconds(60)))
@@ -116,7 +116,7 @@ import Testing
         #expect(gap.from >= 4_000_000_000 - missing - 160_000_000)
     }
 
-    @Test func `A file with frames that cannot be ordered is not shortened for ever`() {
+    @Test func `Missing frames do not keep all later frames of a file incomplete`() {
         var order = PresentationOrder()
         for (index, frame) in ([0] + Array(10..<60)).enumerated() {
             order.append(videoPacket(Int64(frame), rate: Self.rate, isKeyframe: false), count: index + 1)
@@ -143,7 +143,7 @@ import Testing
         #expect(queue.waitForRoom(upTo: .never))
     }
 
-    @Test func `The recorder is woken for 50 ms of media, and at once for a packet that a file may begin with`() {
+    @Test func `The recorder is woken for 50 ms of media, and at once for a packet that can begin a file`() {
         let queue = RecorderQueue(limit: 1 << 20)
         func wakes(_ packet: EncodedPacket) -> Bool {
             _ = queue.push(packet)
@@ -162,7 +162,7 @@ import Testing
         #expect(wakes(videoPacket(5, rate: Self.rate, isKeyframe: true)))
     }
 
-    @Test func `A pause keeps its position among the packets, and two pauses in a row are one`() {
+    @Test func `A pause keeps its position among the packets, and two pauses in a row become one`() {
         let queue = RecorderQueue(limit: 1 << 20)
         queue.pause()
         queue.pause()
@@ -181,7 +181,7 @@ import Testing
         #expect(order == [nil, 0, nil, 50])
     }
 
-    @Test func `An unpaced program is recorded completely if it waits for room`() throws {
+    @Test func `An unpaced program is recorded completely if it waits for room in the queue`() throws {
         let recording = try Recording(
             description(rate: Self.rate), length: .duration(.seconds(60)), directory: try TemporaryDirectory(),
             queueLimit: 20_000)
@@ -265,7 +265,7 @@ import Testing
         }
     }
 
-    @Test func `When the clocks drift apart files are dated by the wall clock, which is logged once`() {
+    @Test func `When the clocks drift apart, files are dated by the wall clock, and this is logged once`() {
         var dating = SegmentDating(programStart: nil)
         dating.begin(keyframe(0), now: UTCTime(milliseconds: 1_000_000))
         func date(_ second: Int64, _ now: Int64) -> (UTCTime, Int64?) {

@@ -36,7 +36,7 @@ private func probe(_ path: String, _ entries: String, _ stream: String = "v") th
 
 @Suite struct MediaFileTests {
     @Test(arguments: [FrameRate(30000, 1001), FrameRate(25), FrameRate(30)])
-    func `Real media is read back packet by packet and sample by sample`(rate: FrameRate) throws {
+    func `Real media cut into several files keeps every packet and every sample`(rate: FrameRate) throws {
         let (work, directory) = (try TemporaryDirectory(), try TemporaryDirectory())
         let source = try FLVFile.generate(in: work, rate: rate, seconds: 11)
         let whole = try Recording(

@@ -10,7 +10,7 @@ import Testing
         arguments: [
             ("0", 0), ("4096", 4096), ("1B", 1), ("2GB", 2_000_000_000), ("2GiB", 2 << 30), ("500 MB", 500_000_000),
             ("1.5gb", 1_500_000_000), ("0.000000001GB", 1), ("9223372036854775807", Int64.max), ("8kib", 8192),
-        ] as [(String, Int64)]) func `A size is read exactly`(text: String, bytes: Int64) throws
+        ] as [(String, Int64)]) func `A size is parsed exactly`(text: String, bytes: Int64) throws
     {
         #expect(try ByteSize(parsing: text).bytes == bytes)
     }
@@ -26,7 +26,7 @@ import Testing
             ("10s", 10_000), ("30m", 1_800_000), ("1h", 3_600_000), ("1h30m", 5_400_000), ("500ms", 500),
             ("1.5h", 5_400_000),
             ("90", 90_000), ("2d", 172_800_000), ("1h 1m 1s 1ms", 3_661_001),
-        ] as [(String, Int64)]) func `A duration is read exactly`(text: String, milliseconds: Int64) throws
+        ] as [(String, Int64)]) func `A duration is parsed exactly`(text: String, milliseconds: Int64) throws
     {
         #expect(try DurationText(parsing: text).duration == .milliseconds(milliseconds))
     }
@@ -46,7 +46,7 @@ import Testing
         #expect { try SegmentLength(parsing: "soon") } throws: { "\($0)".contains("not a segment length") }
     }
 
-    @Test func `Sizes and durations are printed for people`() {
+    @Test func `Sizes and durations are printed in readable units`() {
         #expect(ByteSize(bytes: 3_672_000_000).description == "3.6 GB")
         #expect(ByteSize(bytes: 999).description == "999 B")
         #expect(DurationText(.seconds(5400)).description == "1h30m")

@@ -28,7 +28,7 @@ import Testing
     ]
 
     @Test(arguments: codings)
-    func `Copied packets are recorded bit by bit, and other programs can read them`(coding: Coding) throws {
+    func `Copied packets are recorded unchanged, and other programs can read them`(coding: Coding) throws {
         let (work, directory) = (try TemporaryDirectory(), try TemporaryDirectory())
         let clip = try CodedClip(
             video: coding.video, audio: coding.audio, options: coding.options, name: coding.name, in: work.path)
@@ -52,7 +52,7 @@ import Testing
         #expect(check.status == 0 && check.output.isEmpty, "\(check.output)")
     }
 
-    @Test func `A variable rate keeps its times in the recording`() throws {
+    @Test func `A recording keeps the frame times of a variable frame rate`() throws {
         let (work, directory) = (try TemporaryDirectory(), try TemporaryDirectory())
         let clip = try CodedClip(
             video: "libx264", audio: "aac",

@@ -14,7 +14,7 @@ import Testing
             warning: .seconds(60))
     }
 
-    @Test func `A recording leaves space promised to another, and continues when that needs less`() {
+    @Test func `A recording leaves space that another needs, and resumes when the other needs less`() {
         var policy = policy()
         #expect(policy.update(.free(700_000_000), written: 0, promised: 500_000_000, now: 1).isEmpty)
         let actions = policy.update(.free(600_000_000), written: 0, promised: 500_000_000, now: 2)
@@ -24,7 +24,7 @@ import Testing
         #expect(policy.update(.free(601_000_000), written: 0, promised: 300_000_000, now: 4) == [.resume])
     }
 
-    @Test func `Deletable files count as room beside the promise, but not for the reserve`() {
+    @Test func `Deletable files count toward promised space, but not toward the reserve`() {
         var policy = policy()
         let retained = RetentionBalance(deletedBytes: 0, reclaimableBytes: 500_000_000)
         #expect(
@@ -33,7 +33,7 @@ import Testing
             policy.update(.free(100_000_000), written: 0, retained: retained, promised: 0, now: 2).count == 1)
     }
 
-    @Test func `The forecast counts what a recording writes, and the space that it may use`() throws {
+    @Test func `The forecast divides the space that a recording may use by the rate at which it writes`() throws {
         var policy = policy(bitrate: 100_000_000)
         _ = policy.update(.free(1_100_000_000), written: 0, promised: 500_000_000, now: 1)
         _ = policy.update(.free(1_100_000_000), written: 10_000_000, promised: 500_000_000, now: 10_000_000_001)

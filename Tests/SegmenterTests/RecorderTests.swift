@@ -17,7 +17,7 @@ import Testing
         syntheticProgram(rate: Self.rate, frames: seconds * 25, isKeyframe: { $0 % 25 == 0 }, size: size)
     }
 
-    @Test func `A suspension closes the file, and the gap has the missing frames`() throws {
+    @Test func `A suspension closes the file, and the gap counts the missing frames`() throws {
         let recording = try Recording(
             description(rate: Self.rate), length: .duration(.seconds(60)), directory: try TemporaryDirectory())
         let packets = program(9)
@@ -40,7 +40,7 @@ import Testing
         #expect(gap.to.map { $0 - gap.from } == Int64(gap.frames) * 40_000_000)
     }
 
-    @Test func `A full queue makes a gap and continues at a keyframe`() throws {
+    @Test func `A full queue makes a gap, and recording continues at a keyframe`() throws {
         let recording = try Recording(
             description(rate: Self.rate), length: .duration(.seconds(60)), directory: try TemporaryDirectory(),
             queueLimit: 100_000)
@@ -96,7 +96,7 @@ import Testing
         #expect(files.count { !$0.hasPrefix(RecordDirectory.markPrefix) } == 1, "\(files)")
     }
 
-    @Test func `The sequence continues after existing files, and no file is overwritten`() throws {
+    @Test func `Sequence numbers continue after existing files, and no file is overwritten`() throws {
         let directory = try TemporaryDirectory()
         for expected in 1...2 {
             let recording = try Recording(

@@ -39,7 +39,7 @@ import Testing
         return (try SegmentRecovery.run(in: .prepare(directory.path), channel: "test").first?.outcome, directory)
     }
 
-    @Test func `A file cut off anywhere is completed up to its last whole fragment, or set aside`() throws {
+    @Test func `A truncated file is completed up to its last complete fragment, or set aside`() throws {
         let (_, open) = try Self.sample()
         var completed: [Int] = []
         for length in stride(from: 0, through: open.count, by: 97) {
@@ -59,14 +59,14 @@ import Testing
         )
     }
 
-    @Test func `A recovered file equals a regularly closed one byte for byte`() throws {
+    @Test func `A recovered file is byte for byte the same as a regularly closed file`() throws {
         let (closed, open) = try Self.sample()
         let (_, directory) = try recover(open)
         let made = try Data(contentsOf: URL(fileURLWithPath: directory.path(directory.files[0])))
         #expect([UInt8](made) == closed)
     }
 
-    @Test func `A crash between the index and the head, and between the head and the name, is completed too`() throws {
+    @Test func `Recovery finishes a close that a crash interrupted before the head or before the rename`() throws {
         let (closed, open) = try Self.sample()
         let (first, directory) = try recover(MovieBox.openHead + closed[48...])
         guard case .completed(_, 100, let dropped) = first else {
@@ -79,7 +79,7 @@ import Testing
     }
 
     // Regression: recovery set the recorder's new file aside, which was created and not locked yet.
-    @Test func `A new empty file is left to its creator`() throws {
+    @Test func `Recovery does not touch a new empty file that its creator has not locked yet`() throws {
         let directory = try TemporaryDirectory()
         let path = directory.path(Self.partName)
         let writer = try FileDescriptor.create(path)
@@ -97,7 +97,7 @@ import Testing
     }
 
     // Regression: if flock failed, repair cut and renamed the file that another process was writing.
-    @Test func `Without file locks a new open file counts as in use, and is completed a minute later`() throws {
+    @Test func `Without file locks, a new open file counts as in use and is completed a minute later`() throws {
         let directory = try TemporaryDirectory()
         let record = try RecordDirectory.prepare(directory.path)
         let path = directory.path(Self.partName)
@@ -128,7 +128,7 @@ import Testing
         BoxReader.positions(of: Array("moof".utf8), in: open).map { $0 - 4 }
     }
 
-    @Test func `A damaged fragment does not cost the fragments after it`() throws {
+    @Test func `Recovery keeps the fragments after a damaged fragment`() throws {
         let (_, open) = try Self.sample()
         let starts = Self.fragments(open)
         for damaged in 1..<starts.count - 1 {
@@ -146,7 +146,7 @@ import Testing
         }
     }
 
-    @Test func `Parts of a file that were not searched are kept`() throws {
+    @Test func `Recovery keeps the part of a file that it did not search`() throws {
         let (_, open) = try Self.sample()
         let starts = Self.fragments(open)
         var bytes = open
@@ -248,7 +248,7 @@ private struct NearlyFull: FreeSpaceProbe {
         return (directory, try .existing(directory.path))
     }
 
-    @Test func `An unfinished copy is hidden, and an abandoned one is removed`() throws {
+    @Test func `An unfinished repaired copy is hidden, and an abandoned one is removed`() throws {
         let (directory, record) = try sample()
         let leftover = ".x.repaired.mp4.1-1.part"
         let others = [".y.repaired.mp4.1-1.part", ".x.repaired.mp4"]
@@ -266,7 +266,7 @@ private struct NearlyFull: FreeSpaceProbe {
         withExtendedLifetime(holder) {}
     }
 
-    @Test func `Without space for the copy and a reserve nothing is started`() throws {
+    @Test func `A repair does not start without space for the copy and a reserve`() throws {
         let (directory, record) = try sample()
         let before = directory.all
         do {

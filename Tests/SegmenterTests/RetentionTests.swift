@@ -125,7 +125,7 @@ private final class RoomSpy: RecordingObserver {
         #expect(files.count == 2)
     }
 
-    @Test func `Only finished files of this channel from relay are deleted`() throws {
+    @Test func `Only finished files that relay recorded for this channel are deleted`() throws {
         let model = files[0]
         let others = [
             model.replacingOccurrences(of: "test_", with: "other_"), model + ".part",
@@ -194,9 +194,7 @@ private final class RoomSpy: RecordingObserver {
         #expect(files.count == 3)
     }
 
-    @Test func `Before a recording is refused due files are deleted at once, and deletable ones count`()
-        throws
-    {
+    @Test func `Before a recording is refused, due files are deleted and deletable files count as room`() throws {
         let retention = try make(.init(maximumAge: .seconds(4 * 3600), minimumFree: .percent(20)))
         let budget = StorageBudget(videoBitrate: 8, audioBitrate: 0, duration: .seconds(60))
         let sizes = try files.map { name in
@@ -213,7 +211,7 @@ private final class RoomSpy: RecordingObserver {
     }
 
     // Regression: going on air waited until the last file was deleted, however slow the disk was.
-    @Test func `On a disk that deletes slowly a start does not wait, and pending deletions count`() throws {
+    @Test func `A start does not wait for a disk that deletes slowly, and pending deletions count as room`() throws {
         let slow = SlowDisk()
         let retention = Retention(
             directory: try .prepare(temporary.path), channel: "test",
@@ -241,7 +239,7 @@ private final class RoomSpy: RecordingObserver {
     }
 
     // Regression: for a moment a file counted as free space and as deletable, too.
-    @Test func `A file that is already free space no longer counts as deletable`() throws {
+    @Test func `A deleted file counts as free space and no longer as deletable`() throws {
         let spy = RoomSpy()
         let retention = Retention(
             directory: try .prepare(temporary.path), channel: "test",
@@ -272,7 +270,7 @@ private final class RoomSpy: RecordingObserver {
     }
 
     // Regression: one such file of a step's size was all that each sweep tried to delete.
-    @Test func `A large file that cannot be deleted does not keep the next oldest from being deleted`() throws {
+    @Test func `A large file that cannot be deleted does not stop the deletion of the next oldest file`() throws {
         let all = files
         try Data("something else entirely".utf8).write(to: URL(fileURLWithPath: temporary.path(all[0])))
         try #require(truncate(temporary.path(all[0]), 300 << 20) == 0)
@@ -289,7 +287,7 @@ private final class RoomSpy: RecordingObserver {
         #expect(log.lines(containing: "this program did not make it").count == 1, "\(log.lines)")
     }
 
-    @Test func `A directory that was replaced is not searched`() throws {
+    @Test func `A missing directory is reported once, and its files are deleted when it is back`() throws {
         let log = CollectedLog(from: .info)
         let retention = try make(.init(maximumAge: .seconds(3600), minimumAge: .zero), logger: log)
         let away = temporary.path + "-away"
@@ -302,7 +300,7 @@ private final class RoomSpy: RecordingObserver {
         #expect(files.isEmpty)
     }
 
-    @Test func `Files without a number in their names are ordered by when they ended`() throws {
+    @Test func `Files without a sequence number are ordered by the time at which they ended`() throws {
         let directory = try TemporaryDirectory()
         let template = try NameTemplate(parsing: "%d-%m-%Y_{channel}_{time}")
         let names = ["30-11-2026_test_23-30-00.mp4", "01-12-2026_test_00-00-00.mp4", "01-12-2026_test_00-30-00.mp4"]
@@ -348,9 +346,7 @@ private final class RoomSpy: RecordingObserver {
             .record(syntheticProgram(rate: Self.rate, frames: 50, isKeyframe: { $0 % 25 == 0 }))
     }
 
-    @Test func `Salvaged copies, and files of an earlier, deeper --record-name, count as recordings`()
-        throws
-    {
+    @Test func `Repaired copies and files named by an earlier --record-name count as recordings`() throws {
         try record("test", as: "%Y/%m/{channel}_{time}_{sequence}", start: 0)
         try record("test", as: "%Y-%m-%d/{channel}_{start}_{sequence}", start: 20)
         try record("other", as: "%Y/%m/{channel}_{time}_{sequence}", start: 40)
@@ -399,7 +395,7 @@ private final class RoomSpy: RecordingObserver {
         #expect(temporary.files == ["test_2026-11-21.mp4"])
     }
 
-    @Test func `A symbolic link in place of a directory leads neither recording nor deletion outside`() throws {
+    @Test func `Neither recording nor deletion follows a symbolic link in place of a directory`() throws {
         let elsewhere = try TemporaryDirectory()
         let name = files[0]
         try FileManager.default.copyItem(atPath: temporary.path(name), toPath: elsewhere.path(name))
@@ -420,7 +416,7 @@ private final class RoomSpy: RecordingObserver {
         #expect(try !target.delete(own, of: "test"), "it is gone already")
     }
 
-    @Test func `Files in daily directories are deleted too, and transport streams if they are relay's`() throws {
+    @Test func `Files in daily directories are deleted, too, and transport streams only if relay made them`() throws {
         let directory = try TemporaryDirectory()
         let template = try NameTemplate(parsing: "%Y-%m-%d/{channel}_{sequence}")
         let target = try RecordDirectory.prepare(directory.path, template: template)

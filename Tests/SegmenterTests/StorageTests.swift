@@ -43,7 +43,7 @@ private final class Counter: Sendable {
 
     init() throws { temporary = try TemporaryDirectory() }
 
-    @Test func `The budget in bytes is twice the bitrate plus 2 % times the duration`() {
+    @Test func `The budget is twice the bytes of the duration at the bitrate plus 2 %`() {
         let budget = StorageBudget(videoBitrate: 4_000_000, audioBitrate: 160_000, duration: .seconds(3600))
         #expect(budget.requiredBytes == 4_160_000 * 102 / 100 * 3600 * 2 / 8)
         func required(_ video: Int, _ audio: Int, _ duration: Duration) -> Int64 {
@@ -80,7 +80,7 @@ private final class Counter: Sendable {
         #expect(small.resumeBytes == .max)
     }
 
-    @Test func `Recording does not resume because its own stop released space`() {
+    @Test func `Recording does not resume only because its own stop released space`() {
         let fast = StorageBudget(videoBitrate: 8_000_000, audioBitrate: 0, duration: .seconds(3600))
         #expect(fast.resumeBytes - fast.reserveBytes == fast.bytes(in: .seconds(5)))
         // A file with a low bitrate reserves a mebibyte at a time, which is more than five seconds of it.
@@ -88,7 +88,7 @@ private final class Counter: Sendable {
         #expect(slow.resumeBytes - slow.reserveBytes == 2 << 20)
     }
 
-    @Test func `The reserve is a gibibyte or a minute, whichever is more`() {
+    @Test func `The reserve is one gibibyte or one minute of recording, whichever is more`() {
         #expect(StorageBudget(videoBitrate: 4_000_000, audioBitrate: 0, duration: .zero).reserveBytes == 1 << 30)
         let fast = StorageBudget(videoBitrate: 400_000_000, audioBitrate: 0, duration: .zero)
         #expect(fast.reserveBytes == 3_060_000_000)
@@ -149,7 +149,7 @@ private final class Counter: Sendable {
         #expect(successor.admit().requiredBytes == 2 * 204_000_000, "it takes the place of the first")
     }
 
-    @Test func `An archive that deletes its oldest files is not refused after a restart`() throws {
+    @Test func `A recording is admitted after a restart if deletable files make enough room`() throws {
         let (disk, asked) = (FakeDisk(free: 150_000_000), Counter())
         func make(deletable: Int64, freeing: Int64 = 0) throws -> StorageGuard {
             let makeRoom: @Sendable (StorageBudget) -> Void = { _ in
@@ -203,7 +203,7 @@ private final class Counter: Sendable {
         #expect(watched.status.state == .ok && disk.seen == ["suspend", "resume"])
     }
 
-    @Test func `Too little space is refused with the numbers and tried again every 30 s`() throws {
+    @Test func `A recording without enough space is refused with the numbers, and tried again every 30 s`() throws {
         let (disk, clock) = (FakeDisk(free: 150_000_000), ManualClock())
         let watched = try make(disk, clock)
         let admission = watched.admit()
@@ -223,7 +223,7 @@ private final class Counter: Sendable {
         #expect(disk.seen == ["suspend", "resume"])
     }
 
-    @Test func `A disk that fills warns, stops before the reserve is touched, and resumes with a margin`() throws {
+    @Test func `As the disk fills, recording warns, stops before the reserve, and resumes with a margin`() throws {
         let (disk, clock) = (FakeDisk(free: 400_000_000), ManualClock())
         let watched = try make(disk, clock)
         #expect(watched.admit().isAdmitted)
@@ -248,7 +248,7 @@ private final class Counter: Sendable {
         #expect(disk.seen == ["suspend", "resume", "suspend", "resume"])
     }
 
-    @Test func `A stop does not make the forecast forget how fast the recorder writes`() throws {
+    @Test func `The forecast keeps the recorder's write rate across a stop`() throws {
         let (disk, clock, written) = (FakeDisk(free: 400_000_000), ManualClock(), Counter())
         let watched = try make(disk, clock, written: { written.value.withLock { $0 } })
         _ = watched.admit()
@@ -274,7 +274,7 @@ private final class Counter: Sendable {
         #expect(watched.status.state == .critical)
     }
 
-    @Test func `Five minutes before the reserve is reached the state is critical`() throws {
+    @Test func `The state is critical from five minutes before the reserve is reached`() throws {
         func state(_ seconds: Int64, from steps: [Int64] = []) throws -> StorageState {
             var policy = StoragePolicy(
                 directory: "d",
@@ -297,7 +297,7 @@ private final class Counter: Sendable {
         #expect(try state(1981, from: [299]) == .ok)
     }
 
-    @Test func `Deletable files count as room, and a deletion hides no other writer`() throws {
+    @Test func `Deletable files count as room, and deletions do not hide another writer from the forecast`() throws {
         var policy = StoragePolicy(
             directory: "d",
             budget: StorageBudget(
@@ -340,7 +340,7 @@ private final class Counter: Sendable {
         #expect(disk.seen == ["suspend", "directory changed", "resume"])
     }
 
-    @Test func `The forecast follows other writers too`() throws {
+    @Test func `The forecast includes other writers`() throws {
         let (disk, clock) = (FakeDisk(free: 10_000_000_000), ManualClock())
         let watched = try make(disk, clock)
         _ = watched.admit()
@@ -355,7 +355,7 @@ private final class Counter: Sendable {
         #expect(watched.status.ageSeconds == 7)
     }
 
-    @Test func `The directory is created with its parents, and tested to be writable`() throws {
+    @Test func `The directory is created with its parents, and must be writable`() throws {
         let directory = try RecordDirectory.prepare(temporary.path("a/b/c/"))
         #expect(directory.path == temporary.path("a/b/c"))
         #expect(try directory.entries().filter { !$0.hasPrefix(".") }.isEmpty)
@@ -364,7 +364,7 @@ private final class Counter: Sendable {
         #expect(try SystemFreeSpace().space(at: temporary.path).free > 0)
     }
 
-    @Test func `A directory is recognized by its mark, and one mark is enough`() throws {
+    @Test func `A directory is recognized by its mark, and gets only one mark`() throws {
         let first = try RecordDirectory.prepare(temporary.path)
         let mark = try #require(first.mark)
         #expect(try RecordDirectory.prepare(temporary.path).mark == mark)

@@ -27,7 +27,7 @@ import Testing
         #expect(try name(text).open == path + ".mp4.part")
     }
 
-    @Test func `Dates use the given time zone, and the start is always UTC`() throws {
+    @Test func `Dates and times use the given time zone, and {start} is always UTC`() throws {
         #expect(
             try name("{date}_{time}_{start}", offset: 36_000).description == "2026-11-22_00-03-10_20261121T140310.123Z")
     }
@@ -35,7 +35,7 @@ import Testing
     @Test(arguments: [
         "{channel}_{start}_{sequence}", "%Y-%m-%d/{channel}_{time}_{sequence}", "{sequence}%j%y", "a{sequence}",
     ])
-    func `A channel's names are recognized, even with a number appended, and no other's`(text: String) throws {
+    func `A template recognizes its channel's names, even with a number, and no other channel's`(text: String) throws {
         let template = try NameTemplate(parsing: text)
         for (sequence, suffix) in [(7, ".mp4"), (1_234_567, ".mp4.part"), (8, "-2.mp4"), (9, ".broken"), (10, ".ts")] {
             let path = try name(text, sequence: sequence).description + suffix
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func `Files go to one directory per day, and the next run finds them there`() throws {
+    @Test func `Files are recorded into one directory per day, and the next run finds them there`() throws {
         let directory = try TemporaryDirectory()
         let template = try NameTemplate(parsing: "{date}/{channel}-{sequence}")
         for run in 1...2 {

@@ -42,7 +42,7 @@ import Testing
         return packets.flatMap { cutter.push($0) } + cutter.finish()
     }
 
-    @Test func `When the video's coding changes no audio packet is lost`() throws {
+    @Test func `No audio packet is lost when the video's coding changes`() throws {
         let next = videoTrack(rate: Self.rate, avcC: [1, 77, 0, 30, 255, 224, 0])
         let changed = packets.map { $0.track == .video && $0.pts >= 100 ? $0.recoded(as: next) : $0 }
         let all = actions(changed, description(rate: Self.rate))
@@ -58,8 +58,7 @@ import Testing
         #expect(audio.count == Set(audio).count + 1)
     }
 
-    @Test
-    func `Audio with a new coding requests a keyframe, and its file has no packet of the old coding`() {
+    @Test func `Audio with a new coding requests a keyframe, and its file has no packet of the old coding`() {
         let next = aacTrack(asc: [0x12, 0x08])
         let changed = packets.map { $0.track == .audio && $0.pts >= 130_000 ? $0.recoded(as: next) : $0 }
         let all = actions(changed, description(rate: Self.rate))
@@ -87,7 +86,7 @@ import Testing
     }
 
     @Test(arguments: RecordFormat.allCases)
-    func `A radio without video is recorded and cut at packets of audio`(format: RecordFormat) throws {
+    func `A program without video is recorded and cut at audio packets`(format: RecordFormat) throws {
         let stream = StreamDescription(audio: audioTrack)
         let (status, streams) = try record(packets.filter { $0.track == .audio }, stream, format)
         #expect(status.segmentsFinished == 3 && status.gapCount == 0 && status.hasMedia)

@@ -389,7 +389,7 @@ struct SourceClockTests {
         #expect(video - 72_000 < 1000)
     }
 
-    @Test("Buffer beyond the limit is reduced at once when it is no longer needed")
+    @Test("A buffer longer than the limit is shortened in one step when the extra delay is no longer needed")
     func excess() {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         feed(&clock, from: 0, until: 2000)

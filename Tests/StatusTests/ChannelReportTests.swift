@@ -90,7 +90,7 @@ import Upload
 
     // MARK: JSON
 
-    @Test func `All that a report says is described, and all that is promised is there`() throws {
+    @Test func `A full report has exactly the properties that the API's schema describes`() throws {
         let schema = try #require(try Schema("Channel"))
         let value = try JSONValue(full())
         #expect(schema.faults(in: value) == [])
@@ -100,7 +100,7 @@ import Upload
     }
 
     @Test(arguments: ChannelReport.State.allCases)
-    func `A channel without a program says what is promised and no more`(state: ChannelReport.State) throws {
+    func `A report of a channel without a program has only the required properties`(state: ChannelReport.State) throws {
         let schema = try #require(try Schema("Channel"))
         let value = try JSONValue(ChannelReport(name: "a \"b\"", state: state, time: UTCTime(milliseconds: 0)))
         #expect(schema.faults(in: value) == [])
@@ -113,7 +113,7 @@ import Upload
             ])
     }
 
-    @Test func `Every word for a state is described, and every word that is described is one`() throws {
+    @Test func `The API's schema lists every name of a state, and no other name of a channel's state`() throws {
         #expect(try Schema("ChannelState")?.words.sorted() == ChannelReport.State.allCases.map(\.rawValue).sorted())
         for name in OutputState.Name.allCases {
             let value = try JSONValue(output("one", name))
@@ -131,7 +131,7 @@ import Upload
         }
     }
 
-    @Test func `A status is read as it was written`() throws {
+    @Test func `A channel's status is decoded as it was encoded`() throws {
         let bytes = try JSONValue.bytes(of: anyStatus())
         let read = try JSONDecoder().decode(ChannelStatus.self, from: bytes)
         #expect(try JSONValue.bytes(of: read) == bytes)
@@ -142,7 +142,7 @@ import Upload
         #expect(try JSONValue.bytes(of: JSONDecoder().decode(ChannelStatus.self, from: plain)) == plain)
     }
 
-    @Test func `Secrets that only metrics and meters may see are not in the JSON`() throws {
+    @Test func `Values that are only for metrics and meters are not in the JSON`() throws {
         var report = full()
         report.certificateExpiry = 4_102_444_800
         report.heardLevels = ["hidden microphone": [-20, -20]]
@@ -171,7 +171,7 @@ import Upload
         ("a source's upload fails", { $0.sourceRecordings?[0].upload?.failingFiles = 1 }),
     ]
 
-    @Test func `Each thing that is wrong counts once, alone and with any others`() {
+    @Test func `Each fault counts as one problem, alone or together with any others`() {
         #expect(makeReport(anyStatus()).problems == 0)
         for (name, make) in Self.faults {
             var status = anyStatus()
@@ -187,7 +187,7 @@ import Upload
         }
     }
 
-    @Test func `What is not wanted is not missed`() {
+    @Test func `Unwanted recordings, paused or stopped outputs and ended sources are not problems`() {
         var status = anyStatus()
         status.recorder?.state = .failed
         status.sourceRecordings?[0].recorder?.state = .failed
@@ -211,7 +211,7 @@ import Upload
         }
     }
 
-    @Test func `A channel is on air while one of its outputs is live, and records while its recorder does`() {
+    @Test func `A channel is on air while an output is live, and is recording while its recorder is`() {
         var report = makeReport(anyStatus())
         #expect(report.isOnAir && report.isRecording)
         for index in 0..<3 { report.status?.outputs[index].state = .connecting }
@@ -223,7 +223,7 @@ import Upload
 
     // MARK: Tracks
 
-    @Test func `A browser is told the codec's name where there is one`() throws {
+    @Test func `A track has the codec string for browsers if one is known`() throws {
         func name(_ track: TrackDescription) throws -> JSONValue? {
             var report = makeReport(nil)
             report.tracks =

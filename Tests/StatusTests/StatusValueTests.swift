@@ -5,6 +5,7 @@ import Encoder
 import Foundation
 import Media
 import Program
+import Segmenter
 import Status
 import TestSupport
 import Testing
@@ -42,9 +43,7 @@ import Testing
         return status
     }
 
-    @Test func `A run-down is read as it was written, fits its description, and says nothing of what is not known`()
-        throws
-    {
+    @Test func `A run-down's status is decoded as it was encoded, fits its schema and omits unknown values`() throws {
         var random = SeededRandom()
         let schema = try #require(try Schema("Rundown"))
         for _ in 0..<300 {
@@ -59,7 +58,7 @@ import Testing
 
     // MARK: Passing through
 
-    @Test func `What is passed through is counted, whatever comes in whatever order`() {
+    @Test func `Passed-through packets, frames and bytes are counted in any order of arrival`() {
         var random = SeededRandom()
         let video = TrackDescription(
             format: VideoFormat(width: 320, height: 180, frameRate: FrameRate(25)),
@@ -87,36 +86,56 @@ import Testing
         }
     }
 
-    @Test func `How far a program is, is told by what is passed through, or else by its frames`() {
-        var status = ChannelStatus(
-            sources: [], feed: FeedStatus(), program: ProgramStatus(), encoder: EncoderStatus(),
-            frameRate: FrameRate(25))
-        #expect(status.programNanoseconds == 0)
-        var passthrough = PassthroughStatus()
-        passthrough.programNanoseconds = 77
-        status.passthrough = passthrough
-        #expect(status.programNanoseconds == 77)
+    @Test func `The program's time is that of its passed-through packets, or else of its frames`() {
+        let rates: [(FrameRate, Int64)] = [(FrameRate(25), 3_000_000_000), (FrameRate(30_000, 1001), 2_502_500_000)]
+        for (rate, nanoseconds) in rates {
+            var program = ProgramStatus()
+            var status = ChannelStatus(
+                sources: [], feed: FeedStatus(), program: program, encoder: EncoderStatus(), frameRate: rate)
+            #expect(status.programNanoseconds == 0)
+            // Frames that were skipped are part of the program, too.
+            (program.frames, program.skippedFrames) = (50, 25)
+            status.program = program
+            #expect(status.programNanoseconds == nanoseconds)
+            // A program that is passed through has no frames of its own, and is at 0 before its first packet.
+            var passthrough = PassthroughStatus()
+            status.passthrough = passthrough
+            #expect(status.programNanoseconds == 0)
+            passthrough.programNanoseconds = 77
+            status.passthrough = passthrough
+            #expect(status.programNanoseconds == 77)
+        }
     }
 
-    @Test func `A source of several has the counts of its feed`() {
+    @Test func `The status of one of several sources has the counts of its feed`() {
         var feed = FeedStatus()
         (feed.framesRepeated, feed.framesLate, feed.framesDropped) = (3, 2, 1)
         let part = PartStatus(name: "one", isOnAir: true, selection: nil, feed: feed, levels: [-6])
         #expect(part.framesRepeated == 3 && part.framesLate == 2 && part.framesDropped == 1 && part.levels == [-6])
     }
 
-    @Test func `Something is recorded once its recorder has media`() {
+    @Test func `A recording without a recorder has recorded nothing`() {
         #expect(!RecordingStatus().hasRecorded)
+        var recorder = RecorderStatus()
+        (recorder.state, recorder.fileName, recorder.segmentBytes) = (.recording, "a.mp4", 4096)
+        #expect(!RecordingStatus(recorder: recorder).hasRecorded, "a header alone is no media")
+        recorder.hasMedia = true
+        #expect(RecordingStatus(recorder: recorder).hasRecorded)
+        // What is on the disk stays there when the recorder fails or ends.
+        recorder.fail(because: "its encoder failed")
+        #expect(RecordingStatus(recorder: recorder).hasRecorded && recorder.state == .failed)
+        recorder.state = .stopped
+        #expect(RecordingStatus(recorder: recorder).hasRecorded)
     }
 
     // MARK: Events
 
     private func makeEvent(_ number: Int) -> ControlEvent {
         ControlEvent(
-            time: UTCTime(milliseconds: 0), channel: nil, level: .info, kind: "output", text: "event \(number)")
+            time: UTCTime(milliseconds: 0), channel: nil, level: .info, kind: .output, text: "event \(number)")
     }
 
-    @Test func `Readers that look now and then get each event once and in order, or know that they missed some`() {
+    @Test func `Each reader gets every event once and in order, or can tell that it missed some`() {
         var random = SeededRandom()
         for _ in 0..<20 {
             let log = EventLog()
@@ -141,7 +160,7 @@ import Testing
         }
     }
 
-    @Test func `Events of many threads are numbered without a hole`() async {
+    @Test func `Events of many threads are numbered without a gap`() async {
         let log = EventLog()
         let event = makeEvent(0)
         await withTaskGroup(of: Void.self) { group in
@@ -150,9 +169,9 @@ import Testing
         #expect(log.events(after: 0).map(\.id) == Array(1...400))
     }
 
-    @Test func `An event is written with what is known of it, and its time as people read it`() throws {
+    @Test func `An event's JSON has only its known values, and its time in ISO 8601 format`() throws {
         var event = ControlEvent(
-            time: UTCTime(milliseconds: 1_795_269_790_123), channel: nil, level: .warning, kind: "relay",
+            time: UTCTime(milliseconds: 1_795_269_790_123), channel: nil, level: .warning, kind: .relay,
             text: "a\n\"b\"")
         #expect(
             try JSONValue(event)

@@ -19,7 +19,7 @@ import Testing
         try StitchPlan(clips, of: sources, StitchSettings())
     }
 
-    @Test func `Over a hole the last frame stays, and what is behind it is copied at its time`() throws {
+    @Test func `The last frame is held over a gap, and the clip after the gap is copied at its airtime`() throws {
         let sources = [SampleInput.source(), SampleInput.source("b.mp4")]
         // The first clip begins with frame 30, which is on screen at its start; the other file began ten seconds after
         // the first.
@@ -37,7 +37,7 @@ import Testing
         #expect(joined.clips.map(\.place) == [0, 90] && joined.copiedFrames == 180)
     }
 
-    @Test func `What does not end with a whole frame puts nothing behind it out of step`() throws {
+    @Test func `A clip that does not end on a frame boundary does not shift the clips after it`() throws {
         let source = SampleInput.source(count: 10) {
             $0.video.isConstant = false
             // The source lasts ten and a half frames.
@@ -48,7 +48,7 @@ import Testing
         #expect(try plan(clips, sources).clips.map(\.place) == [0, 11, 21, 32, 42])
     }
 
-    @Test func `Frames without audio belong to it, and those of a hole are silent`() throws {
+    @Test func `Frames without audio stay in their clip, and a gap is silent`() throws {
         let short = SampleInput.source { $0.audio?.range = 4800..<140_000 }
         let range = try ClipRange(clip("a.mp4", at: .zero), of: short, at: FrameRate(30))
         #expect(range.frames == 0..<90 && range.notes.isEmpty)
@@ -60,7 +60,7 @@ import Testing
         #expect(audio.clips[0].fadeOut?.range == 143_760..<144_000 && audio.clips[1].fadeIn?.range == 480_000..<480_240)
     }
 
-    @Test func `A hole of half a day and more is no part of a clip`() throws {
+    @Test func `A gap of more than 12 hours between two clips is refused`() throws {
         let sources = [SampleInput.source(), SampleInput.source("b.mp4")]
         let failure = ClipFailure(
             "More than 12 hours lie between a.mp4 and b.mp4: export them separately, or with relay recordings export --join, "
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func `A frame that stays is none that speaks for its parameter sets`() throws {
+    @Test func `Held frames do not count when the plan chooses the parameter sets of most frames`() throws {
         let sources = [
             SampleInput.source(count: 30), SampleInput.source("b.mp4") { $0.video.configuration = [1, 66, 0, 30] },
         ]
@@ -80,7 +80,7 @@ import Testing
         #expect(plan.parts == [.encoded(clip: 0, frames: 0..<300), .copied(clip: 1, samples: 0..<90)])
     }
 
-    @Test func `What nobody here codes so stays copied over a hole: the last frame before it lasts longer`() throws {
+    @Test func `A clip that relay cannot encode stays copied across a gap: its last frame is extended`() throws {
         let hlg = ColorDescription(primaries: 9, transfer: 18, matrix: 9, isFullRange: false)
         let changes: [(inout StitchSource) -> Void] = [
             { $0.video.codec = "hevc" }, { $0.video.frames.color = hlg }, { $0.video.is8Bit420 = false },
@@ -101,7 +101,7 @@ import Testing
         }
     }
 
-    @Test func `A frame that lasts longer is decoded and shown on time, as is what is behind it`() throws {
+    @Test func `An extended frame and all frames after it are decoded and presented on time`() throws {
         let sources = ["a.mp4", "b.mp4"].map { SampleInput.source($0) { $0.video.codec = "hevc" } }
         let plan = try plan([clip("a.mp4", at: .zero), clip("b.mp4", at: .seconds(10))], sources)
         let frames = zip(plan.clips, sources).flatMap { clip, source in

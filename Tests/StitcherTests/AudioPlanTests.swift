@@ -22,7 +22,7 @@ import Testing
         }
     }
 
-    @Test func `Audio of a transport stream that was cut goes on, and reaches back into the file before`() throws {
+    @Test func `Audio continues without a fade from one part of a transport stream to the next`() throws {
         let sources = [stream("a.ts", at: 3, late: 256), stream("b.ts", at: 6, late: 512)]
         let plan = try audio(sources, [StitchClip(path: "a.ts"), StitchClip(path: "b.ts")])
         #expect(plan.clips.map(\.isContinued) == [false, true])
@@ -33,7 +33,7 @@ import Testing
         #expect(!apart.clips[1].isContinued && apart.clips[1].fadeIn != nil)
     }
 
-    @Test func `At a join two files with audio beyond it are faded into each other, half a frame long`() throws {
+    @Test func `Two clips with audio beyond their join are cross-faded for half a frame`() throws {
         let sources = [SampleInput.source(), SampleInput.source("b.mp4")]
         let clips = [
             StitchClip(path: "a.mp4", to: .seconds(1)), StitchClip(path: "b.mp4", from: .seconds(1), to: .seconds(2)),
@@ -49,7 +49,7 @@ import Testing
         #expect(plan.clips[1].factor(at: 48_400) == 1)
     }
 
-    @Test func `A file that goes on after a cut within it is not faded`() throws {
+    @Test func `Two consecutive clips of one file are not faded`() throws {
         let source = SampleInput.source()
         let clips = [StitchClip(path: "a.mp4", to: .seconds(1)), StitchClip(path: "a.mp4", from: .seconds(1))]
         let plan = try audio([source, source], clips)
@@ -58,14 +58,14 @@ import Testing
         #expect(apart.clips[0].fadeOut?.shape == .linear)
     }
 
-    @Test func `Without audio beyond the cut each side has an edge of its own`() throws {
+    @Test func `Without audio beyond the join, each clip has its own short fade`() throws {
         let sources = [SampleInput.source(), SampleInput.source("b.mp4")]
         let plan = try audio(sources, [StitchClip(path: "a.mp4"), StitchClip(path: "b.mp4")])
         #expect(plan.clips[0].fadeOut?.range == 143_760..<144_000)
         #expect(plan.clips[1].fadeIn?.range == 144_000..<144_240)
     }
 
-    @Test func `Where one side has audio beyond the cut the fade lies there`() throws {
+    @Test func `If only one clip has audio beyond the join, the cross-fade is on that side`() throws {
         let long = SampleInput.source { $0.audio?.range = 0..<150_000 }
         let plan = try audio(
             [long, SampleInput.source("b.mp4")], [StitchClip(path: "a.mp4"), StitchClip(path: "b.mp4")])
@@ -73,7 +73,7 @@ import Testing
         #expect(plan.clips[1].fadeIn == plan.clips[0].fadeOut)
     }
 
-    @Test func `A clip without audio is silent, and what is offset is moved`() throws {
+    @Test func `A clip without audio is silent, and an audio offset moves a clip's audio`() throws {
         let silent = SampleInput.source("b.mp4") { $0.audio = nil }
         var late = StitchClip(path: "c.mp4")
         late.audioOffset = .milliseconds(20)
@@ -84,7 +84,7 @@ import Testing
         #expect(plan.clips[2].fadeIn?.range.lowerBound == 288_960)
     }
 
-    @Test func `During a transition the audio goes over as the frames do`() throws {
+    @Test func `During a transition the audio is cross-faded for as long as the video`() throws {
         var clip = StitchClip(path: "b.mp4")
         clip.transition = StitchTransition(Transition(.fade), duration: .seconds(1))
         let sources = [SampleInput.source(), SampleInput.source("b.mp4")]
@@ -93,7 +93,7 @@ import Testing
         #expect(plan.clips[1].fadeIn?.range == 48_000..<96_000)
     }
 
-    @Test func `Why audio is coded again is named, of which clip it is`() throws {
+    @Test func `The plan gives the reason for each clip whose audio is re-encoded`() throws {
         let changes: [(reason: String, change: (inout StitchSource) -> Void)] = [
             ("there is none", { $0.audio = nil }), ("it is opus", { $0.audio?.obstacle = "it is opus" }),
             ("it has 44100 Hz, not 48000", { $0.audio?.format = AudioFormat(sampleRate: 44_100, channels: 2) }),

@@ -46,7 +46,7 @@ import Testing
         try clip.finish(ClipMovie(video: tracks.video, audio: tracks.audio, layout: layout))
     }
 
-    @Test func `A clip is a plain MP4 of the samples that were copied, with the recording's settings`() throws {
+    @Test func `A clip is a plain MP4 with the copied samples and the recording's encoder settings`() throws {
         try finish(try ClipFile(temporary.path("clip.mp4"), replaces: false))
         let clip = try SegmentIndex.read(temporary.path("clip.mp4"))
         #expect(clip.facts.isClosed && clip.facts.problems.isEmpty, "\(clip.facts.problems)")
@@ -62,7 +62,7 @@ import Testing
         #expect(clip.video.samples[0].isSync && temporary.all.sorted() == ["clip.mp4", "source.mp4"])
     }
 
-    @Test func `What is not finished leaves nothing, and what is there stays`() throws {
+    @Test func `An unfinished clip leaves no file, and an existing file is replaced only on request`() throws {
         do {
             let clip = try ClipFile(temporary.path("clip.mp4"), replaces: false)
             _ = try clip.append(SharedBytes([1, 2, 3]))
@@ -77,7 +77,7 @@ import Testing
         #expect(try SegmentReader.read(temporary.path("source.mp4")).frames == 25)
     }
 
-    @Test func `A file that appears meanwhile is not replaced`() throws {
+    @Test func `A file that appears while a clip is written is not replaced`() throws {
         let clip = try ClipFile(temporary.path("clip.mp4"), replaces: false)
         try temporary.write([7], to: "clip.mp4")
         #expect(throws: FileFailure.self) { try finish(clip) }

@@ -93,7 +93,7 @@ private func packets(_ clip: Int, _ plan: RangePlan) -> Range<Int> {
 
 @Suite("Plan for a range of recordings")
 struct RangePlanTests {
-    @Test("A copied range begins with the keyframe before it and ends at the first clean cut behind it")
+    @Test("A copied range begins with the keyframe before it and ends at the first clean cut after it")
     func widened() throws {
         let file = source("a")
         let plan = try RangePlan([file], from: 1_000_400, to: 1_001_500, isExact: false)
@@ -176,9 +176,7 @@ struct RangePlanTests {
         #expect(packets(1, plan).lowerBound == 0, "the hidden packet lies in the gap, and the next one needs it")
     }
 
-    @Test(
-        "A single frame is re-encoded with the hidden frame before it, so that no two keyframes meet"
-    )
+    @Test("A single frame is re-encoded with the hidden frame before it, so that no two keyframes meet")
     func headOfOneFrame() throws {
         let files = [source("a"), source("b", startsAt: 60, audioFrom: 93)]
         for (first, next) in [
@@ -208,7 +206,7 @@ struct RangePlanTests {
         #expect(error?.description == "More than 24 hours lie between a and b; export them separately.")
     }
 
-    @Test("A range outside of all files, or files that overlap, are refused with the file's name")
+    @Test("A range outside of all files is refused, and overlapping files are refused with their names")
     func refused() {
         #expect(throws: ClipFailure.self) { try RangePlan([], from: 0, to: 1, isExact: false) }
         let error = #expect(throws: ClipFailure.self) {
@@ -217,7 +215,7 @@ struct RangePlanTests {
         #expect(error?.description.contains("b repeats a part of a") == true)
     }
 
-    @Test("Each frame of a range keeps its time, and decoding times grow")
+    @Test("Each frame of a range keeps its presentation time, and decoding times increase")
     func times() throws {
         var files = [source("a"), source("b", startsAt: 90, audioFrom: 141)]
         // The frames of a source that does not keep its frame rate.

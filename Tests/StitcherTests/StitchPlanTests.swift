@@ -61,19 +61,19 @@ enum SampleInput {
         return try StitchPlan(clips ?? sources.map { StitchClip(path: $0.name) }, of: sources, settings)
     }
 
-    @Test func `Files that are alike are copied whole`() throws {
+    @Test func `Files with the same coding are copied completely`() throws {
         let plan = try plan([SampleInput.source(), SampleInput.source("b.mp4", count: 3)])
         #expect(plan.parts == [.copied(clip: 0, samples: 0..<90), .copied(clip: 1, samples: 0..<3)])
         #expect(plan.frameCount == 93 && plan.copiedFrames == 93 && plan.clips[1].place == 90)
         #expect(plan.configuration == SampleInput.configuration && plan.codec == "h264")
     }
 
-    @Test func `Files of keyframes alone are copied whole, down to one frame`() throws {
+    @Test func `Files with only keyframes are copied completely, even a single frame`() throws {
         let plan = try plan([SampleInput.source(count: 1), SampleInput.source("b.mp4", count: 5, gop: 1)])
         #expect(plan.parts == [.copied(clip: 0, samples: 0..<1), .copied(clip: 1, samples: 0..<5)])
     }
 
-    @Test func `Within a GOP only what cannot be decoded by itself is coded again`() throws {
+    @Test func `In a partial GOP, only frames that cannot be decoded on their own are re-encoded`() throws {
         let clip = StitchClip(path: "a.mp4", from: .milliseconds(400), to: .milliseconds(2500))
         let plan = try plan([SampleInput.source()], [clip])
         // The clip is frames 12 to 74: 12 to 29 are re-encoded up to the keyframe 30; of the last GOP, 60 and complete
@@ -86,12 +86,12 @@ enum SampleInput {
         #expect(plan.clips[0].frames == 12..<75 && plan.copiedFrames == 43)
     }
 
-    @Test func `A clip without a whole GOP is coded again`() throws {
+    @Test func `A clip without a complete GOP is re-encoded`() throws {
         let clip = StitchClip(path: "a.mp4", from: .milliseconds(100), to: .milliseconds(200))
         #expect(try plan([SampleInput.source()], [clip]).parts == [.encoded(clip: 0, frames: 0..<3)])
     }
 
-    @Test func `What differs is coded again, and the reason is named`() throws {
+    @Test func `A clip that differs from the others is re-encoded, and the plan gives the reason`() throws {
         let changes: [(reason: String, change: (inout StitchSource) -> Void)] = [
             ("its frames are 640x360, not 1280x720", { $0.video.frames = FrameFormat(width: 640, height: 360) }),
             ("it is turned (clockwise)", { $0.video.orientation = .clockwise }),
@@ -119,9 +119,7 @@ enum SampleInput {
         }
     }
 
-    @Test func `High dynamic range stays where all is copied, and becomes usual color where anything is coded again`()
-        throws
-    {
+    @Test func `HDR color is kept if all frames are copied, and becomes BT.709 if any frame is re-encoded`() throws {
         let hlg = ColorDescription(primaries: 9, transfer: 18, matrix: 9, isFullRange: false)
         let source = SampleInput.source { $0.video.frames.color = hlg }
         #expect(try plan([source, source]).video.color == hlg)
@@ -137,7 +135,7 @@ enum SampleInput {
         #expect(cut.video.color == .bt709 && cut.copiedFrames == 0)
     }
 
-    @Test func `Frames that lack those before them and pauses are told of where they are in a clip`() throws {
+    @Test func `Missing reference frames and pauses are noted for the clips in which they occur`() throws {
         let source = SampleInput.source {
             $0.video.headless = 1
             $0.video.isConstant = false
@@ -154,7 +152,7 @@ enum SampleInput {
         #expect(try plan([source], [StitchClip(path: "a.mp4", from: .seconds(6))]).clips[0].notes.isEmpty)
     }
 
-    @Test func `Clips that are alike are copied whole, though nobody here would code them so`() throws {
+    @Test func `Clips with the same coding are copied completely even if relay cannot encode that coding`() throws {
         let changes: [(inout StitchSource) -> Void] = [
             { $0.video.orientation = .clockwise }, { $0.video.isInterlaced = true },
             {
@@ -180,7 +178,7 @@ enum SampleInput {
     }
 
     @Test(arguments: Orientation.allCases)
-    func `A matrix turns frames as it says, and keeps their corner`(orientation: Orientation) {
+    func `An orientation's matrix rotates the frame and keeps its corner at the origin`(orientation: Orientation) {
         let matrix = orientation.matrix(320, 180).map { Int(Int32(bitPattern: $0)) }
         let (a, b, c, d) = (matrix[0], matrix[1], matrix[3], matrix[4])
         let corners = [(0, 0), (320, 0), (0, 180), (320, 180)].map { x, y in
@@ -192,7 +190,7 @@ enum SampleInput {
         #expect(clockwise == [0, 0x10000, 0, 0xFFFF_0000, 0, 0, 180 << 16, 0, 0x4000_0000])
     }
 
-    @Test func `What is copied does not end with a keyframe where a new one follows`() throws {
+    @Test func `Copied frames do not end with a keyframe if a re-encoded keyframe follows`() throws {
         // The clip is frames 30 to 61: the keyframe 60 could be copied, but frame 61 refers to 63.
         let clip = StitchClip(path: "a.mp4", from: .seconds(1), to: .milliseconds(2067))
         let plan = try plan([SampleInput.source()], [clip])
@@ -209,7 +207,7 @@ enum SampleInput {
         #expect(plan.clips.map(\.reasons.count) == [1, 0, 0])
     }
 
-    @Test func `HEVC is copied at keyframes and makes H.264 otherwise`() throws {
+    @Test func `HEVC that is cut at keyframes is copied, and other HEVC is re-encoded as H.264`() throws {
         let source = SampleInput.source { $0.video.codec = "hevc" }
         #expect(try plan([source, source]).codec == "hevc")
         let clip = StitchClip(path: "a.mp4", from: .seconds(1), to: .seconds(2))
@@ -219,7 +217,7 @@ enum SampleInput {
         #expect(inner.clips[0].reasons == ["it is coded as hevc"])
     }
 
-    @Test func `A keyframe of HEVC that leads on from others begins nothing behind other frames`() throws {
+    @Test func `An HEVC keyframe with frames that depend on earlier ones cannot begin a clip after others`() throws {
         let source = SampleInput.source {
             $0.video.codec = "hevc"
             $0.video.dependentKeyframes = [30]
@@ -231,7 +229,7 @@ enum SampleInput {
         #expect(second.codec == "h264" && second.copiedFrames == 0)
     }
 
-    @Test func `A transition begins with its clip, whose first frames are drawn`() throws {
+    @Test func `A transition begins with its clip, whose first frames are re-encoded`() throws {
         let fade = StitchTransition(Transition(.fade), duration: .milliseconds(500))
         var clip = StitchClip(path: "b.mp4")
         clip.transition = fade
@@ -252,7 +250,7 @@ enum SampleInput {
         }
     }
 
-    @Test func `Sizes and rates are the first clip's, the smallest, or what was asked for`() throws {
+    @Test func `The output's size and rate are those of the first clip, the smallest or the requested ones`() throws {
         let small = SampleInput.source("b.mp4") { $0.video.frames = FrameFormat(width: 640, height: 360) }
         let sources = [SampleInput.source(), small]
         #expect(try plan(sources).video.width == 1280)
@@ -267,7 +265,7 @@ enum SampleInput {
         #expect(try plan([turned]) { $0.rate = FrameRate(60) }.video.height == 1280)
     }
 
-    @Test func `A range is rounded inwards to frames that have audio`() throws {
+    @Test func `A range is rounded inward to complete frames that have audio`() throws {
         let source = SampleInput.source { $0.audio?.range = 4800..<140_000 }
         let range = try ClipRange(StitchClip(path: "a.mp4"), of: source, at: FrameRate(30))
         // 4800 samples last 3 frames, less the packet that may be missing; 140000 samples last 87.5 frames, plus one.
@@ -277,7 +275,7 @@ enum SampleInput {
         #expect(try ClipRange(part, of: SampleInput.source(), at: FrameRate(30)).frames == 4..<6)
     }
 
-    @Test func `A range that covers its ends has the frames that are seen there`() throws {
+    @Test func `A range that covers its ends includes the frames that are shown at both ends`() throws {
         func frames(_ from: Duration?, _ to: Duration?) throws -> Range<Int> {
             var clip = StitchClip(path: "a.mp4", from: from, to: to)
             clip.coversEnds = true
@@ -290,14 +288,14 @@ enum SampleInput {
         #expect(throws: ClipFailure.self) { try frames(.seconds(3600), nil) }
     }
 
-    @Test func `Frames that begin in a range belong to it, also the last one, which ends behind it`() throws {
+    @Test func `A range can include every frame that begins in it, even the last, which ends after it`() throws {
         var clip = StitchClip(path: "a.mp4", from: .milliseconds(110), to: .milliseconds(220))
         clip.takesBegun = true
         // The frames begin at 133, 167 and 200 ms.
         #expect(try ClipRange(clip, of: SampleInput.source(), at: FrameRate(30)).frames == 4..<7)
     }
 
-    @Test func `An end of a clip that has no frame is left out, unless nothing else is there`() throws {
+    @Test func `A clip that may be empty and has no frame is left out, unless it is the only clip`() throws {
         var end = StitchClip(path: "a.mp4", from: .milliseconds(2999))
         (end.takesBegun, end.mayBeEmpty) = (true, true)
         end.transition = StitchTransition(Transition(.fade), duration: .seconds(1))
@@ -335,7 +333,7 @@ enum SampleInput {
 }
 
 @Suite struct FrameTimingTests {
-    @Test func `Rates are found in rounded times, and such that vary are told`() {
+    @Test func `A constant frame rate is found in rounded times, and a varying rate is recognized`() {
         func timing(_ times: [Int64], _ base: TimeBase, _ average: FrameRate? = nil) -> FrameTiming {
             FrameTiming(times, base, average: average)
         }
@@ -357,7 +355,7 @@ enum SampleInput {
 }
 
 @Suite struct StitchOrderTests {
-    @Test func `Names are sorted with numbers as numbers, and times are read from names`() throws {
+    @Test func `Numbers in file names are sorted by their values, and times are parsed from names`() throws {
         let names = ["cam_10.mp4", "cam_9.mp4", "cam_1.mp4"].map { SampleInput.source($0) }
         #expect(try StitchOrder.byName.order(names) == [2, 1, 0])
         let time = try #require(UTCTime(extended: "2026-11-21T14:03:10.000Z")?.milliseconds)
@@ -369,7 +367,7 @@ enum SampleInput {
         #expect(throws: ClipFailure.self) { try StitchOrder.byTime.order(names) }
     }
 
-    @Test func `A transition's color is that of the result, black as well`() {
+    @Test func `A transition's color, even black, is drawn in the color range of the output`() {
         var full = ColorDescription.bt709
         full.isFullRange = true
         let dip = StitchTransition(Transition(.dip), duration: .seconds(1))

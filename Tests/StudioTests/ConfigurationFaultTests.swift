@@ -5,7 +5,7 @@ import Testing
 
 @testable import Studio
 
-@Suite("Faults of documents that cannot be parsed")
+@Suite("Errors in documents that cannot be parsed")
 struct ConfigurationFaultTests {
     /// The pieces with which documents are broken.
     private static let pieces = [
@@ -24,7 +24,7 @@ struct ConfigurationFaultTests {
         }
     }
 
-    @Test("A document with an alias as a key is refused, with the place of the asterisk")
+    @Test("A document with an alias as a key is refused with the position of the asterisk")
     func aliases() {
         var random = SeededRandom()
         let forms = [
@@ -49,7 +49,7 @@ struct ConfigurationFaultTests {
         }
     }
 
-    @Test("A document's duplicate key is refused with its place, and named only if it is a known key")
+    @Test("A document's duplicate key is refused with its position, and named only if it is a known key")
     func duplicates() {
         var random = SeededRandom()
         let pool = ["name", "file", "source", "scene", "planted", "rtmp", "key", "value"]
@@ -97,7 +97,7 @@ struct ConfigurationFaultTests {
         return String(letters)
     }
 
-    @Test("A broken document is refused with a place inside it, without repeating any of its text")
+    @Test("A broken document is refused with a position inside it, and none of its text is repeated")
     func secrets() {
         var random = SeededRandom()
         var refused = 0

@@ -37,14 +37,14 @@ struct ConfigurationNodeTests {
         }
     }
 
-    @Test("A letter beyond U+FFFF is parsed both directly and as JSON's two escapes")
+    @Test("A character beyond U+FFFF is parsed both as itself and as two escapes of JSON")
     func surrogates() throws {
         let wanted = ["1:1 map", "1:2 key \"name\"", "1:10 quoted \"\u{1F600}\""]
         #expect(try read("{\"name\": \"\u{1F600}\"}").pieces == wanted)
         #expect(try read("{\"name\": \"\\ud83d\\ude00\"}").pieces == wanted)
     }
 
-    @Test("A document nested deeper than 12 levels is refused, with the place at which it becomes too deep")
+    @Test("A document nested deeper than 12 levels is refused with the position at which it becomes too deep")
     func depth() throws {
         var random = SeededRandom()
         for depth in 0...60 {
@@ -62,7 +62,7 @@ struct ConfigurationNodeTests {
         }
     }
 
-    @Test("A document of more than 100000 nodes is refused, each alias counting as the nodes that it refers to")
+    @Test("A document of more than 100000 nodes is refused; an alias counts as all nodes that it refers to")
     func size() {
         let thousand = "- &a [" + Array(repeating: "0", count: 999).joined(separator: ",") + "]\n"
         let text = thousand + String(repeating: "- *a\n", count: 98) + String(repeating: "- 0\n", count: 999)

@@ -115,7 +115,7 @@ struct DirectorMemoryTests {
         #expect(state(after) == nil)
     }
 
-    @Test("A source whose audio a run-down plays stays wanted while it is on air, even after the run-down stopped")
+    @Test("A source whose audio a run-down plays is kept open while it is on air, even after the run-down stopped")
     func heard() throws {
         var first = runDown("first", ["cam1"])
         first.segments[0].audio = .source("cam3")
@@ -158,7 +158,7 @@ struct DirectorMemoryTests {
         #expect(state(director)?.current?.index == 1)
     }
 
-    @Test("A failure does not count against a segment that was completed later, nor during an operator's scene")
+    @Test("A failure does not count against a segment that was completed later, or during an operator's scene")
     func failedOnce() throws {
         let first = runDown("first", ["cam1", "cam2", "cam1"])
         var director = try director(first)

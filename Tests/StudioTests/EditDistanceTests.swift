@@ -47,7 +47,7 @@ struct EditDistanceTests {
         }
     }
 
-    @Test("The edit distance is symmetric, zero only for equal words, and at most twice that of a detour")
+    @Test("The edit distance is symmetric, 0 only for equal words, and at most twice the sum over a third word")
     func bounds() {
         var random = SeededRandom()
         for _ in 0..<500 {
@@ -97,7 +97,7 @@ struct EditDistanceTests {
         }
     }
 
-    @Test("The nearest word has the least edit distance in any case of letters, or is nil if too many are wrong")
+    @Test("The nearest word has the least edit distance, ignoring case, or is nil if too many letters differ")
     func nearest() {
         var random = SeededRandom()
         var missing = 0

@@ -120,7 +120,7 @@ struct RunDownFilesTests {
         #expect(throws: RunDownFiles.Fault.self) { try linked.resolve("../others/outer.mp4") }
     }
 
-    @Test("A missing file's fault lists the first five videos of the directory, without hidden and other files")
+    @Test("The error for a missing file lists the first five videos of the directory, but no hidden or other files")
     func names() throws {
         var random = SeededRandom()
         for _ in 0..<40 {

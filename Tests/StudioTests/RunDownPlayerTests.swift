@@ -91,7 +91,7 @@ struct RunDownPlayerTests {
         return deck
     }
 
-    @Test("A player begins each segment at its frame, and leaves the last view on air at the end")
+    @Test("A player begins each segment at its frame, and the last view stays on air at the end")
     func frames() throws {
         var deck = try deck([seconds("a", 1), segment("b", .frames(7)), segment("c", .time(.milliseconds(500)))])
         deck.run(to: 100)
@@ -99,7 +99,7 @@ struct RunDownPlayerTests {
         #expect(deck.player.state == .over)
     }
 
-    @Test("A player's segments do not drift in ten hours if their lengths are no integral number of frames")
+    @Test("A player's segments do not drift in ten hours even if their lengths are not whole numbers of frames")
     func drift() throws {
         let rate = FrameRate(30000, 1001)
         var deck = try deck([seconds("a", 5), segment("b", .time(.milliseconds(3333)))], loops: true, rate: rate)
@@ -133,7 +133,7 @@ struct RunDownPlayerTests {
         #expect(deck.shown == zip(wanted, "xyzxyzxyzxyz").map { "\($0) \($1)" } + ["1798 b"])
     }
 
-    @Test("A random order is determined by its seed, shows all views in each round, and none twice in a row")
+    @Test("A random order depends only on its seed, shows all views in each round, and never one twice in a row")
     func chance() throws {
         let orders = (0..<20).map { seed in
             let order = RunDownOrder(count: 5, seed: UInt64(seed))
@@ -172,7 +172,7 @@ struct RunDownPlayerTests {
         }
     }
 
-    @Test("A segment of length take ends at the next frame, from which the following segment is counted")
+    @Test("A segment of length take ends with the first frame after the command, at which the next segment begins")
     func take() throws {
         var deck = try deck([segment("a", .take), seconds("b", 1), segment("c", .take)])
         deck.run(to: 40)
@@ -185,8 +185,7 @@ struct RunDownPlayerTests {
         #expect(throws: RunDownPlayer.Refusal.notRunning) { try deck.player.next() }
     }
 
-    @Test(
-        "A file is prepared during the previous segment, started at its frame, and released after its end")
+    @Test("A file is prepared during the previous segment, started at its frame, and released after its end")
     func files() throws {
         var deck = try deck([seconds("a", 1), file("intro", .end, start: .seconds(2)), seconds("b", 1)])
         deck.lengths = ["intro": 10]
@@ -198,7 +197,7 @@ struct RunDownPlayerTests {
         #expect(deck.actions.contains(.start(clip, at: 25)) && deck.actions.last == .release(clip))
     }
 
-    @Test("A late file delays its segment, which is counted, and a failed file's segment is skipped")
+    @Test("A late file delays its segment by frames that are counted, and a failed file's segment is skipped")
     func lateFiles() throws {
         var deck = try deck([seconds("a", 1), file("slow", .frames(5)), file("broken", .end), seconds("b", 1)])
         deck.isPrompt = false
@@ -213,7 +212,7 @@ struct RunDownPlayerTests {
         #expect(status.lateFrames == 5 && status.failure == "broken: no video")
     }
 
-    @Test("A loop in which all files fail keeps the view on air, and retries one file after the other each second")
+    @Test("A loop in which all files fail keeps the view on air, and retries one file each second")
     func nothingToPlay() throws {
         for loops in [true, false] {
             var deck = try deck([file("a", .end), file("b", .end)], loops: loops)
@@ -327,7 +326,7 @@ struct RunDownPlayerTests {
         #expect(deck.shown == ["0 a", "150 b", "200 c"])
     }
 
-    @Test("A file that was cut away from is reopened for resume at its position, and plays on for follow")
+    @Test("After a cut away, resume continues a file at its old position, and follow as if it had played on")
     func cutFiles() throws {
         for resumes in [true, false] {
             var deck = try deck([file("intro", .time(.seconds(4)), start: .seconds(10)), seconds("b", 1)])
@@ -396,9 +395,7 @@ struct RunDownPlayerTests {
         #expect(deck.shown == ["0 a", "61 b", "81 c", "106 d"])
     }
 
-    @Test(
-        "A cut that is scheduled for the frame at which a segment begins is executed, and the segment stays hidden"
-    )
+    @Test("A cut that is scheduled for the frame at which a segment begins is executed, and the segment stays hidden")
     func cutAtBoundary() throws {
         var deck = try deck([seconds("a", 1), seconds("b", 1)])
         deck.player.cut(at: 25, fade: 0)
@@ -438,7 +435,7 @@ struct RunDownPlayerTests {
         }
     }
 
-    @Test("A segment started as held stays on air, or with a cut away appears on resume, for its full length")
+    @Test("A segment that starts held is on air at once, or on resume if it is cut away, for its full length")
     func beginsHeld() throws {
         for isCutAway in [false, true] {
             var deck = try deck([seconds("a", 1), seconds("b", 1)])

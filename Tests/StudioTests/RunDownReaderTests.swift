@@ -153,7 +153,7 @@ struct RunDownReaderTests {
     }
 
     @Test(
-        "A run-down's fault is reported with its place and a suggestion",
+        "An error in a run-down is reported with its position and a suggestion",
         arguments: [
             (
                 "segments:\n  - sorce: cam1\n",
@@ -218,7 +218,7 @@ struct RunDownReaderTests {
         #expect(lines.contains { $0.contains(expected) }, "\(lines)")
     }
 
-    @Test("A missing file's fault lists some existing files, but only from a permitted directory")
+    @Test("The error for a missing file lists some existing files, but only from a permitted directory")
     func missing() throws {
         let text = "segments:\n  - file: into.mp4\n"
         for name in ["notes.txt", ".hidden.mp4", "b.MOV"] { try directory.write([], to: name) }
@@ -234,7 +234,7 @@ struct RunDownReaderTests {
         }
     }
 
-    @Test("All faults of a run-down are reported at once, in the order of the file")
+    @Test("All errors in a run-down are reported at once, in the order of the file")
     func all() {
         let lines = faults("segments:\n  - source: cam3\n  - file: gone.mp4\n  - scene: x\nlop: true\n")
         #expect(lines.count == 4 && lines[0].contains(":2:") && lines[3].contains(":5:"), "\(lines)")

@@ -27,8 +27,7 @@ final class DirectoryPlace: Sendable {
         _ fileSystem: FileSystemNumber? = nil, mark: String? = nil, mountPoint: String? = MountPoint.root,
         notedTemplates: [NameTemplate] = []
     ) {
-        state = Mutex(
-            State(fileSystem: fileSystem, mark: mark, mountPoint: mountPoint, notedTemplates: notedTemplates))
+        state = Mutex(State(fileSystem: fileSystem, mark: mark, mountPoint: mountPoint, notedTemplates: notedTemplates))
     }
 
     /// The current facts.
@@ -36,9 +35,7 @@ final class DirectoryPlace: Sendable {
 
     /// Records that the directory is now on `fileSystem`, which is mounted at `mountPoint`, and that it contains the
     /// mark `mark` and the list `notedTemplates`.
-    func adopt(
-        _ fileSystem: FileSystemNumber, mark: String?, mountPoint: String, notedTemplates: [NameTemplate]
-    ) {
+    func adopt(_ fileSystem: FileSystemNumber, mark: String?, mountPoint: String, notedTemplates: [NameTemplate]) {
         state.withLock { state in
             // Several threads may notice the change at the same time.
             if state.fileSystem == fileSystem, state.mark == mark { return }

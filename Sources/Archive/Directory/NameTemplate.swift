@@ -25,6 +25,8 @@ package struct NameTemplate: Sendable, Hashable {
     /// The form of ``UTCTime/basic``.
     static let startPattern = "00000000T000000.000Z"
     private static let longest = 200
+    /// The most digits of a number that is read.
+    private static let mostDigits = 18
     /// The maximum number of directories between the record directory and a file.
     static let deepest = 4
     private static let fields =
@@ -147,13 +149,15 @@ package struct NameTemplate: Sendable, Hashable {
     }
 
     /// A path with every field filled in.
-    private var sample: String {
+    private var sample: String { sample(channel: "c", sequence: "000001") }
+
+    func sample(channel: String, sequence: String) -> String {
         parts.map { part in
             switch part {
             case .literal(let text): text
-            case .channel: "c"
+            case .channel: channel
             case .start: Self.startPattern
-            case .sequence: "000001"
+            case .sequence: sequence
             case .calendar(let field): field.pattern
             }
         }.joined()
@@ -204,41 +208,54 @@ extension NameTemplate {
         var sequence = 0
     }
 
+    /// The texts of the fields that were read so far. A field that occurs several times has the same text each time.
+    private struct FieldTexts {
+        var start: Substring?
+        var sequence: Substring?
+
+        var reading: Reading { Reading(start: String(start ?? ""), sequence: sequence.flatMap { Int($0) } ?? 0) }
+    }
+
     /// Reads `path`, without extension, of a file of `channel`; returns nil if this template does not make such a path.
     func read(_ path: Substring, channel: String) -> Reading? {
-        Self.read(path, parts[...], channel, Reading())
+        Self.read(path, parts[...], channel, FieldTexts())
     }
 
     private static func read(
-        _ path: Substring, _ parts: ArraySlice<Part>, _ channel: String, _ reading: Reading
+        _ path: Substring, _ parts: ArraySlice<Part>, _ channel: String, _ texts: FieldTexts
     ) -> Reading? {
-        guard let part = parts.first else { return path.isEmpty ? reading : nil }
+        guard let part = parts.first else { return path.isEmpty ? texts.reading : nil }
         let rest = parts.dropFirst()
         switch part {
-        case .literal(let text): return after(text, in: path).flatMap { read($0, rest, channel, reading) }
-        case .channel: return after(channel, in: path).flatMap { read($0, rest, channel, reading) }
+        case .literal(let text): return after(text, in: path).flatMap { read($0, rest, channel, texts) }
+        case .channel: return after(channel, in: path).flatMap { read($0, rest, channel, texts) }
         case .start:
-            return after(pattern: startPattern, in: path).flatMap { tail in
-                var reading = reading
-                reading.start = String(path[..<tail.startIndex])
-                return read(tail, rest, channel, reading)
+            return after(pattern: startPattern, in: path).flatMap { tail -> Reading? in
+                var texts = texts
+                let start = path[..<tail.startIndex]
+                guard start == texts.start ?? start else { return nil }
+                texts.start = start
+                return read(tail, rest, channel, texts)
             }
         case .calendar(let field):
-            return after(pattern: field.pattern, in: path).flatMap { read($0, rest, channel, reading) }
-        case .sequence: return sequence(path, rest, channel, reading)
+            return after(pattern: field.pattern, in: path).flatMap { read($0, rest, channel, texts) }
+        case .sequence: return sequence(path, rest, channel, texts)
         }
     }
 
     /// Reads the sequence number, which has at least six digits. If more digits follow, the rest of the template shows
     /// where the number ends.
     private static func sequence(
-        _ path: Substring, _ rest: ArraySlice<Part>, _ channel: String, _ reading: Reading
+        _ path: Substring, _ rest: ArraySlice<Part>, _ channel: String, _ texts: FieldTexts
     ) -> Reading? {
+        if let known = texts.sequence {
+            return after(String(known), in: path).flatMap { read($0, rest, channel, texts) }
+        }
         let digits = path.prefix { $0.isASCII && $0.isNumber }
-        for length in stride(from: min(digits.count, 18), through: 6, by: -1) {
-            var reading = reading
-            reading.sequence = Int(digits.prefix(length)) ?? 0
-            if let found = read(path.dropFirst(length), rest, channel, reading) { return found }
+        for length in stride(from: min(digits.count, mostDigits), through: 6, by: -1) {
+            var texts = texts
+            texts.sequence = digits.prefix(length)
+            if let found = read(path.dropFirst(length), rest, channel, texts) { return found }
         }
         return nil
     }

@@ -63,8 +63,7 @@ package final class Ownership: Sendable {
     /// Whether `fileName` is a recording of the channel; nil if the file cannot be read now.
     package func owns(_ fileName: String) -> Bool? {
         guard let match = match(fileName) else { return false }
-        guard let file = try? directory.open(recording: fileName),
-            let verdict = try? verdict(on: file, fileName, match)
+        guard let file = try? directory.open(recording: fileName), let verdict = try? verdict(on: file, fileName, match)
         else { return nil }
         return verdict == .ours
     }

@@ -184,9 +184,7 @@ package struct RecordDirectory: Sendable {
 
     /// Returns the relative paths of all files in the directory, and in the subdirectories that its templates can make,
     /// sorted. Leaves out directories, hidden files and the files of nested record directories.
-    func entries() throws(FileFailure) -> [String] {
-        try entries(depth: templates.map(\.depth).max() ?? 0)
-    }
+    func entries() throws(FileFailure) -> [String] { try entries(depth: templates.map(\.depth).max() ?? 0) }
 
     /// Like ``entries()``, but searches `depth` levels of subdirectories.
     func entries(depth: Int) throws(FileFailure) -> [String] { try walk(depth).files }
@@ -233,15 +231,11 @@ package struct RecordDirectory: Sendable {
     }
 
     /// Whether the directory at `path` is a record directory; false if it cannot be read.
-    static func isArchive(_ path: String) -> Bool {
-        (try? names(in: path))?.contains(where: isArchiveMark) ?? false
-    }
+    static func isArchive(_ path: String) -> Bool { (try? names(in: path))?.contains(where: isArchiveMark) ?? false }
 
     /// Whether an entry called `name` occurs only in a record directory. Such an entry is the mark, which some file
     /// systems refuse, or a catalogue, which earlier versions created without a mark.
-    private static func isArchiveMark(_ name: String) -> Bool {
-        name.hasPrefix(markPrefix) || name == catalogueName
-    }
+    private static func isArchiveMark(_ name: String) -> Bool { name.hasPrefix(markPrefix) || name == catalogueName }
 
     /// Returns the names of all entries of the directory itself, including hidden ones; sorted.
     private func names() throws(FileFailure) -> [String] { try Self.names(in: path).sorted() }
@@ -285,5 +279,78 @@ package struct RecordDirectory: Sendable {
             return (try? ownership.verdict(on: file, name, match)) != .foreign
         }
         return last?.match.sequence ?? 0
+    }
+}
+
+// MARK: Deleting
+
+extension RecordDirectory {
+    /// Deletes a finished file, if its place, name and content show that it belongs to `channel`. Returns false if the
+    /// file is already gone, is held, or is in use by another process. Throws a failure without a system error code if
+    /// it does not belong to the channel.
+    package func delete(_ segment: StoredSegment, of channel: String) throws(FileFailure) -> Bool {
+        try delete(recording: segment.fileName, of: channel)
+    }
+
+    /// Deletes the finished file `name`, like ``delete(_:of:)``.
+    package func delete(recording name: String, of channel: String) throws(FileFailure) -> Bool {
+        let path = "\(path)/\(name)"
+        let (parent, file): (FileDescriptor, FileDescriptor)
+        do {
+            parent = try FileDescriptor.open(parentOf: name, in: self.path)
+            file = try parent.open(entry: name)
+        } catch {
+            if error.code == ENOENT { return false }
+            throw error
+        }
+        let ownership = Ownership(self, channel: channel)
+        guard let match = ownership.match(name) else {
+            throw FileFailure("delete", path, text: "its name is not that of a recording of this channel")
+        }
+        switch try ownership.verdict(on: file, name, match) {
+        case .ours: break
+        case .other(let owner):
+            // If the template lacks the channel, the names of different channels' files look the same.
+            throw FileFailure("delete", path, text: "it is a recording of the channel \"\(owner)\"")
+        case .empty, .unnamed, .foreign:
+            throw FileFailure("delete", path, text: "it has the name of a recording, but this program did not make it")
+        }
+        // The lock is taken before the check for the mark: a process that holds a recording sets the mark and then
+        // waits for the lock.
+        guard file.lock(), !HoldMark.isSet(of: name, in: self) else { return false }
+        return try parent.remove(entry: name)
+    }
+}
+
+// MARK: Templates
+
+/// The name templates that were used in a record directory. They are stored in a hidden file, so that older recordings
+/// are still recognized by their names.
+extension RecordDirectory {
+    private static let templatesName = ".relay-names"
+    /// The maximum number of templates that are read: the newest ones.
+    private static let mostTemplates = 64
+
+    /// Returns the templates stored in the directory at `path`; empty if the file is missing or unreadable.
+    static func notedTemplates(in path: String) -> [NameTemplate] {
+        guard let file = try? FileDescriptor.open(readOnly: "\(path)/\(templatesName)"),
+            let size = try? file.attributes(), size.isRegular,
+            let bytes = try? file.read(at: 0, count: Int(min(size.size, 1 << 16)))
+        else { return [] }
+        let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n").suffix(mostTemplates)
+        return lines.compactMap { try? NameTemplate(parsing: String($0)) }
+    }
+
+    /// Stores the template of the directory, unless it is the standard one or already stored. On a full disk this fails
+    /// without further consequences: the template is known for as long as it is used.
+    private func noteTemplate() {
+        guard template != .standard, !Self.notedTemplates(in: path).contains(template) else { return }
+        let flags = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
+        let number = Glibc.open("\(path)/\(Self.templatesName)", flags, 0o644)
+        guard number >= 0 else { return }
+        defer { close(number) }
+        // Written in one call, because another process may add its own.
+        let line = Array("\(template.text)\n".utf8)
+        _ = write(number, line, line.count)
     }
 }

@@ -72,12 +72,13 @@ package struct SegmentName: Sendable, Hashable, CustomStringConvertible {
     }
 
     private init?(_ path: Substring, _ fileExtension: String, _ channel: String, _ template: NameTemplate) {
-        // A standard name in a directory that the template does not make belongs to a copy that an operator keeps
-        // there.
-        if !path.contains("/"), let name = SegmentName(standard: path, fileExtension), name.channel == channel {
-            self = name
-        } else if let reading = template.read(path, channel: channel) {
+        // The template first: a name that begins like a standard one may have further digits after its number.
+        if let reading = template.read(path, channel: channel) {
             self.init(String(path), channel, reading, fileExtension)
+        } else if !path.contains("/"), let name = SegmentName(standard: path, fileExtension), name.channel == channel {
+            // A standard name in a directory that the template does not make belongs to a copy that an operator keeps
+            // there.
+            self = name
         } else {
             return nil
         }

@@ -15,7 +15,6 @@ package struct SegmentPosition: Sendable, Equatable {
     /// Whether it contains a source's packets without re-encoding.
     package var isCopied = false
 
-    /// A position.
     package init(run: String, programStart: Int64, ending: SegmentEnding) {
         self.run = run
         self.programStart = programStart
@@ -47,4 +46,20 @@ extension SegmentPosition {
         self.init(run: String(run), programStart: start, ending: ending)
         (isTrimmed, isCopied) = (values["trimmed"] == "yes", values["copied"] == "yes")
     }
+}
+
+/// Why a file of a recording ended.
+package enum SegmentEnding: String, Sendable, Codable {
+    /// It was long enough, and the next one follows without a gap.
+    case rotate
+    /// The program was over.
+    case stop
+    /// Writing or reading failed, or the recorder fell too far behind.
+    case error
+    /// The storage guard stopped the recording, or the disk was full.
+    case disk
+    /// The recorded source sent nothing for a while; when it sends again, another file begins.
+    case silent
+    /// A crash left it open, and the next start completed it.
+    case recovered
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Glibc
-internal import MP4
+package import MP4
 internal import Media
 
 /// Reads the tables of files that ``SegmentFile`` wrote, closed or open, and refuses all others. The amount that it
@@ -93,5 +93,54 @@ package enum SegmentReader {
             throw SegmentReadFailure.foreign("it does not begin as one")
         }
         return try MovieFile.read(descriptor)
+    }
+}
+
+/// A recording's own metadata: its tags and its sample tables. No media is read.
+package struct SegmentFacts: Sendable, Equatable {
+    /// The channel's name.
+    package var channel: String
+    /// When the first frame was on air, by the wall clock.
+    package var start: UTCTime
+    /// The file's position in its program; nil in a file from a version that did not write it.
+    package var position: SegmentPosition?
+    /// The file's size in bytes.
+    package var bytes: Int64
+    /// Whether the file is a plain MP4. Otherwise it is a fragmented MP4, which was left open or was recorded in that
+    /// format.
+    package var isClosed: Bool
+    /// The track that the file's times refer to: the video, or the audio in a file of audio alone.
+    package var leading: TrackFacts
+    /// The number of frames; 0 in a file of audio alone.
+    package var frames: Int
+    /// The audio track; nil if the file holds no audio.
+    package var audio: TrackFacts?
+    /// The errors in the tables, one sentence each.
+    package var problems: [String]
+
+    /// The duration of the leading track, in nanoseconds.
+    package var duration: Int64 { leading.nanoseconds(leading.shown) }
+    /// The duration of one frame or packet of the leading track, in nanoseconds.
+    package var frameDuration: Int64 { leading.nanoseconds(leading.sampleDuration) }
+}
+
+/// Why ``SegmentReader`` cannot read a file.
+package enum SegmentReadFailure: Error, Sendable, Equatable, CustomStringConvertible {
+    /// The system reported a failure.
+    case file(FileFailure)
+    /// The file is not a recording of relay.
+    case foreign(String)
+    /// The file begins like a recording, but is damaged.
+    case damaged(String)
+    /// The file is a recording of audio alone, but video was requested.
+    case audioAlone
+
+    package var description: String {
+        switch self {
+        case .file(let failure): failure.description
+        case .foreign(let reason): "it is not a recording of relay: \(reason)"
+        case .damaged(let reason): "it is damaged: \(reason)"
+        case .audioAlone: "it holds audio alone, and no video"
+        }
     }
 }

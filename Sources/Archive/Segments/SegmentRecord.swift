@@ -25,7 +25,6 @@ package struct SegmentRecord: Sendable, Codable, Equatable {
     /// Identifies the run of the recorder: program times can be compared within one run. Empty if it is unknown.
     package var run = ""
 
-    /// A file with these values.
     package init(
         fileName: String, channel: String, sequence: Int, start: UTCTime, programStart: Int64, programEnd: Int64,
         frames: Int, audioSamples: Int64, bytes: Int64, ending: SegmentEnding, run: String = ""

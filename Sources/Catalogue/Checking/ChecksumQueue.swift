@@ -4,8 +4,8 @@ internal import Archive
 internal import Dispatch
 internal import Synchronization
 
-/// Computes checksums of one file after the other, slowly, so that a recording does not wait for a disk that is busy
-/// reading.
+/// Computes checksums of one file after the other, slowly, so that a recording never has to wait for a disk that is
+/// busy with these reads.
 final class ChecksumQueue: Sendable {
     private struct Work {
         var waiting: [String] = []
@@ -15,14 +15,14 @@ final class ChecksumQueue: Sendable {
 
     /// The pause after each block of 1 MiB, which limits reading to 33 MB/s: many times the rate of recording.
     private static let pause = DispatchTimeInterval.milliseconds(30)
-    /// How often the queue checks whether a missing disk is back.
+    /// How often the queue checks whether a missing disk is mounted again.
     private static let absence = DispatchTimeInterval.seconds(10)
 
     private let directory: RecordDirectory
     private let queue: DispatchQueue
     private let done: @Sendable (_ name: String, _ bytes: Int64, _ sha256: String) -> Void
     private let isStopped = Atomic(false)
-    // Only `queue` locks it, so no other thread ever waits for it, whatever the disk does.
+    // Only `queue` locks it, so no other thread ever waits for it, even if the disk hangs.
     private let work = Mutex(Work())
 
     /// A queue for files of `directory`, which passes each result to `done`.
@@ -46,7 +46,7 @@ final class ChecksumQueue: Sendable {
         }
     }
 
-    /// Stops. Unfinished checksums are found again at the next start.
+    /// Stops. The missing checksums are computed after the next start.
     func stop() { isStopped.store(true, ordering: .relaxed) }
 
     private func schedule(_ pause: DispatchTimeInterval) {
@@ -69,14 +69,14 @@ final class ChecksumQueue: Sendable {
         if let pause { schedule(pause) }
     }
 
-    /// Closes the current file, because an open file keeps a file system busy that an operator wants to unmount.
+    /// Closes the current file, because an operator may want to unmount the file system, which an open file keeps busy.
     private func letGo(_ work: inout Work) {
         guard let name = work.current?.name else { return }
         work.current = nil
         work.waiting.insert(name, at: 0)
     }
 
-    /// Skips a file that cannot be read: `verify` reports it.
+    /// Reads one block. A file that cannot be read is skipped: `verify` reports it.
     private func advance(_ work: inout Work) {
         if work.current == nil, !work.waiting.isEmpty {
             let name = work.waiting.removeFirst()

@@ -5,14 +5,14 @@ internal import MP4
 internal import Media
 
 extension Verification {
-    /// One file with its row.
+    /// A file together with its row.
     private struct Placed {
         var row: CatalogueSegment
-        /// Nil for a transport stream, and for a file that retention deleted.
+        /// The facts that were read from the file; nil for a transport stream, and for a file that retention deleted.
         var facts: SegmentFacts?
 
         /// Returns where the audio begins and ends, in samples of the program. The frame's time was rounded down to a
-        /// nanosecond when it was written, so the sample can be either of two.
+        /// nanosecond when it was written, so each sample may be one of two.
         func audio(_ track: TrackFacts) -> [(begin: Int64, end: Int64)] {
             let base = TimeBase(1, Int32(clamping: track.timescale))
             let start = row.programStart ?? 0
@@ -21,7 +21,8 @@ extension Verification {
         }
     }
 
-    /// Follows the frames and the audio of each run from file to file, and compares the gaps with the catalogue.
+    /// Checks that the frames and the audio of each run continue from file to file, and compares the gaps with the
+    /// catalogue.
     mutating func checkContinuity() {
         var placed = files.map { Placed(row: CatalogueSegment(name: $0.key, facts: $0.value), facts: $0.value) }
         placed += otherRows.map { Placed(row: $0, facts: nil) }
@@ -51,8 +52,8 @@ extension Verification {
         report.missing.sort { ($0.from, $0.channel) < ($1.from, $1.channel) }
     }
 
-    /// Returns how many audio samples are missing between two files; nil outside of video gaps, where missing samples
-    /// are reported at once.
+    /// Returns how many audio samples are missing between two files. Outside of video gaps, missing samples are
+    /// reported here, and the result is nil.
     private mutating func join(_ before: Placed, _ after: Placed) -> Int64? {
         let isHole = (after.row.programStart ?? 0) - (before.row.programEnd ?? 0) > before.row.frameDuration / 2
         if (before.row.programEnd ?? 0) - (after.row.programStart ?? 0) > before.row.frameDuration / 2 {
@@ -80,10 +81,10 @@ extension Verification {
         return nil
     }
 
-    /// Reports a gap, with the catalogue's cause if it has one.
+    /// Reports a gap, with the cause from the catalogue if that has one.
     private mutating func note(_ hole: CatalogueGap, _ samples: Int64?) {
         let told = gaps.first(where: hole.overlaps)
-        // The catalogue knows when a program ended that was not recorded to its end.
+        // If a program was not recorded to its end, the catalogue has the time of its end.
         let to = hole.to ?? told?.to
         report.missing.append(
             .init(
@@ -92,8 +93,8 @@ extension Verification {
                 frames: hole.frames ?? told?.frames, audioSamples: samples, cause: told?.cause ?? hole.cause))
     }
 
-    /// Checks that every gap in the catalogue is a gap with the same bounds between files, if there are files on both
-    /// sides.
+    /// Checks that every gap in the catalogue agrees with a gap between files that has the same bounds, if there are
+    /// files on both sides.
     private mutating func compareGaps(_ holes: [CatalogueGap], _ runs: [String: [CatalogueSegment]]) {
         for gap in gaps {
             guard let rows = runs[gap.run], let first = rows.first, let to = gap.to else { continue }
@@ -110,7 +111,8 @@ extension Verification {
             }
             guard hasBefore, hasAfter else { continue }
             let isSame = matching.contains { hole in
-                // The recorder computes a gap without the frames after the first missing one.
+                // The recorder's gap does not account for the frames that the file contains after the first missing
+                // frame.
                 let late = Int64(rows.first { $0.wholeEnd == hole.from }?.lateFrames ?? 0) * first.frameDuration
                 return -tolerance...tolerance + late ~= gap.from - hole.from && abs((hole.to ?? .max) - to) <= tolerance
                     && hole.frames == gap.frames

@@ -10,12 +10,12 @@ extension RecordingArchive {
         package var file: String
         /// What was done, or why nothing could be done, in one sentence.
         package var text: String
-        /// Whether the recordings are now as good as possible.
+        /// Whether the recordings are now as complete as possible.
         package var isRepaired: Bool
     }
 
-    /// Completes files that a crash left open, and saves the readable content of damaged ones to new files; the damaged
-    /// files stay as they are. Returns nothing for intact files.
+    /// Completes files that a crash left open, and saves the readable content of damaged files to new files; the
+    /// damaged files stay unchanged. For intact files there is no result.
     package func repair() throws(ArchiveFailure) -> [Repair] {
         do {
             let recordings = try directory.recordings()
@@ -25,8 +25,7 @@ extension RecordingArchive {
             let total = recordings.count
             for (index, (name, kind)) in recordings.enumerated() where kind != .open {
                 report("repairing", Int64(index), Int64(total))
-                guard !name.hasSuffix(SegmentSalvage.repairedSuffix),
-                    !names.contains(SegmentSalvage.repairedName(name))
+                guard !name.hasSuffix(SegmentSalvage.repairedSuffix), !names.contains(SegmentSalvage.repairedName(name))
                 else { continue }
                 if let repair = salvage(name) { repairs.append(repair) }
             }
@@ -42,8 +41,7 @@ extension RecordingArchive {
         switch entry.outcome {
         case .completed(let name, let frames, let dropped):
             let rest = dropped > 0 ? ", \(dropped) damaged bytes left out" : ""
-            return Repair(
-                file: entry.fileName, text: "completed as \(name): \(frames) frames\(rest)", isRepaired: true)
+            return Repair(file: entry.fileName, text: "completed as \(name): \(frames) frames\(rest)", isRepaired: true)
         case .renamed(let name):
             return Repair(file: entry.fileName, text: "was complete, and is called \(name) now", isRepaired: true)
         case .setAside(let name, let reason):
@@ -86,7 +84,7 @@ extension RecordingArchive {
         }
     }
 
-    /// Updates the catalogue. If it cannot be written now, it finds the files at the next start.
+    /// Updates the catalogue. If it cannot be written now, the next start adds the files.
     private func updateCatalogue() {
         guard exists(CatalogueStore.fileName), let store = try? CatalogueStore(directory: directory.path) else {
             return

@@ -5,7 +5,7 @@ internal import Glibc
 internal import MP4
 
 extension RecordingArchive {
-    /// What a verification checks besides the tables and the continuity.
+    /// What a verification checks in addition to the tables of the files and the continuity.
     package struct Verifying: Sendable {
         /// Whether files with a known checksum are read completely.
         package var checksums: Bool
@@ -43,16 +43,17 @@ extension RecordingArchive {
 struct Verification {
     let archive: RecordingArchive
     var report = VerificationReport()
-    /// Files that disappeared during the verification. If retention deleted them, the catalogue shows that a moment
+    /// Files that disappeared during the verification. If retention deleted them, the catalogue shows it a moment
     /// later.
     private var vanished: Set<String> = []
     /// The files that make up the recordings.
     private(set) var files: [String: SegmentFacts] = [:]
     /// Transport streams, which have little metadata.
     private var streams: [String] = []
-    /// Rows of transport streams that agree with the catalogue, and of files that retention deleted between others.
+    /// Rows of transport streams that agree with the catalogue, and of files between other files that retention
+    /// deleted.
     private(set) var otherRows: [CatalogueSegment] = []
-    /// Rows and gaps that the catalogue holds; empty if it cannot be read.
+    /// Rows and gaps that are in the catalogue; empty if it cannot be read.
     private(set) var rows: [String: CatalogueSegment] = [:]
     private(set) var gaps: [CatalogueGap] = []
 
@@ -91,7 +92,7 @@ struct Verification {
         archive.report("reading", Int64(recordings.count), Int64(recordings.count))
     }
 
-    /// Takes the result of reading a file that counts.
+    /// Handles the result of reading a file that may belong to the recordings.
     private mutating func take(_ name: String, _ result: Result<SegmentFacts, SegmentReadFailure>) {
         do throws(SegmentReadFailure) {
             let facts = try result.get()
@@ -118,7 +119,7 @@ struct Verification {
         report.problem(name, text)
     }
 
-    /// Reports a file that a crash left open. A file that a running process writes is not checked.
+    /// Reports a file that a crash left open. A file that a running process is writing is not checked.
     private mutating func readOpen(_ name: String) {
         guard !directory.isInUse(name) else { return report.note(name, "being written now; not looked at") }
         guard archive.exists(name) else { return report.note(name, "closed while this looked; not looked at") }
@@ -181,8 +182,8 @@ struct Verification {
         }
     }
 
-    /// Reports for each missing file whether it was deleted on purpose. Retention updates the catalogue after it has
-    /// deleted a file, so while a recorder is running the catalogue is read again for some seconds.
+    /// Reports for each missing file whether it was deleted on purpose. Retention updates the catalogue only after it
+    /// has deleted a file, so while a recorder is running, the catalogue is read repeatedly for some seconds.
     mutating func explainVanished() {
         let end = ContinuousClock.now + Self.patience
         var lost = vanished
@@ -193,7 +194,7 @@ struct Verification {
             for name in lost.sorted() where rows[name] != nil && !present.contains(name) {
                 lost.remove(name)
                 report.note(name, "it was deleted meanwhile")
-                // A deleted file between others is no gap.
+                // A deleted file between other files is not a gap.
                 if let row = deleted[name], files[name] == nil { otherRows.append(row) }
             }
             guard !lost.isEmpty, ContinuousClock.now < end, !directory.livingRuns().isEmpty else { break }
@@ -208,7 +209,7 @@ struct Verification {
         }
     }
 
-    /// How long the catalogue may take to record a deletion, and the interval between reads, in microseconds.
+    /// How long the catalogue may take to record a deletion; and the interval between reads, in microseconds.
     private static let patience = Duration.seconds(3)
     private static let pollInterval: UInt32 = 100_000
 

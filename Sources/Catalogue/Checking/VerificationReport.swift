@@ -2,7 +2,7 @@
 
 /// The result of verifying a directory.
 package struct VerificationReport: Sendable, Codable, Equatable {
-    /// Something that is wrong, or worth a note.
+    /// Something that is wrong, or that is worth a note.
     package struct Problem: Sendable, Codable, Equatable {
         /// The file, relative to the directory; nil if the problem does not concern a single file.
         package var file: String?
@@ -10,7 +10,7 @@ package struct VerificationReport: Sendable, Codable, Equatable {
         package var text: String
     }
 
-    /// A part of a program that is in no file.
+    /// A part of a program that is missing in all files.
     package struct Missing: Sendable, Codable, Equatable {
         /// The channel.
         package var channel: String
@@ -28,15 +28,15 @@ package struct VerificationReport: Sendable, Codable, Equatable {
 
     /// The number of files that were read and belong to the recordings.
     package var segments = 0
-    /// Their total duration, in nanoseconds of program time.
+    /// The total duration of these files, in nanoseconds of program time.
     package var duration: Int64 = 0
-    /// The number of their frames.
+    /// The number of frames in these files.
     package var frames = 0
     /// The problems.
     package var problems: [Problem] = []
     /// The missing parts.
     package var missing: [Missing] = []
-    /// Facts that are worth knowing but no problems.
+    /// Facts that are worth knowing but are not problems.
     package var notes: [Problem] = []
 
     /// Whether nothing is wrong and nothing is missing.
@@ -45,7 +45,7 @@ package struct VerificationReport: Sendable, Codable, Equatable {
     mutating func problem(_ file: String?, _ text: String) { problems.append(Problem(file: file, text: text)) }
     mutating func note(_ file: String?, _ text: String) { notes.append(Problem(file: file, text: text)) }
 
-    /// The report for JSON, with the verdict.
+    /// The report in the form for JSON, with the verdict.
     package struct Verdict: Sendable, Encodable {
         let report: VerificationReport
 
@@ -85,7 +85,7 @@ package struct VerificationReport: Sendable, Codable, Equatable {
         return text + ": \(parts.joined(separator: ", ")); \(missing.cause)"
     }
 
-    /// The verdict.
+    /// The verdict in one sentence.
     package var sentence: String {
         let head = "\(segments) segment\(segments == 1 ? "" : "s"), \(Self.clock(duration))"
         if isGood { return "\(head), no frame missing" }

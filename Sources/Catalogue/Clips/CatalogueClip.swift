@@ -2,28 +2,28 @@
 
 package import Media
 
-/// A clip of a recording, as a row of the catalogue. A clip is a mark that takes no space; it keeps the files that
-/// contain it until it is exported or deleted.
+/// A clip of a recording, as a row of the catalogue. A clip is only a mark, and takes no space; until it is exported or
+/// deleted, the files that contain it are kept.
 package struct CatalogueClip: Sendable, Equatable {
-    /// Frames that are held on each side, for a crossfade.
+    /// The number of frames that are kept on each side of a clip, for a crossfade.
     package static let handle: Int64 = 1
 
-    /// Its frames.
+    /// The clip's frames.
     package var clip: ClipMachine.Clip
     /// The channel, as in file names.
     package var channel: String
-    /// The program's frame rate: frame `n` is at `n` divided by it, from the program's start.
+    /// The program's frame rate: frame `n` is at `n` divided by this rate, from the program's start.
     package var rate: FrameRate
     /// When the first frame was on air: milliseconds since 1970-01-01T00:00:00Z.
     package var start: Int64
     /// The clip's name, if it has one.
     package var name: String?
-    /// When it was exported and no longer needed its files: milliseconds since 1970; nil before.
+    /// When the clip was exported and no longer needed its files: milliseconds since 1970; nil before.
     package var released: Int64?
-    /// Start of its first audio packet relative to its first frame, in nanoseconds; nil until it is known.
+    /// Start of the clip's first audio packet relative to its first frame, in nanoseconds; nil until it is known.
     package var audioOffset: Int64?
 
-    /// A clip that keeps its files.
+    /// A clip whose files are kept.
     package init(_ clip: ClipMachine.Clip, channel: String, rate: FrameRate, start: Int64, name: String?) {
         (self.clip, self.channel, self.rate, self.start, self.name) = (clip, channel, rate, start, name)
     }
@@ -33,7 +33,7 @@ package struct CatalogueClip: Sendable, Equatable {
     /// Returns the program time of frame `frame`, in nanoseconds.
     package func time(of frame: Int64) -> Int64 { rate.timeBase.rescale(frame, to: .nanoseconds) }
 
-    /// Its program times in nanoseconds; nil until the release.
+    /// The clip's program times in nanoseconds; nil until the clip ends.
     package var times: Range<Int64>? { clip.end.map { time(of: clip.first)..<time(of: max(clip.first, $0)) } }
 
     /// The program times that must not be deleted, with a frame on each side. For a clip without an end, this is

@@ -14,12 +14,11 @@ extension CatalogueStore {
         }
     }
 
-    /// Adds or updates clips, and removes the clips of `channel` named in `removed`.
+    /// Adds or updates clips, and removes the clips of `channel` whose ids are in `removed`.
     func put(_ clips: [CatalogueClip], removing removed: [String], of channel: String) throws(CatalogueFailure) {
         try write { database in
             for id in removed {
-                try database.execute(
-                    sql: "DELETE FROM clips WHERE channel = ? AND id = ?", arguments: [channel, id])
+                try database.execute(sql: "DELETE FROM clips WHERE channel = ? AND id = ?", arguments: [channel, id])
             }
             for clip in clips { try Self.put(clip, database) }
         }
@@ -45,7 +44,7 @@ extension CatalogueClip {
         ]
     }
 
-    /// A hash of all cells (64-bit FNV-1a), which shows whether a disk has changed one of them.
+    /// A checksum of all cells (64-bit FNV-1a), which shows whether a disk has changed one of them.
     var seal: Int64 {
         let numbers: [Int64?] = [
             start, clip.first, clip.end, clip.lacking, clip.isComplete ? 1 : 0, Int64(rate.numerator),
@@ -59,17 +58,17 @@ extension CatalogueClip {
 
     /// Frame numbers, up to 73 years at 1000 frames per second.
     private static let frames: ClosedRange<Int64> = 0...1 << 41
-    /// The audio of a clip may begin long after its first frame: any number is valid, and the seal protects it.
+    /// The audio of a clip may begin long after its first frame: any number is valid, and the checksum protects it.
     private static let offsets: ClosedRange<Int64> = .min ... .max
 
     /// The clip of a database row; nil if a cell is invalid. Such a row counts as missing.
     init?(validating row: Row) {
         self.init(cells: row)
-        // A database opened for reading only may be from a version without seals.
+        // A database that is opened read-only may be from an older relay, whose rows have no checksum (`seal`).
         guard !row.hasColumn("seal") || Cells(row: row).integer("seal", in: .min ... .max) == seal else { return nil }
     }
 
-    /// The same without checking the seal.
+    /// Reads the same clip without comparing the checksum.
     init?(cells row: Row) {
         let cells = Cells(row: row)
         guard let channel = cells.text("channel"), let id = cells.text("id"), let run = cells.text("run"),
@@ -77,16 +76,14 @@ extension CatalogueClip {
             let first = cells.integer("first_frame", in: Self.frames),
             let end = cells.optional("end_frame", in: Self.frames), first <= end ?? .max,
             let lacking = cells.integer("lacking", in: Self.frames),
-            let complete = cells.integer("complete", in: 0...1),
-            let rate = cells.integer("rate", in: 1...1_000_000),
+            let complete = cells.integer("complete", in: 0...1), let rate = cells.integer("rate", in: 1...1_000_000),
             let divisor = cells.integer("rate_divisor", in: 1...1_000_000),
             let name = cells.optional("name", cells.text),
             let released = cells.optional("released", in: Cells.wallClock),
             let audioOffset = cells.optional("audio_offset", in: Self.offsets)
         else { return nil }
         self.init(
-            ClipMachine.Clip(
-                id: id, run: run, first: first, end: end, lacking: lacking, isComplete: complete == 1),
+            ClipMachine.Clip(id: id, run: run, first: first, end: end, lacking: lacking, isComplete: complete == 1),
             channel: channel, rate: FrameRate(Int32(rate), Int32(divisor)), start: start, name: name)
         (self.released, self.audioOffset) = (released, audioOffset)
     }

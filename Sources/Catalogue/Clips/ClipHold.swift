@@ -5,9 +5,10 @@ internal import Glibc
 internal import Segmenter
 internal import Synchronization
 
-/// Keeps the files that contain parts of clips that were neither exported nor deleted. While the catalogue cannot be
-/// read, the veto uses its last state; until it was read once, every file is kept, as in ``UploadHold``. If a damaged
-/// catalogue may have lost clips (``ClipMark``), every file that may contain a part of one is kept.
+/// Prevents the deletion of files that contain parts of clips which were neither exported nor deleted. While the
+/// catalogue cannot be read, the last known clips are used; until it was read once, every file is kept, as in
+/// ``UploadHold``. If a damaged catalogue may have lost clips (``ClipMark``), every file that may contain a part of
+/// such a clip is kept.
 package final class ClipHold: RetentionVeto {
     private let directory: RecordDirectory
     private let channel: String
@@ -15,28 +16,29 @@ package final class ClipHold: RetentionVeto {
 
     /// The last known state of the catalogue.
     private struct Known {
-        /// Nil until the catalogue was read.
+        /// The clips; nil until the catalogue was read.
         var clips: [CatalogueClip]?
-        /// The stamp of the database when it was read; nil if a later write might not have changed the stamp.
+        /// The stamp of the database when it was read. Nil if it was too recent: a later write could then leave it
+        /// unchanged.
         var stamp: Stamp?
-        /// When reading is tried again after a failure. An attempt may take seconds, and many files are checked in a
-        /// row.
+        /// When the catalogue is read again after a failure. An attempt may take seconds, and many files are checked
+        /// one after the other.
         var retryAt: ContinuousClock.Instant?
-        /// The ``RecordDirectory/generation`` of the disk that the clips were read from.
+        /// The ``RecordDirectory/generation`` of the disk from which the clips were read.
         var generation = 0
     }
 
     private struct Stamp: Equatable {
         let number: UInt64
         let size: Int64
-        /// Nanoseconds since 1970.
+        /// The modification time, in nanoseconds since 1970.
         let modified: Int64
     }
 
-    /// The age in nanoseconds after which a write changes a file's stamp in any file system.
+    /// The age of a file's modification time, in nanoseconds, from which on any write changes it, in any file system.
     private static let stampAge: Int64 = 2_500_000_000
     private static let retryInterval = Duration.seconds(10)
-    /// How long a clip that was running when it was lost may continue, in milliseconds.
+    /// How long a lost clip may have continued after the loss, in milliseconds.
     private static let longest = ClipMachine.longest.components.seconds * 1000
     /// The last day of the year 9999, in milliseconds since 1970.
     private static let latest: Int64 = 253_402_300_799_999
@@ -54,7 +56,7 @@ package final class ClipHold: RetentionVeto {
         guard let clips else { return false }
         let lostUntil = before ?? ClipMark.time(in: directory.path)
         if clips.isEmpty, lostUntil == nil { return true }
-        // An unreadable file is in no clip, and neither is a transport stream, which has no metadata.
+        // An unreadable file contains no part of a clip, nor does a transport stream, which has no metadata.
         guard let facts = try? SegmentReader.read("\(directory.path)/\(fileName)"), let position = facts.position
         else { return true }
         if let lostUntil, facts.start.milliseconds - Self.longest <= lostUntil { return false }
@@ -72,7 +74,7 @@ package final class ClipHold: RetentionVeto {
         }
     }
 
-    /// The clips that need their files; nil if they are unknown.
+    /// The clips whose files must be kept; nil if they are unknown.
     private var clips: [CatalogueClip]? {
         let generation = directory.generation
         let stamp = stamp
@@ -92,7 +94,7 @@ package final class ClipHold: RetentionVeto {
         return next.clips
     }
 
-    /// A stamp that shows whether the database has changed; nil if there is no database.
+    /// Properties of the database file that show whether the database has changed; nil if there is no database.
     private var stamp: Stamp? {
         var info = stat()
         guard lstat("\(directory.path)/\(CatalogueStore.fileName)", &info) == 0 else { return nil }

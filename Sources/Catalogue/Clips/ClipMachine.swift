@@ -2,21 +2,20 @@
 
 package import Media
 
-/// Computes the clips of a program from the commands that begin and end them. Pure: no clock, no files.
+/// Computes the clips of a program from the commands that start and stop them. Pure: no clock, no files.
 ///
-/// A command names its frame, so that neither network delay nor the order of commands matters: a release may arrive
-/// before its press, and both may arrive before their frame. A clip depends only on its commands; the position of the
-/// program determines only how much of the clip exists yet.
+/// A command names its frame, so neither network delay nor the order of commands matters: the command that stops a clip
+/// may arrive before the one that starts it, and both may arrive before their frames. A clip depends only on its
+/// commands; the position of the program determines only how much of the clip exists yet.
 package struct ClipMachine: Sendable {
     /// A program that is being recorded.
     package struct Program: Sendable, Equatable {
-        /// The recorder's run; frames can be compared within one run.
+        /// The recorder's run; frame numbers can be compared within one run.
         package var run: String
-        /// From the first recorded frame to the one after the newest.
+        /// The range from the first recorded frame to the frame after the newest.
         package var frames: Range<Int64>
         package var rate: FrameRate
 
-        /// A program.
         package init(run: String, frames: Range<Int64>, rate: FrameRate) {
             (self.run, self.frames, self.rate) = (run, frames, rate)
         }
@@ -28,11 +27,11 @@ package struct ClipMachine: Sendable {
         package let run: String
         /// The first frame.
         package let first: Int64
-        /// The frame after the last one; nil until the release.
+        /// The frame after the last one; nil until the clip is stopped.
         package internal(set) var end: Int64?
-        /// Frames before ``first`` that were requested but do not exist, because recording had not begun.
+        /// The number of requested frames before ``first`` that do not exist, because recording had not begun.
         package let lacking: Int64
-        /// Whether everything that the clip will ever contain is recorded.
+        /// Whether all frames that the clip will ever contain are recorded.
         package internal(set) var isComplete: Bool
 
         /// A clip with stored values.
@@ -42,15 +41,14 @@ package struct ClipMachine: Sendable {
         }
     }
 
-    /// A press: the command that begins a clip.
+    /// The command that starts a clip.
     package struct Start: Sendable, Equatable {
         package var id: String
-        /// The frame that was visible at the press; nil for the newest.
+        /// The frame that was visible when the operator gave the command; nil for the newest frame.
         package var at: Int64?
-        /// How many frames before it are requested, too.
+        /// The number of frames before it that are also requested.
         package var before: Int64
 
-        /// A press.
         package init(id: String, at: Int64? = nil, before: Int64 = 0) {
             (self.id, self.at, self.before) = (id, at, before)
         }
@@ -62,28 +60,28 @@ package struct ClipMachine: Sendable {
         case tooManyRunning
         /// Too many clips are kept.
         case tooManyClips
-        /// The frame is further ahead of the program than clocks can differ.
+        /// The frame is so far ahead of the program that differences between clocks cannot explain it.
         case ahead
         /// Nothing was recorded at that frame.
         case notRecorded
     }
 
-    /// A release whose press has not arrived yet.
+    /// A command that stops a clip, and arrived before the command that starts it.
     private struct EarlyStop {
         let id: String
         let run: String
         let at: Int64
-        /// The frame at which it is forgotten.
+        /// The frame at which the command is dropped.
         let until: Int64
     }
 
-    /// The minimum length in frames: a crossfade between two clips needs a frame from each, and one in between.
+    /// The minimum length in frames: one for a crossfade at each end, and one in between.
     package static let fewestFrames: Int64 = 3
     /// The maximum numbers of running clips and of all clips.
     package static let (mostRunning, mostClips) = (32, 2000)
-    /// A clip ends by itself after this time if no command ends it.
+    /// A clip stops by itself after this time if no command stops it.
     package static let longest = Duration.seconds(3600)
-    /// By how much a command may be ahead of the program.
+    /// How far ahead of the program a command may be.
     package static let lead = Duration.seconds(2)
     private static let mostEarly = 64
     private static let patience = Duration.seconds(10)
@@ -91,7 +89,7 @@ package struct ClipMachine: Sendable {
     /// All clips, in order of arrival.
     package private(set) var clips: [Clip] = []
     private var early: [EarlyStop] = []
-    /// Clips that ended by themselves or with their recording, and whose releases may still arrive.
+    /// Clips that ended by themselves or with their recording, and whose stop commands may still arrive.
     private var unreleased: Set<String> = []
 
     /// A machine without clips.
@@ -103,14 +101,14 @@ package struct ClipMachine: Sendable {
     /// Returns the clip `id`.
     package func clip(_ id: String) -> Clip? { clips.first { $0.id == id } }
 
-    /// Whether a release waits for its press; for tests.
+    /// Whether a stop command waits for its start command; for tests.
     package var isWaiting: Bool { !early.isEmpty }
 }
 
 // MARK: Commands
 
 extension ClipMachine {
-    /// Begins a clip, or returns the existing one with this id.
+    /// Starts a clip, or returns the existing one with this id.
     package mutating func start(_ start: Start, in program: Program) throws(Refusal) -> Clip {
         if let known = clip(start.id) { return known }
         complete(program, recordedUpTo: nil)
@@ -120,7 +118,8 @@ extension ClipMachine {
         let released = early.firstIndex { $0.id == start.id }
         let running = clips.count { $0.run == program.run && $0.end == nil }
         guard released != nil || running < Self.mostRunning else { throw .tooManyRunning }
-        // This check comes last: the caller may remove another clip for this one, and no other check refuses it then.
+        // This check comes last: if it fails, the caller may remove another clip and try again, and no other check
+        // refuses the clip then.
         guard clips.count < Self.mostClips else { throw .tooManyClips }
         let wanted = at - max(0, start.before)
         let first = max(wanted, program.frames.lowerBound)
@@ -131,7 +130,8 @@ extension ClipMachine {
     }
 
     /// Ends the clip `id` before frame `at`, or before the newest frame if `at` is nil; a clip that has ended stays
-    /// unchanged. Returns nil if its press has not arrived yet: the clip is complete when it does.
+    /// unchanged. Returns nil if the command that starts the clip has not arrived yet; when it arrives, the clip gets
+    /// this end.
     package mutating func stop(_ id: String, at: Int64?, in program: Program) throws(Refusal) -> Clip? {
         let at = at ?? program.frames.upperBound - 1
         guard at < program.frames.upperBound + program.rate.frames(atLeast: Self.lead) else { throw .ahead }
@@ -148,12 +148,12 @@ extension ClipMachine {
         return nil
     }
 
-    /// Ends the clip `id` before frame `at`. The program may no longer be recorded: if the clip ended with its
-    /// recording and `at` is earlier, `at` is its end. Returns nil if there is no such clip.
+    /// Ends the clip `id` before frame `at`; for a program that may no longer be recorded. If the clip has ended with
+    /// its recording and `at` is earlier, `at` becomes its end. Returns nil if there is no such clip.
     package mutating func release(_ id: String, at: Int64, _ rate: FrameRate) -> Clip? {
         guard let index = clips.firstIndex(where: { $0.id == id }) else { return nil }
         let clip = clips[index]
-        // A frame before the press belongs to another program, which started again from frame 0.
+        // A frame before the clip's start belongs to another program, which started again from frame 0.
         guard at >= clip.first else { return clip }
         let end = end(of: clip, at: at, rate)
         if let known = clip.end {
@@ -175,16 +175,16 @@ extension ClipMachine {
     }
 }
 
-// MARK: What became of them
+// MARK: Completion
 
 extension ClipMachine {
-    /// Takes the program's position; its frames before `recorded` are on disk, and if recording `isSuspended`, no later
-    /// ones will be. Returns the ids of the changed clips.
+    /// Updates the clips for the program's position. The program's frames before `recorded` are on disk; if recording
+    /// `isSuspended`, no later frames will be. Returns the ids of the changed clips.
     @discardableResult
     package mutating func complete(
         _ program: Program, recordedUpTo recorded: Int64?, isSuspended: Bool = false
     ) -> [String] {
-        // Early releases for another run, which may be recorded at the same time, expire with that run.
+        // Stop commands for another run, which may be recorded at the same time, expire with that run.
         early.removeAll { $0.run == program.run && $0.until < program.frames.upperBound }
         let longest = program.rate.frames(atLeast: Self.longest)
         var changed: [String] = []
@@ -216,13 +216,13 @@ extension ClipMachine {
         return changed
     }
 
-    /// The runs with clips that may still grow, or with releases whose presses may still arrive.
+    /// The runs with clips that may still grow, or with stop commands whose start commands may still arrive.
     package var openRuns: Set<String> {
         Set(clips.lazy.filter { !$0.isComplete }.map(\.run)).union(early.lazy.map(\.run))
     }
 
-    /// Whether a clip needs more of `run`: a clip without an end, one whose press has yet to arrive, or, if the run
-    /// `isRecorded`, one whose end is not on disk.
+    /// Whether a clip needs more frames of `run`: a clip without an end, a clip whose start command has not arrived yet
+    /// or, if the run `isRecorded`, a clip whose end is not on disk yet.
     package func needs(_ run: String, isRecorded: Bool) -> Bool {
         early.contains { $0.run == run }
             || clips.contains { $0.run == run && !$0.isComplete && ($0.end == nil || isRecorded) }

@@ -3,30 +3,31 @@
 internal import Archive
 internal import Glibc
 
-/// An empty file in a record directory that says that clips which keep files may be lost.
+/// An empty file in a record directory, which shows that clips may be lost that protect recordings from deletion.
 ///
-/// `.relay-clips.restoring` exists from before a damaged catalogue is set aside until its clips are in the new one, and
-/// `.relay-clips.broken-N` names the damaged database. If not all clips could be read, the first becomes
-/// `.relay-clips.unknown`, which stays until an operator removes it. Such a file needs no space on a full disk and
-/// survives the catalogue. All calls block on the disk.
+/// `.relay-clips.restoring` exists while the clips of a damaged catalogue are moved to a new one, and
+/// `.relay-clips.broken-N` names the damaged database. If not all clips can be read, `.relay-clips.restoring` is
+/// renamed to `.relay-clips.unknown`, which stays until an operator removes it. An empty file needs no space on a full
+/// disk, and is not lost with the catalogue. All calls block on the disk.
 enum ClipMark {
     private static let (pending, brokenPrefix) = (".relay-clips.restoring", ".relay-clips.broken-")
     /// The mark that an operator removes.
     static let unknown = ".relay-clips.unknown"
 
-    /// Notes that clips are in the database that was set aside, or is about to be, as number `number`.
+    /// Records that clips are in the database that is set aside under the number `number`, now or in a moment.
     static func begin(_ number: Int, in directory: String) throws(FileFailure) {
         try touch(pending, in: directory)
         try touch("\(brokenPrefix)\(number)", in: directory)
     }
 
-    /// Returns the numbers of the databases whose clips are not in the new catalogue yet, the newest first.
+    /// Returns the numbers of the databases whose clips are not in the new catalogue yet, in descending order.
     static func databases(in directory: String) throws(FileFailure) -> [Int] {
         try RecordDirectory.names(in: directory).filter { $0.hasPrefix(brokenPrefix) }
             .compactMap { Int($0.dropFirst(brokenPrefix.count)) }.sorted(by: >)
     }
 
-    /// Notes that the clips of these databases are in the new catalogue; all of them if `isWhole`.
+    /// Records that the clips of these databases were moved to the new catalogue; `isWhole` tells whether all clips
+    /// could be read.
     static func end(_ numbers: [Int], isWhole: Bool, in directory: String) throws(FileFailure) {
         let path = "\(directory)/\(pending)"
         if !isWhole {
@@ -35,7 +36,7 @@ enum ClipMark {
                 throw FileFailure("rename", path, code: errno)
             }
         }
-        // The mark without a number is removed first: without the numbered ones it could never be removed.
+        // The mark without a number is removed first: if only this mark were left, it would never be removed.
         for name in [pending] + numbers.map({ "\(brokenPrefix)\($0)" }) {
             guard unlink("\(directory)/\(name)") == 0 || errno == ENOENT else {
                 throw FileFailure("delete", "\(directory)/\(name)", code: errno)
@@ -43,10 +44,10 @@ enum ClipMark {
         }
     }
 
-    /// Notes that clips are lost.
+    /// Records that clips are lost.
     static func setUnknown(in directory: String) throws(FileFailure) { try touch(unknown, in: directory) }
 
-    /// Returns until when clips may have been lost, in milliseconds since 1970; nil if no clip is lost.
+    /// Returns the time until which clips may have been lost, in milliseconds since 1970; nil if no clip is lost.
     static func time(in directory: String) -> Int64? {
         [pending, unknown].compactMap { name -> Int64? in
             var info = stat()

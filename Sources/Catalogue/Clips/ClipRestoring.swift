@@ -2,13 +2,13 @@
 
 internal import Archive
 
-/// Copies the clips of damaged catalogues into the one that replaced them.
+/// Copies the clips of damaged catalogues to the new catalogue.
 enum ClipRestoring {
     /// The result of a restoration.
     struct Outcome: Equatable {
         /// The number of restored clips.
         var clips = 0
-        /// Whether no clip is lost.
+        /// Whether all clips were restored.
         var isWhole = true
 
         /// Returns one sentence for an operator; nil if nothing was lost or found.
@@ -22,7 +22,7 @@ enum ClipRestoring {
         }
     }
 
-    /// Copies the readable clips into `store`, and removes invalid rows of clips from it. If the process is killed
+    /// Copies the readable clips to `store`, and removes invalid rows of clips from it. If the process is killed
     /// meanwhile, ``ClipMark`` remains, and the next start finishes the work.
     static func run(_ store: CatalogueStore, in directory: RecordDirectory) throws -> Outcome {
         var outcome = Outcome()

@@ -10,7 +10,8 @@ internal import Upload
 /// argument. The command gets its information in environment variables. It is run only for clients that have the right
 /// key.
 struct ClientCommand: Sendable {
-    /// The usual limit of a decision: less than the server's own, so that this limit ends the command first.
+    /// The default time limit of a decision. It is shorter than the server's own limit, so that the command is ended
+    /// first.
     static let usualLimit = Duration.seconds(8)
     /// The maximum length of one value that a client sent.
     private static let longestValue = 2048
@@ -24,10 +25,10 @@ struct ClientCommand: Sendable {
     /// Receives the reason for which a client was refused; without secrets.
     let notice: @Sendable (String) -> Void
 
-    /// Describes why the command at `path` cannot be run; nil if it can. `flag` names it.
+    /// Describes why the command at `path` cannot be run; nil if it can. `flag` is the flag that names the command.
     static func fault(_ path: String, of flag: String) -> TextFailure? {
         if ChildCommand.canRun(path) { return nil }
-        // A text that resembles an address may contain a password.
+        // A text that resembles an address may contain a password, so it is not repeated.
         let named = path.contains("://") ? "this" : path
         return TextFailure(
             "\(option: flag) takes the path of a program or an http:// or https:// address, and \(named) is not one.")

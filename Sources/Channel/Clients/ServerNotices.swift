@@ -5,8 +5,8 @@ internal import Media
 internal import Networking
 internal import Synchronization
 
-/// Logs the notices of the process's server about its clients. Clients may be hostile: no more is logged than
-/// ``NoticeLimit`` admits. Any thread may call.
+/// Logs the notices of the process's server about its clients. Clients may be hostile, so ``NoticeLimit`` limits the
+/// number of log lines. May be called on any thread.
 final class ServerNotices: Sendable {
     private let logger: Logger
     private let clock: any MonotonicClock

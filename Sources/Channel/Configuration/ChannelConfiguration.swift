@@ -19,10 +19,10 @@ package struct ChannelConfiguration {
     /// The settings of the recorder and of its storage guard.
     package struct Recording {
         package var directory: String
-        /// Whether the directory is on a disk that is mounted.
+        /// Whether the directory must be on a mounted disk.
         package var mount = MountRule.remembered
         package var length: SegmentLength
-        /// The length of the recording for which space is reserved.
+        /// The expected length of the recording, for which space is reserved.
         package var expected: Duration
         package var warning: Duration
         package var reserve: ByteSize?
@@ -44,7 +44,7 @@ package struct ChannelConfiguration {
         /// How much of the program is kept in memory for clips that are taken while nothing is recorded; nil means that
         /// clips can be taken from a recording only.
         package var replay: Duration?
-        /// Whether nothing but clips is recorded until an operator starts a recording.
+        /// Whether only clips are recorded until an operator starts a recording.
         package var isForClips = false
 
         /// Creates the settings of a recording below `directory`.
@@ -84,7 +84,7 @@ package struct ChannelConfiguration {
         package var whenOff = WhenOff.keep
         /// The settings of the source's audio until an operator changes them.
         package var audio = Fader.Settings()
-        /// How much later than the show a rendered file begins.
+        /// In an offline render, how long after the beginning of the show this file begins.
         package var lead = Duration.zero
 
         /// Creates the source `name`, which reads `input`; without a name, the address is the name.
@@ -101,8 +101,8 @@ package struct ChannelConfiguration {
         package var inputs: [InputLocation] { [input] + backups }
         package var inputNames: [String] { [name] + backups.map(\.description) }
 
-        /// Whether the packets of the source's inputs can be kept in addition to their frames, for a recording of the
-        /// source: all inputs are live and none is a device.
+        /// Whether the inputs' packets can be kept in addition to the decoded frames, so that a recording of the source
+        /// can contain these packets: all inputs are live and none is a device.
         package var canKeepPackets: Bool { inputs.allSatisfy { $0.isLiveByNature == true && !$0.isDevice } }
     }
 
@@ -114,7 +114,7 @@ package struct ChannelConfiguration {
     package var name = "relay"
     /// Whether the outputs were named by flags, the configuration file or the API.
     package var origin = OutputOrigin.flags
-    /// The program's sources. A program that plays run-downs only has none.
+    /// The program's sources; empty for a program that plays run-downs only.
     package var sources = [Source(input: InputLocation("test:"))]
     /// The named scenes of a program with ``hasScenes``.
     package var scenes: [(name: String, layout: SceneLayout)] = []
@@ -128,7 +128,7 @@ package struct ChannelConfiguration {
     package var runDownDirectory: String?
     /// The source whose audio a program with scenes plays.
     package var audioChoice = Director.AudioChoice.follow
-    /// The slate that is shown when no input delivers anything; nil means the last frame.
+    /// The slate that is shown when no input delivers anything; nil means that the last frame stays.
     package var slate: SlateSpecification?
     /// The input of the program's audio, if its audio and its video have different inputs.
     package var audioInput: InputLocation?
@@ -136,7 +136,7 @@ package struct ChannelConfiguration {
     package var copying = Copying.nothing
     /// The certificate that listeners with TLS present: files in PEM.
     package var certificate: (certificate: String, key: String)?
-    /// The decision about who may publish to us, and the one about who may play.
+    /// Decides which clients may publish to us; `onPlay` decides which clients may play.
     package var onPublish: ClientDecision?
     package var onPlay: ClientDecision?
     package var loops = false
@@ -190,9 +190,9 @@ extension ChannelConfiguration {
     package var allInputs: [InputLocation] { sources.flatMap(\.inputs) + [audioInput].compactMap(\.self) }
 
     /// Returns the format of a program whose first input has the format `native`: the input's own format, except for
-    /// the size and rate that are configured. A program of a configured size has square pixels. Color properties that
-    /// the input leaves unspecified follow from the program's size. A program of several sources has standard dynamic
-    /// range, to which each source can be converted.
+    /// the size and rate that are configured. A program of a configured size has square pixels, unless the input has
+    /// this size. Color properties that the input leaves unspecified follow from the program's size. A program of
+    /// several sources has standard dynamic range, to which each source can be converted.
     package func shape(_ native: VideoFormat) -> VideoFormat {
         var format = native
         if let size, size != FrameSize(width: native.width, height: native.height) {
@@ -205,7 +205,7 @@ extension ChannelConfiguration {
         return format
     }
 
-    /// Returns how `source` chooses between its inputs.
+    /// Returns the options by which `source` chooses between its inputs.
     func choice(of source: Source) -> SourceSelector.Options {
         var options = source.selection
         options.hasSlate = slate != nil
@@ -230,7 +230,7 @@ extension ChannelConfiguration {
 }
 
 extension OutputAddress {
-    /// The kind's name with the lowest number for which the result is not among `names`.
+    /// A name such as `srt-1`: the kind's name, and the lowest number for which the result is not among `names`.
     func freeName(besides names: [String]) -> String {
         var number = 1
         while names.contains("\(kind.name)-\(number)") { number += 1 }
@@ -239,8 +239,8 @@ extension OutputAddress {
 }
 
 extension OutputSpecification {
-    /// Returns the output's definition, under this name. Blocks until a port that it listens at is open; throws if the
-    /// port cannot be opened.
+    /// Returns the output's definition, under the name `name`. If the output listens on a port, blocks until the port
+    /// is open; throws if the port cannot be opened.
     func definition(
         name: String, in context: OutputContext, origin: OutputOrigin
     ) throws(OutputFailure) -> OutputDefinition {

@@ -26,8 +26,8 @@ package struct InputSpecification {
     package private(set) var backups: [InputLocation] = []
     /// How the source chooses between these inputs.
     package private(set) var selection = SourceSelector.Options()
-    /// One of the given options about that choice; nil if none is given. An error if there is nothing to choose
-    /// between.
+    /// The name of one option that was given about this choice; nil if no such option was given. The option is an error
+    /// if the source has only one input.
     package private(set) var selectionOption: String?
     /// How ready an input is kept while it is not shown; nil means the default.
     package private(set) var standby: SourceSelector.Standby?
@@ -50,7 +50,7 @@ package struct InputSpecification {
 
     /// Parses the input in `text`.
     package init(_ text: String, secrets: SecretReferences = .process) throws(InputSpecificationError) {
-        // The text is split before secrets are inserted, so that no character of a secret separates anything.
+        // The text is split before secrets are inserted, so that no character of a secret is taken for a separator.
         let (address, fragment) = InputLocation.split(text)
         do {
             var options = try OptionList(behindMark: fragment, of: "input") { $0 }
@@ -61,8 +61,7 @@ package struct InputSpecification {
             let backups = options.takeAll("backup")
             whenOff = try options.takeChoice("when-off", of: WhenOff.self)
             (audio, audioOption) = try Self.audio(taking: &options)
-            location = try InputLocation(
-                address: try secrets.expand(address), taking: &options, shownAs: address)
+            location = try InputLocation(address: try secrets.expand(address), taking: &options, shownAs: address)
             try options.finish()
             self.backups = try Self.backups(backups, secrets)
         } catch {
@@ -80,9 +79,7 @@ package struct InputSpecification {
         }
     }
 
-    private static func selection(
-        taking options: inout OptionList
-    ) throws -> (SourceSelector.Options, given: String?) {
+    private static func selection(taking options: inout OptionList) throws -> (SourceSelector.Options, given: String?) {
         var selection = SourceSelector.Options()
         var given: String?
         if let timeout = try options.takeTime("timeout", in: timeouts) {

@@ -17,11 +17,12 @@ package struct OutputSpecificationError: Error, Equatable, CustomStringConvertib
 /// The options follow the first `#` that is not the `#!` with which SRT stream ids begin. In a value, a comma is
 /// written `%2C`. The address and the values may contain references to secrets: see ``SecretReferences``.
 package struct OutputSpecification {
-    /// The address as configured, without the options and with secrets inserted: not to be shown.
+    /// The address as configured, without the options and with secrets inserted. It must not be shown.
     package let text: String
-    /// The address and the options' values with secrets inserted: changes when a secret changes. Not to be shown.
+    /// The address and the options' values with secrets inserted, so that it changes when a secret changes. It must not
+    /// be shown.
     package let identity: String
-    /// Unique among the outputs; nil means a name made of the protocol and a number.
+    /// The output's name, unique among the outputs; nil means a name made of the protocol and a number.
     var name: String?
     package var address: OutputAddress
     package var backup: OutputAddress?
@@ -36,7 +37,7 @@ package struct OutputSpecification {
         _ specification: String, kind: OutputKind? = nil, defaults: OutputDefaults = OutputDefaults(),
         secrets: SecretReferences = .process
     ) throws(OutputSpecificationError) {
-        // The text is split before secrets are inserted, so that no character of a secret separates anything.
+        // The text is split before secrets are inserted, so that no character of a secret is taken for a separator.
         let (unexpanded, fragment) = Self.split(specification)
         do {
             text = try secrets.expand(unexpanded)
@@ -52,7 +53,7 @@ package struct OutputSpecification {
             limits = try Self.limits(taking: &options)
             let backup = try options.take("backup")
             retry = try Self.retry(taking: &options, hasBackup: backup != nil)
-            // Options of the protocol apply to both addresses if they have the same protocol.
+            // The protocol's options apply to the address, and to the backup's address if that has the same protocol.
             var shared = options
             address = try OutputAddress(text, options: &options, defaults: defaults)
             if let kind, kind.name != address.kind.name {
@@ -66,7 +67,7 @@ package struct OutputSpecification {
             } catch {
                 throw OutputSpecificationError("backup= is not usable: \(error)")
             }
-            // A listening output never fails, and so would never return from the backup.
+            // An output that listens never fails: there would be no switch to the backup, or back from it.
             guard address.destination.listening == nil, self.backup?.destination.listening == nil else {
                 throw OutputSpecificationError(
                     "backup= is for outputs that call: rtmp-listen:// and SRT with mode=listener wait to be called.")

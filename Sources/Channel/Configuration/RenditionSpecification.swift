@@ -4,8 +4,8 @@ package import Encoder
 package import Media
 internal import Networking
 
-/// A rendition in the syntax of the flag: `name#video-bitrate=12M,gop=1s,size=1280x720`. Options that are not given are
-/// those of the program's own encoding.
+/// A rendition in the syntax of the flag: `name#video-bitrate=12M,gop=1s,size=1280x720`. Options that are not given
+/// have the values of the program's own encoding.
 package struct RenditionSpecification: Sendable, Equatable {
     /// The maximum number of renditions of a program.
     package static let most = 8
@@ -13,7 +13,7 @@ package struct RenditionSpecification: Sendable, Equatable {
     package let name: String
     private var size: FrameSize?
     private var preset: EncoderSettings.Preset?
-    /// The outer nil means that no tune is given, the inner nil is the value `none`.
+    /// `nil` means that no tune was given; `.some(nil)` is the value `none`.
     private var tune: EncoderSettings.Tune??
     private var profile: EncoderSettings.Profile?
     private var videoBitrate: Int?
@@ -88,8 +88,8 @@ package struct RenditionSpecification: Sendable, Equatable {
         return settings
     }
 
-    /// Returns the format of the rendition's frames for a program of `format`: with another size than the program's
-    /// they have square pixels, and the program's colors.
+    /// Returns the format of the rendition's frames for a program of `format`. If the rendition's size differs from the
+    /// program's, its pixels are square; its colors are always the program's.
     func format(of format: VideoFormat) -> VideoFormat {
         guard let size, size != FrameSize(width: format.width, height: format.height) else { return format }
         var scaled = format
@@ -106,7 +106,7 @@ extension [RenditionSpecification] {
     /// A sentence stating that no rendition has this name, and listing those that exist.
     package func unknown(_ name: String) -> OptionSentence { Self.unknown(name, among: map(\.name)) }
 
-    /// Builds that sentence from the names of the renditions.
+    /// Builds this sentence from the names of the renditions.
     static func unknown(_ name: String, among names: [String]) -> OptionSentence {
         guard let last = names.last else {
             return "There is no rendition \(name), nor any other: see \(option: "--rendition")."

@@ -4,13 +4,8 @@ internal import Media
 package import Segmenter
 
 extension RetentionRules {
-    /// Throws ``ChannelFailure`` if the rules contradict each other or the disk; see ``contradiction(length:budget:)``.
-    func check(length: SegmentLength, budget: StorageBudget) throws(ChannelFailure) {
-        if let text = contradiction(length: length, budget: budget) { throw ChannelFailure(.configuration, text) }
-    }
-
     /// Describes what is wrong with the rules for files of `length` and a recording of the given `budget`; nil if
-    /// nothing is. A limit below one file would delete each file as soon as possible.
+    /// nothing is wrong. A limit smaller than one file would delete each file as soon as possible.
     package func contradiction(length: SegmentLength, budget: StorageBudget) -> String? {
         let file: (time: Duration, bytes: Int64)
         switch length {
@@ -37,7 +32,8 @@ extension RetentionRules {
         return contradiction(of: minimumFree, file: file.bytes, budget, capacity)
     }
 
-    /// Describes what is wrong with keeping `goal` free on a disk that must also store files, each of `file` bytes.
+    /// Describes why `goal` cannot be kept free on a disk that must also store files of `file` bytes each; nil if it
+    /// can.
     private func contradiction(
         of goal: FreeSpaceGoal, file: Int64, _ budget: StorageBudget, _ capacity: Int64
     ) -> String? {

@@ -13,10 +13,10 @@ package struct SecretReferenceError: Error, Equatable, CustomStringConvertible {
 /// Inserts secrets into addresses and option values, so that no secret has to be in the command line.
 ///
 /// `${NAME}` is an environment variable, `${file:/path}` the content of a file without its final line feed, and `$${`
-/// the two characters `${`. A value is inserted unchanged: references, commas and number signs in it have no meaning,
-/// except that inside a URL it is to be written in the syntax of URLs.
+/// the two characters `${`. A value is inserted unchanged: references, commas and number signs in it have no meaning. A
+/// value that is part of a URL must be escaped as URLs require.
 package struct SecretReferences: Sendable {
-    /// Longer than any key, address or passphrase.
+    /// The maximum size of a secret: more than any key, address or passphrase needs.
     private static let mostBytes = 65_536
 
     private let variable: @Sendable (String) -> String?
@@ -94,9 +94,9 @@ package struct SecretReferences: Sendable {
         return try checked(text, "The file \(path)")
     }
 
-    /// Throws if other users can read the file: it is then no secret. A file in the service manager's directory of
-    /// credentials is for this process alone, and shows group bits because of its access control list (systemd.exec(5),
-    /// `LoadCredential=`).
+    /// Throws if other users can read the file, because it is then no secret. A file in the service manager's directory
+    /// of credentials is accepted: only this process can read it, although its access control list shows as group bits
+    /// (systemd.exec(5), `LoadCredential=`).
     private func checkPermissions(_ descriptor: Int32, _ path: String) throws(SecretReferenceError) {
         guard let status = FileStatus(descriptor) else { throw failure("cannot be looked at", path, errno) }
         guard status.kind == .regular else { throw SecretReferenceError("\(path) is no file.") }
@@ -115,8 +115,8 @@ package struct SecretReferences: Sendable {
         SecretReferenceError("The file \(path) \(what): \(String(cString: strerror(code))).")
     }
 
-    /// Refuses values of several lines: no address and no option has two lines, so the file is a wrong one, or lacks a
-    /// line feed between two secrets.
+    /// Refuses values of several lines, because no address and no option has more than one line. The file is then the
+    /// wrong one.
     private func checked(_ value: String, _ what: String) throws(SecretReferenceError) -> String {
         guard value.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F }) else {
             throw SecretReferenceError("\(what) holds more than one line, or control characters.")

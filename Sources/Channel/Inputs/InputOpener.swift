@@ -6,7 +6,7 @@ internal import Media
 
 /// Opens the inputs of a channel.
 protocol InputOpener: Sendable {
-    /// Makes the source of the packets at `location`, which is not open yet and which an `opening` may cancel.
+    /// Makes the source of the packets at `location`, without opening it. `opening` can cancel the source.
     func packets(
         at location: InputLocation, loops: Bool, opening: SourceOpening?, clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) -> any PacketSource

@@ -34,7 +34,7 @@ final class OpenedSource: ProgramSource {
         (self.configured, self.clock, isRendered) = (configured, clock, configuration.hasScenes)
         var options = IngestOptions(
             loop: configuration.loops, size: configuration.size, frameRate: configuration.frameRate)
-        // Live media cannot be played before it arrives: if the audio is to be earlier, the video is delayed instead.
+        // Live audio cannot be played before it arrives: a negative audio offset delays the video instead.
         if !isRendered, let audio = configuration.audioInput, audio.isLiveByNature != false {
             options.delay = max(.zero, .zero - audio.tracks.audioOffset)
         }
@@ -43,14 +43,15 @@ final class OpenedSource: ProgramSource {
         guard let video = source.description.video else {
             source.stop()
             throw ChannelFailure(
-                .inputUnreadable, "The input \(location) has no video: give --input something with video.")
+                .inputUnreadable, .openInput("\(location)"),
+                saying: "The input \(location) has no video: give --input something with video.")
         }
         native = video
         if !configuration.isPaced, source.description.isLive {
             source.stop()
             throw ChannelFailure(
-                .configuration,
-                isRendered
+                .configuration, .openInput("\(location)"),
+                saying: isRendered
                     ? "A show is rendered from files, and \(location) comes at its own pace."
                     : "--unpaced is for files: \(location) comes at its own pace. Leave it out.")
         }

@@ -28,7 +28,7 @@ final class ProgramInputs: Sendable {
     let bus: Bus
     /// Whether all inputs can be read ahead of the clock.
     let canReadAhead: Bool
-    /// Whether the sources were opened before the program, which then fails if one of them fails.
+    /// Whether the sources were opened before the program began. If one of them fails, the program fails.
     private let isOpened: Bool
     private let names: [String]
     private let sources: [any ProgramSource]
@@ -38,7 +38,7 @@ final class ProgramInputs: Sendable {
     /// Opens the inputs that `configuration` names, and begins its run-down. Blocks until the program's format is
     /// known: until the inputs answer or, if there are backups or a slate, one of them answers, see
     /// ``SourceInputs/native(among:_:clock:)``. Without sources the run-down's first file determines the format.
-    /// Switches between inputs are noted in the catalogue of `recordings`. Throws ``ChannelFailure``.
+    /// Switches between inputs are recorded in the catalogue of `recordings`. Throws ``ChannelFailure``.
     init(
         _ configuration: ChannelConfiguration, listening: any InputOpener, recordings: RecordingSlot,
         clock: any MonotonicClock, logger: Logger
@@ -71,7 +71,8 @@ final class ProgramInputs: Sendable {
                 frameRate: format.frameRate, isAwaited: !isOpened, common: common, listening: listening, clock: clock,
                 logger: logger)
             for source in sources { try source.prepare(format, audio: hasScenes ? nil : audio?.feed) }
-            // What is opened before the program has one scene for good, with which the program ends.
+            // A source that was opened before the program is shown in one scene that never changes, and the program
+            // ends with it.
             let bus = hasScenes ? Bus() : isOpened ? Bus(sources[0].bus.scene) : sources[0].bus
             studio =
                 hasScenes
@@ -91,7 +92,7 @@ final class ProgramInputs: Sendable {
         if let runDown = configuration.runDown { try begin(runDown, isRendered: isRendered) }
     }
 
-    /// Closes the inputs of a program that cannot be made of them, so that no port or device stays occupied.
+    /// Closes the inputs even if the program could not be created, so that no port or device stays occupied.
     deinit { stop() }
 
     /// Opens all inputs, one after the other. Blocks until all answer. Throws ``ChannelFailure``.
@@ -111,7 +112,8 @@ final class ProgramInputs: Sendable {
         return opened
     }
 
-    /// Returns the format of the first of `chosen` that answers, or without sources that of the run-down's first file.
+    /// Returns the format of the first source in `chosen` that answers or, without sources, of the run-down's first
+    /// file.
     private static func native(
         of chosen: [SourceInputs], _ configuration: ChannelConfiguration, listening: any InputOpener,
         clock: any MonotonicClock, logger: Logger
@@ -125,7 +127,7 @@ final class ProgramInputs: Sendable {
             source.stop()
             return video
         } catch {
-            throw ChannelFailure(.inputUnreadable, "\(error)")
+            throw ChannelFailure(.inputUnreadable, .openInput(clip.path), saidBy: error)
         }
     }
 
@@ -159,7 +161,7 @@ final class ProgramInputs: Sendable {
                 directory: isRendered ? nil : configuration.runDownDirectory, isRendered: isRendered, clock: clock,
                 logger: logger))
         for (configured, source) in zip(configuration.sources, sources) {
-            // An input that decodes only keyframes while it is invisible still delivers its audio.
+            // An input that decodes only the keyframes of its video while it is invisible still delivers its audio.
             let heard = configured.selection.unseen != .keyframes
             source.spareUnless { [weak director] in director?.isWanted(configured.name, orHeard: heard) ?? true }
         }
@@ -182,14 +184,14 @@ final class ProgramInputs: Sendable {
         guard let director else { return }
         if let fault = director.stingerFault(in: runDown) {
             stop()
-            throw ChannelFailure(.configuration, "--rundown: \(fault)")
+            throw ChannelFailure(.configuration, .playRunDown, saying: "--rundown: \(fault)")
         }
         director.load(runDown, isConfigured: !isRendered)
         do throws(Refusal) {
             try director.beginRunDown(patience: isRendered ? .zero : Director.patience)
         } catch {
             stop()
-            throw ChannelFailure(.configuration, "\(error)")
+            throw ChannelFailure(.configuration, .playRunDown, saidBy: error)
         }
     }
 
@@ -221,7 +223,7 @@ final class ProgramInputs: Sendable {
         return (video, audio?.feed.status ?? (isHeard ? video : nil))
     }
 
-    /// The input that is on air; nil for a program with scenes, and if there is no choice.
+    /// The input that is on air; nil for a program with scenes, and for a source without backups and slate.
     var selection: SelectionStatus? { studio == nil ? sources[0].selection : nil }
 
     /// The sources of a program that has scenes and is on air; nil for any other program.

@@ -16,7 +16,7 @@ protocol ProgramSource: Sendable {
     var statuses: [SourceStatus] { get }
     /// Counts of the frames and samples that the source's feeds delivered.
     var feedStatus: FeedStatus { get }
-    /// The input that is on air; nil if there is no choice.
+    /// The input that is on air; nil for a source without backups and slate.
     var selection: SelectionStatus? { get }
     /// Plays the source's file from a given position; nil if the source is not a file.
     var file: (any PlayedFile)? { get }

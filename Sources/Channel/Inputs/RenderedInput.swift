@@ -9,7 +9,7 @@ package struct RenderedInput: Equatable {
 
     /// The input's text without `at=`.
     package let text: String
-    /// How much later than the show the input begins.
+    /// How long after the beginning of the show the input begins.
     package let lead: Duration
 
     package init(_ text: String) throws(TextFailure) {

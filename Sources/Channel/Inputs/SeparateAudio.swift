@@ -7,8 +7,8 @@ internal import Program
 internal import SourceClock
 internal import Studio
 
-/// The input of a program's audio if the audio and the video have different inputs: open for as long as the channel is.
-/// All calls may be made on any thread.
+/// The separate input of a program's audio, for a program whose audio and video have different inputs. It stays open as
+/// long as the channel. All calls may be made on any thread.
 ///
 /// A file or device is opened before the program begins. A program whose sources have backups or scenes does not wait
 /// for live audio: the program is silent until the audio arrives.
@@ -21,10 +21,10 @@ struct SeparateAudio {
     let feed: SourceFeed
     private let source: Source
 
-    /// Opens the audio input that `configuration` names; nil if it names no input. Blocks until a file or a device
-    /// answers, and also until a live input answers, except if that `isAwaited` while the program runs. `ofFile` is the
-    /// pacing of a file, `frameRate` the program's. A live input shares the `common` buffer of several sources. Throws
-    /// ``ChannelFailure``.
+    /// Opens the audio input that `configuration` names; nil if it names no input. Blocks until the input answers. With
+    /// `isAwaited`, does not block for live input, which is then awaited while the program runs. `ofFile` is the pacing
+    /// of a file, `frameRate` the program's frame rate. A live input shares the `common` buffer of several sources.
+    /// Throws ``ChannelFailure``.
     init?(
         _ configuration: ChannelConfiguration, ofFile: SourceFeed.Pacing, frameRate: FrameRate, isAwaited: Bool,
         common: CommonBuffer?, listening: any InputOpener, clock: any MonotonicClock, logger: Logger
@@ -56,9 +56,18 @@ struct SeparateAudio {
         }
         options.loop = configuration.loops
         let opened = try listening.open(location, options, opening: nil, clock: clock, logger: logger)
+        let attempt = ChannelFailure.Attempt.openAudioInput("\(location)")
         guard opened.description.hasAudio else {
             opened.stop()
-            throw ChannelFailure(.inputUnreadable, "The audio input \(location) has no audio.")
+            throw ChannelFailure(.inputUnreadable, attempt, because: "it has no audio")
+        }
+        if !configuration.isPaced, opened.description.isLive {
+            opened.stop()
+            throw ChannelFailure(
+                .configuration, attempt,
+                saying: configuration.hasScenes
+                    ? "A show is rendered from files, and \(location) comes at its own pace."
+                    : "--unpaced is for files: \(location) comes at its own pace. Leave it out.")
         }
         source = .opened(opened)
         feed = makeFeed(opened.description.isLive ? .live(frameRate: nil) : ofFile)
@@ -77,7 +86,7 @@ struct SeparateAudio {
         }
     }
 
-    /// Whether the audio arrives at its own pace.
+    /// Whether the audio arrives in real time.
     var isLive: Bool {
         if case .opened(let source) = source { source.description.isLive } else { true }
     }

@@ -6,17 +6,17 @@ internal import Program
 internal import Studio
 internal import Synchronization
 
-/// The position of the first input, if that is a file, and whether it is closed while it is neither visible nor
-/// audible.
+/// The state of the first input, if that is a file: its position, and whether it is closed while it is neither visible
+/// nor audible.
 struct FilePlace {
     /// The position at which the file begins when it is opened.
     var start = Duration.zero
     var isClosed = false
     /// Whether the file was closed, is being reopened, and has no frame yet.
     var isOpening = false
-    /// The file's first frame, which is shown after the file was reopened until the reopened file has a frame.
+    /// The file's first frame, which is shown while the reopened file has no frame yet.
     var first: VideoFrame?
-    /// Returns whether the file is to be visible or audible; nil if the file is never closed.
+    /// Returns whether the file must be visible or audible; nil if the file is never closed.
     var isWanted: (@Sendable () -> Bool)?
 }
 
@@ -27,7 +27,7 @@ extension SourceInputs: PlayedFile {
     var file: (any PlayedFile)? { configured.input.isFile ? self : nil }
 
     /// Decodes less while `isWanted` returns false; `isWanted` is called repeatedly. Depending on the configuration, a
-    /// file is closed, and a live input is closed or has only its keyframes decoded.
+    /// file is closed, and a live input is closed or decodes only its keyframes.
     func spareUnless(_ isWanted: @escaping @Sendable () -> Bool) {
         state.withLock { state in
             if whenOff == .close { state.file.isWanted = isWanted }
@@ -46,13 +46,13 @@ extension SourceInputs: PlayedFile {
                 return state.file.isClosed
             }
             if isClosed { return }
-            // The frame on the screen stays until the file has one at the new position.
+            // The visible frame stays until the file delivers a frame from the new position.
             source(0).stop()
             source(0).start()
         }
     }
 
-    /// Closes or reopens the file if that is due. Runs on the queue of the choice.
+    /// Closes the file if it is no longer wanted, or reopens it if it is wanted again. Runs on the queue of `choice`.
     func checkFile() {
         let (place, feed) = state.withLock { ($0.file, $0.inputs[0].feed) }
         guard let isWanted = place.isWanted else { return }
@@ -71,7 +71,7 @@ extension SourceInputs: PlayedFile {
             }
             source(0).stop()
             bus.show(Scene(video: .still(first), audio: nil))
-            replace(0, by: nil)
+            removeFeed(of: 0)
         }
     }
 

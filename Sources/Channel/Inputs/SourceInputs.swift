@@ -12,7 +12,7 @@ internal import Synchronization
 /// A decoded source with backups and a slate: a ``SourceSwitch`` decides which of its inputs is open and which is on
 /// air, and a bus shows that input. All calls may be made on any thread.
 final class SourceInputs: ProgramSource {
-    /// One input of the list.
+    /// One of the source's inputs.
     struct Input {
         var description: SourceDescription?
         var feed: SourceFeed?
@@ -33,7 +33,7 @@ final class SourceInputs: ProgramSource {
         var delivered = FeedStatus()
     }
 
-    /// How long packets are kept for an input without a configured latency: longer than any such input buffers.
+    /// How long packets are kept for an input without a configured latency: longer than the buffer of any such input.
     private static let usualLatency = Duration.seconds(5)
 
     let bus = Bus()
@@ -48,9 +48,9 @@ final class SourceInputs: ProgramSource {
     private let logger: Logger
     let state: Mutex<State>
 
-    /// Begins to open the inputs of `source`, which belongs to `configuration`; no input delivers before
-    /// ``prepare(_:audio:)``. Switches are noted in the catalogue of the recording. `common` is the buffer that several
-    /// sources share.
+    /// Begins to open the inputs of `source`, which belongs to `configuration`. No input delivers frames before
+    /// ``prepare(_:audio:)``. Switches are recorded in the catalogue of the recording. `common` is the buffer that
+    /// several sources share.
     init(
         _ source: ChannelConfiguration.Source, of configuration: ChannelConfiguration, common: CommonBuffer?,
         listening: any InputOpener, recordings: RecordingSlot, clock: any MonotonicClock, logger: Logger
@@ -76,18 +76,19 @@ final class SourceInputs: ProgramSource {
         state.withLock { state in (state.format, state.audio, state.slate) = (format, audio, slate) }
     }
 
-    /// Does nothing: the inputs are opened and read since `init`.
+    /// Does nothing: `init` has begun to open and read the inputs.
     func start() {}
 
     func stop() {
         choice.stop()
         let (sources, slate) = state.withLock { ($0.sources, $0.slate) }
-        for source in sources { source.stop() }
-        slate?.stop()
-        // Stops an input once more that was just being reopened.
-        choice.afterwards {
+        let stop: @Sendable () -> Void = {
             for source in sources { source.stop() }
+            slate?.stop()
         }
+        stop()
+        // If an input or the slate was just being opened, it is stopped once more.
+        choice.afterwards(stop)
     }
 
     var now: Timestamp { Timestamp(nanoseconds: clock.now) }
@@ -109,9 +110,10 @@ extension SourceInputs {
 // MARK: The program's format
 
 extension SourceInputs {
-    /// Waits until one of `all`, which are being opened in parallel, determines the program's format, 10 s at most;
-    /// does not wait if a slate, a size and a frame rate are configured. A later source counts only if all sources
-    /// before it have failed, or after the 10 s. Throws ``ChannelFailure`` if no source answers and there is no slate.
+    /// Returns the program's format. Waits at most 10 s until one of `all`, which are being opened in parallel, has
+    /// answered; does not wait if a slate, a size and a frame rate are configured. The first source determines the
+    /// format; a later source does so only if all sources before it have failed, or after the 10 s. Throws
+    /// ``ChannelFailure`` if no source answers and there is no slate.
     static func native(
         among all: [SourceInputs], _ configuration: ChannelConfiguration, clock: any MonotonicClock
     ) throws(ChannelFailure) -> VideoFormat {
@@ -135,7 +137,7 @@ extension SourceInputs {
     private var isHopeless: Bool { choice.isHopeless(sources) }
     private var isDescribing: Bool { SourceSwitch.isDescribing(sources) }
 
-    /// The format of the source's video, if an input that counts has answered.
+    /// The format of the source's video; nil if the input that determines the format has not answered.
     private func native(isOverdue: Bool) -> VideoFormat? {
         choice.answer(
             of: sources, isOverdue: isOverdue, known: state.withLock { $0.inputs.map(\.description?.video) })
@@ -173,20 +175,21 @@ extension SourceInputs {
     }
 
     /// Waits for the program's format, and then makes the feed for an input that was opened; nil if the input is not
-    /// wanted any more. Runs on its source's queue, which it blocks.
+    /// wanted any more. Runs on the queue of the input's source, and blocks it.
     private func take(
         _ index: Int, _ description: SourceDescription, _ video: VideoFormat, _ isWanted: () -> Bool
     ) -> (SourceFeed, VideoFormat)? {
         var format: VideoFormat?
-        state.withLock { $0.inputs[index].description = description }
+        state.withLock { if isWanted() { $0.inputs[index].description = description } }
         while format == nil {
             guard isWanted() else { return nil }
             format = state.withLock { $0.format }
             if format == nil { clock.sleep(until: clock.now + SourceSwitch.pause) }
         }
         guard let format else { return nil }
-        // A file or backup that is opened in order to be shown begins with its first frame, however late it is shown.
-        // Backups of one of several sources are an exception, because such a source is recorded while it is invisible.
+        // A file or backup that is opened in order to be shown begins with its first frame, even if it is shown much
+        // later. Backups of one of several sources are an exception, because such a source is recorded while it is
+        // invisible.
         let stands =
             index == 0
             ? configured.whenOff != .keep : configured.selection.standby == .cold && !isOneOfSeveral
@@ -198,19 +201,19 @@ extension SourceInputs {
             keepsPackets: isOneOfSeveral && configured.canKeepPackets && description.isLive ? delay : nil,
             wanted: bus.packets,
             clock: clock)
-        replace(index, by: feed)
         bus.add(feed)
-        return (feed, format)
-    }
-
-    func replace(_ index: Int, by feed: SourceFeed?) {
-        let old = state.withLock { state in
-            let old = state.inputs[index].feed
-            if let old { state.delivered = state.delivered + old.status }
-            state.inputs[index].feed = feed
-            return old
+        // An input that was closed meanwhile has no feed: otherwise frames of this opening would be attributed to a
+        // later one.
+        let (isTaken, old) = state.withLock { state -> (Bool, SourceFeed?) in
+            isWanted() ? (true, state.replaceFeed(of: index, by: feed)) : (false, feed)
         }
         if let old { bus.remove(old) }
+        return isTaken ? (feed, format) : nil
+    }
+
+    /// Removes the feed of an input that was closed.
+    func removeFeed(of index: Int) {
+        if let old = state.withLock({ $0.replaceFeed(of: index, by: nil) }) { bus.remove(old) }
     }
 
     func source(_ input: Int) -> StandbySource { state.withLock { $0.sources[input] } }
@@ -220,7 +223,7 @@ extension SourceInputs {
 
 extension SourceInputs: SwitchedSources {
     func report(of input: Int, at now: Timestamp) -> InputReport {
-        // A file that is closed while it is not wanted is not reported as lost.
+        // A file that was closed because it is not wanted is not reported as lost.
         if input == 0, state.withLock({ $0.file.isClosed }) { return InputReport(isRunning: true, newest: now) }
         let report = source(input).report
         let feed = state.withLock { $0.inputs[input].feed }
@@ -249,7 +252,7 @@ extension SourceInputs: SwitchedSources {
             bus.show(Scene(video: .still(last), audio: nil))
         }
         source(input).stop()
-        replace(input, by: nil)
+        removeFeed(of: input)
         state.withLock { $0.inputs[input] = Input() }
     }
 
@@ -260,15 +263,15 @@ extension SourceInputs: SwitchedSources {
         if next != .slate { slate?.stop() }
     }
 
-    /// An input on air that was reopened has a new feed, and a slate may have begun to play. A decision made before the
-    /// program's format was known takes effect here.
+    /// Shows the input or slate on air again if its scene has changed: an input that was reopened has a new feed, and a
+    /// slate may have begun to play. A switch that was made before the program's format was known takes effect here.
     func refresh(_ onAir: SourceSelector.OnAir) {
         checkFile()
         guard let scene = scene(of: onAir), scene != bus.scene else { return }
         bus.show(scene)
     }
 
-    /// The scene to be shown; nil while an input has no feed, or while the slate does not exist yet.
+    /// The scene for the input or slate on air; nil while the input has no feed, or while the slate does not exist yet.
     private func scene(of onAir: SourceSelector.OnAir) -> Scene? {
         let (inputs, slate, audio) = state.withLock { ($0.inputs, $0.slate, $0.audio) }
         switch onAir {
@@ -277,6 +280,16 @@ extension SourceInputs: SwitchedSources {
             return inputs[input].feed.map { Scene(video: .feed($0), audio: audio ?? $0) }
         case .slate: return slate.map { Scene(video: $0.video(at: now), audio: audio) }
         }
+    }
+}
+
+extension SourceInputs.State {
+    /// Replaces the feed of an input, and returns the old feed, whose counts are kept.
+    fileprivate mutating func replaceFeed(of index: Int, by feed: SourceFeed?) -> SourceFeed? {
+        let old = inputs[index].feed
+        if let old { delivered = delivered + old.status }
+        inputs[index].feed = feed
+        return old
     }
 }
 

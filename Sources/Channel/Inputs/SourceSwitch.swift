@@ -7,8 +7,8 @@ internal import Media
 internal import Status
 internal import Synchronization
 
-/// The inputs of a choice, either decoded for a scene or spliced as packets. All calls are made on the queue of
-/// ``SourceSwitch``, and none blocks.
+/// The inputs between which a ``SourceSwitch`` chooses, either decoded for a scene or spliced as packets. All calls are
+/// made on the queue of ``SourceSwitch``, and none blocks.
 protocol SwitchedSources: AnyObject, Sendable {
     /// Whether any consumer wants the input that is on air.
     var isWanted: Bool { get }
@@ -22,7 +22,7 @@ protocol SwitchedSources: AnyObject, Sendable {
     func close(_ input: Int)
     /// Puts an input or the slate on air instead of the previous one.
     func air(_ next: SourceSelector.OnAir)
-    /// Brings the input on air up to date; called after each check of the inputs.
+    /// Updates the scene of the input or slate on air if it has changed. Called after each check of the inputs.
     func refresh(_ onAir: SourceSelector.OnAir)
 }
 
@@ -30,15 +30,15 @@ extension SwitchedSources {
     var isWanted: Bool { true }
 }
 
-/// The state of one of the inputs of a choice.
+/// The state of one of the inputs of a ``SourceSwitch``.
 struct InputReport {
     /// Whether the input is open and being read.
     var isRunning = false
-    /// How often opening the input failed, or the input ended, since it was to be open.
+    /// How often the input could not be opened or has ended, since ``SwitchedSources/open(_:_:)`` was called.
     var failures = 0
     /// When the input's newest video arrived.
     var newest: Timestamp?
-    /// Frames that arrived and were not decoded.
+    /// The number of frames that arrived and were not decoded.
     var skipped: Int64 = 0
 }
 
@@ -47,7 +47,7 @@ struct InputReport {
 ///
 /// Inputs are checked every 20 ms and at the selector's deadlines, on a queue of their own, `relay.inputs.<channel>`.
 final class SourceSwitch: Sendable {
-    /// The state of an input that was last reported to the selector.
+    /// The state of an input as it was last reported to the selector.
     private struct Told {
         var isConnected = false
         var report = InputReport()
@@ -63,7 +63,7 @@ final class SourceSwitch: Sendable {
     private static let interval: Int64 = 20_000_000
     /// How long, in nanoseconds, to wait for an input that determines the program's format.
     static let patience: Int64 = 10_000_000_000
-    /// The pause, in nanoseconds, between two polls of an input on which a thread is blocked.
+    /// The pause, in nanoseconds, between two polls by a thread that waits for an input.
     static let pause: Int64 = 5_000_000
 
     private let names: [String]
@@ -73,7 +73,7 @@ final class SourceSwitch: Sendable {
     private let queue: DispatchQueue
     private let state: Mutex<State>
 
-    /// Creates a switch among the inputs of these names.
+    /// Creates a switch between the inputs of these names.
     init(
         _ names: [String], options: SourceSelector.Options, channel: String, recordings: RecordingSlot,
         clock: any MonotonicClock, logger: Logger
@@ -86,8 +86,7 @@ final class SourceSwitch: Sendable {
                 status: SelectionStatus(inputs: names)))
     }
 
-    /// Opens the inputs that are to be open from the beginning, and checks `sources` from now on, without retaining
-    /// them.
+    /// Opens the inputs that must be open from the beginning, and checks `sources` from now on, without retaining them.
     func begin(_ sources: any SwitchedSources) {
         queue.sync { handle(.started(at: now), sources) }
         schedule(sources)
@@ -109,7 +108,7 @@ final class SourceSwitch: Sendable {
     /// The input or slate that is on air; nil before the first one is, and while all inputs are closed.
     var onAir: SourceSelector.OnAir? { state.withLock { $0.selector.onAir } }
 
-    /// Whether the input is to be open.
+    /// Whether the input should be open.
     func isOpen(_ input: Int) -> Bool { state.withLock { $0.selector.isOpen(input) } }
 
     /// A snapshot.
@@ -121,9 +120,9 @@ final class SourceSwitch: Sendable {
         }
     }
 
-    /// Returns the value in `known` of the first input that has answered; a later input counts only if the first one
-    /// has failed, or after `patience` nanoseconds. Nil if no input answers in that time, or if opening has failed for
-    /// all. Blocks.
+    /// Blocks until an input has answered, and returns its value in `known`. The first input determines the answer; a
+    /// later input does so only if the first one has failed, or after `patience` nanoseconds. Returns nil if no input
+    /// answers in that time, or if no input could be opened.
     func answer<Answer>(of sources: [StandbySource], within patience: Int64, known: () -> [Answer?]) -> Answer? {
         let deadline = clock.now + patience
         while true {
@@ -136,13 +135,13 @@ final class SourceSwitch: Sendable {
         }
     }
 
-    /// Chooses in the same way among the answers that are `known` now.
+    /// Chooses in the same way among the answers that are in `known` now.
     func answer<Answer>(of sources: [StandbySource], isOverdue: Bool, known: [Answer?]) -> Answer? {
         let isAwaited = known[0] == nil && sources[0].report.failures == 0
         return isAwaited && !isOverdue ? nil : known.lazy.compactMap { $0 }.first
     }
 
-    /// Whether one of the sources delivers media, and its video begins with the next keyframe, which is soon.
+    /// Whether one of the sources is being opened and waits only for its next keyframe, which determines its format.
     static func isDescribing(_ sources: [StandbySource]) -> Bool { sources.contains { $0.report.isDescribing } }
 
     /// Whether opening has failed for each of the inputs, or the switch was stopped.
@@ -151,10 +150,17 @@ final class SourceSwitch: Sendable {
         return names.indices.allSatisfy { isOpen($0) && sources[$0].report.failures > 0 }
     }
 
-    /// The error of a program that cannot begin because none of its inputs answers.
+    /// The error of a program that cannot begin because none of its inputs answers: the error with which the first
+    /// input could not be opened; without one, the error of the next input, and so on.
     func noAnswer(of sources: [StandbySource]) -> ChannelFailure {
-        let reason = sources.lazy.compactMap(\.report.status.lastError).first
-        return ChannelFailure(.inputUnreadable, reason ?? "The input \(names[0]) does not answer.")
+        let failures = zip(names, sources).compactMap { name, source in
+            source.report.error.map { error in
+                error as? ChannelFailure ?? ChannelFailure(.inputUnreadable, .openInput(name), saidBy: error)
+            }
+        }
+        return failures.first
+            ?? ChannelFailure(
+                .inputUnreadable, .openInput(names[0]), saying: "The input \(names[0]) does not answer.")
     }
 
     private var now: Timestamp { Timestamp(nanoseconds: clock.now) }
@@ -173,7 +179,7 @@ final class SourceSwitch: Sendable {
 
     private func look(at sources: any SwitchedSources) {
         let reports = names.indices.filter(isOpen).map { ($0, sources.report(of: $0, at: now)) }
-        // An input that is stopped by its owner is not reported as lost.
+        // If the switch was stopped, inputs that end are not reported as lost.
         if state.withLock({ $0.isStopped }) { return }
         handle(.wanted(sources.isWanted, at: now), sources)
         for (input, report) in reports where isOpen(input) { look(at: report, of: input, sources) }
@@ -195,8 +201,8 @@ final class SourceSwitch: Sendable {
             state.withLock { $0.told[input].isConnected = true }
             handle(.connected(input, at: now), sources)
         }
-        // Frames that are not decoded show that the source is alive, as soon as one frame was decoded that can be
-        // shown.
+        // Frames that are skipped without being decoded show that the source is alive, as soon as there is one decoded
+        // frame to show.
         guard let newest = report.newest else { return }
         if report.skipped != told.report.skipped {
             handle(.video(input, at: now), sources)
@@ -234,7 +240,7 @@ final class SourceSwitch: Sendable {
             }
             return state.status.onAir
         }
-        // No switch: the input was closed meanwhile because it was not wanted, and is on air again.
+        // This is no switch: the input was closed while it was not wanted, and is on air again.
         if name == before { return }
         recordings.current?.noteEvent(
             "input", "\(name) is on air (\(reason.word)) instead of \(before ?? "nothing")")

@@ -25,8 +25,9 @@ package final class EncodedProgram: ChannelProgram {
     private let logger: Logger
     let gop: Duration
 
-    /// Opens inputs and encoders; nothing is on air yet. Blocks until the inputs answer. Packets go to `hub`, those of
-    /// renditions to `streams`, by name. An unpaced program waits for `recordings`. Throws ``ChannelFailure``.
+    /// Opens inputs and encoders; nothing is on air yet. Blocks until the inputs answer. The program's packets go to
+    /// `hub`, and the packets of each rendition to the stream of the same name in `streams`. An unpaced program waits
+    /// until `recordings` has room. Throws ``ChannelFailure``.
     package init(
         _ configuration: ChannelConfiguration, into hub: PacketStream, renditions streams: [String: PacketStream] = [:],
         recordings: RecordingSlot, listening: ChannelListening, clock: any MonotonicClock, logger: Logger
@@ -141,7 +142,7 @@ package final class EncodedProgram: ChannelProgram {
                 sink, settings: configuration.monitor, video: inputs.format,
                 audio: inputs.feedStatuses.audio == nil ? nil : .program, logger: logger)
         } catch {
-            throw ChannelFailure(.internalError, "Loudness cannot be measured: \(error).")
+            throw ChannelFailure(.internalError, .measureLoudness, because: error)
         }
     }
 
@@ -171,7 +172,7 @@ package final class EncodedProgram: ChannelProgram {
             return try EncoderSession(
                 settings: configuration.encoder, video: format, audio: .program, sink: sink, logger: logger)
         } catch {
-            throw ChannelFailure(.internalError, "The encoder cannot be opened: \(error).")
+            throw ChannelFailure(.internalError, .openEncoder(), because: error)
         }
     }
 }

@@ -10,11 +10,10 @@ internal import Program
 internal import Studio
 internal import Synchronization
 
-/// The slate of a program whose packets are passed through: while it is on air, a small program with an encoder of its
-/// own, which uses no resources at any other time.
+/// The slate of a program whose packets are passed through. While it is on air, the slate is a small program with its
+/// own encoder; at other times it uses no resources.
 ///
-/// All calls may be made on any thread and return at once. The slate runs on a queue of its own,
-/// `relay.slate.<channel>`.
+/// All calls may be made on any thread and return at once. The slate runs on its own queue, `relay.slate.<channel>`.
 final class EncodedSlate: Sendable {
     /// Receives the packets of a slate.
     protocol Sink: PacketSink {
@@ -23,7 +22,8 @@ final class EncodedSlate: Sendable {
     }
 
     private struct State {
-        /// Counts starts and stops; odd while the slate is wanted. Work of any other turn is obsolete.
+        /// The number of starts and stops; odd while the slate is wanted. Work that was begun at another number is
+        /// obsolete.
         var turn = 0
         var running: (program: Program, slate: Slate, bus: Bus)?
     }
@@ -138,8 +138,8 @@ final class EncodedSlate: Sendable {
     /// The pause before the slate is restarted, in nanoseconds.
     private static let pause: Int64 = 1_000_000_000
 
-    /// Settings for low latency, so that no client waits for a frame, with a keyframe every second for players that
-    /// join late. The bitrate is that of the input: a network path that carries the input also carries the slate.
+    /// Settings for low latency, so that no client waits for a frame, and with a keyframe every second for players that
+    /// join late. The bitrate is that of the input: a network path that can carry the input can also carry the slate.
     private static func settings(_ bitrate: Int) -> EncoderSettings {
         var settings = EncoderSettings()
         (settings.tune, settings.gop, settings.rateControl) = (.zerolatency, .seconds(1), .bitrate(bitrate))

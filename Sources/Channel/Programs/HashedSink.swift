@@ -8,12 +8,12 @@ internal import Logging
 internal import Media
 internal import Synchronization
 
-/// Writes a hash of each frame on its way to the encoder, one line per frame, so that two programs can be compared.
-/// Called by the program's thread, which never waits for the disk before the end.
+/// Writes a hash of each frame that goes to the encoder, one line per frame, so that two programs can be compared.
+/// Called by the program's thread, which waits for the disk only at the end.
 final class HashedSink: ProgramSink {
     private struct State {
         let hash: MurmurHash
-        /// Lines that were not passed to the disk queue yet.
+        /// Lines that have not been passed to the disk queue yet.
         var lines = ""
         /// Bytes that are written or queued.
         var position: Int64 = 0
@@ -35,12 +35,12 @@ final class HashedSink: ProgramSink {
     /// ``ChannelFailure``.
     init(_ next: any ProgramSink, to path: String, logger: Logger) throws(ChannelFailure) {
         guard let hash = MurmurHash() else {
-            throw ChannelFailure(.internalError, "There is no memory to compute the hashes of frames.")
+            throw ChannelFailure(.internalError, .writeFrameHashes(path), because: "there is no memory")
         }
         do throws(FileFailure) {
             file = try Self.create(path)
         } catch {
-            throw ChannelFailure(.cannotRecord, "Hashes of frames cannot be written: \(error).")
+            throw ChannelFailure(.cannotRecord, .writeFrameHashes(path), because: error)
         }
         (self.next, self.logger) = (next, logger)
         state = Mutex(
@@ -73,7 +73,7 @@ final class HashedSink: ProgramSink {
 
     func encode(_ audio: AudioBuffer) throws { try next.encode(audio) }
 
-    /// Blocks until all hashes are written, for at most the time that a program may wait for a disk as it ends.
+    /// Blocks until all hashes are written, but no longer than a program may wait for a disk at its end.
     func finish() throws {
         state.withLock { write(&$0) }
         let written = DispatchSemaphore(value: 0)

@@ -7,18 +7,18 @@ internal import SourceClock
 internal import Status
 internal import Synchronization
 
-/// The choice between the inputs of a program that is passed through and its slate. The slate is one more input of the
-/// splicer, after the configured ones.
+/// The choice between the inputs and the slate of a program that is passed through. For the splicer, the slate is one
+/// more input, after the configured inputs.
 extension Passthrough: SwitchedSources {
     /// The index of the slate among the splicer's inputs.
     var slateIndex: Int { names.count }
 
     func report(of input: Int, at now: Timestamp) -> InputReport {
-        let (source, newest) = state.withLock { ($0.sources[input], $0.newest[input]) }
-        let report = source.report
+        let report = state.withLock { $0.sources[input] }.report
         if report.isOver, input == 0, known(0..<1)[0] != nil { end(failure: nil) }
         return InputReport(
-            isRunning: report.status.state == .running, failures: report.failures, newest: newest)
+            isRunning: report.status.state == .running, failures: report.failures,
+            newest: airState.withLock { $0.newest[input] })
     }
 
     func open(_ input: Int, _ decoding: SourceSelector.Decoding) {
@@ -29,7 +29,7 @@ extension Passthrough: SwitchedSources {
     /// Does nothing, because nothing is decoded.
     func decode(_ input: Int, _ decoding: SourceSelector.Decoding) {}
 
-    /// Closes an input. An input that is on air stays there until the keyframe of its successor.
+    /// Closes an input. An input that is on air is closed later, at the first keyframe of the input that replaces it.
     func close(_ input: Int) {
         let isPlayed = airState.withLock { air in
             guard air.splicer.onAir == input, let next = air.splicer.next, next != input else { return false }
@@ -44,7 +44,7 @@ extension Passthrough: SwitchedSources {
             switch next {
             case .source(let input):
                 air.splicer.show(input)
-                // The slate stays on air until the input's keyframe.
+                // The slate stays on air until the input's first keyframe.
                 if slate != nil { air.closing.insert(slateIndex) }
             case .slate: showSlate(in: &air)
             }
@@ -59,25 +59,30 @@ extension Passthrough: SwitchedSources {
 // MARK: Inputs
 
 extension Passthrough {
-    /// Makes the input `index` of a choice, which is opened when it is wanted; opening is retried until the input
+    /// Makes the input `index`, which the ``SourceSwitch`` opens when it is wanted. Opening is retried until the input
     /// answers.
     func makeStandby(
         _ index: Int, _ location: InputLocation, _ listening: any InputOpener
     ) -> StandbySource {
         // A backup (index > 0) always loops: it must never end by itself.
         let (loops, clock, logger) = (index > 0 || configuration.loops, clock, logger)
-        return StandbySource(name: names[index], logger: logger) { [weak self] opening, _ in
+        return StandbySource(name: names[index], logger: logger) { [weak self] opening, isWanted in
             let source = try listening.packets(
                 at: location, loops: loops, opening: opening, clock: clock, logger: logger)
             opening.whenCancelled { source.stop() }
             let description = try source.open()
-            self?.airState.withLock { $0.open(index, description, audioOffset: location.tracks.audioOffset) }
-            if let self { source.start(into: PassthroughInput(self, index, description)) }
+            if let self {
+                // An input that was closed while it was being opened stays closed.
+                let turn = airState.withLock { air in
+                    isWanted() ? air.open(index, description, audioOffset: location.tracks.audioOffset) : nil
+                }
+                if let turn { source.start(into: PassthroughInput(self, turn, description)) }
+            }
             return StandbySource.Running(source)
         }
     }
 
-    /// Waits until an input's tracks are known; if no input answers, until the slate's are.
+    /// Waits until the tracks of an input are known or, if no input answers, the tracks of the slate.
     func awaitDescription(
         _ choice: SourceSwitch, of sources: [StandbySource]
     ) throws(ChannelFailure) -> StreamDescription {
@@ -87,12 +92,12 @@ extension Passthrough {
         return stream
     }
 
-    /// Waits until the tracks of the slate are known, or those of an input that has answered meanwhile; nil if there is
-    /// no slate.
+    /// Waits until the tracks of the slate, or of an input that has answered meanwhile, are known; nil if there is no
+    /// slate, or if the program was ended.
     private func awaitSlate() -> StreamDescription? {
         guard slate != nil else { return nil }
         let deadline = clock.now + SourceSwitch.patience
-        while clock.now < deadline {
+        while clock.now < deadline, !isOver {
             if let known = known(0..<slateIndex + 1).lazy.compactMap({ $0 }).first { return known }
             clock.sleep(until: clock.now + SourceSwitch.pause)
         }
@@ -104,9 +109,10 @@ extension Passthrough {
         airState.withLock { air in inputs.map { air.splicer.stream(of: $0) } }
     }
 
-    func isWanted(_ index: Int) -> Bool {
-        let isOpen = choice?.isOpen(index) != false || airState.withLock { $0.closing.contains(index) }
-        return isOpen && !isOver
+    /// Whether the packets of this opening of an input are still wanted.
+    func isWanted(_ turn: PassthroughTurn) -> Bool {
+        let (isCurrent, isClosing) = airState.withLock { ($0.isCurrent(turn), $0.closing.contains(turn.index)) }
+        return isCurrent && !isOver && (isClosing || choice?.isOpen(turn.index) != false)
     }
 
     /// Whether the program has begun, and the input's packets are on air or will be from its next keyframe on.
@@ -114,18 +120,18 @@ extension Passthrough {
         airState.withLock { $0.hasBegun && ($0.splicer.onAir == index || $0.splicer.next == index) }
     }
 
-    /// Notes when the leading track of an input delivered last.
-    func noteVideo(of index: Int, at moment: Timestamp) {
-        state.withLock { $0.newest[index] = moment }
+    /// Records when the leading track of an input (the video, if it has video) last delivered a packet.
+    func noteVideo(of turn: PassthroughTurn, at moment: Timestamp) {
+        airState.withLock { $0.noteVideo(of: turn, at: moment) }
     }
 
-    /// Called when the source of an input has ended. Without a choice this ends the program.
-    func ended(_ index: Int, failure: String?) {
+    /// Called when the source of an input has ended. Without backups and slate this ends the program.
+    func ended(failure: String?) {
         if choice == nil { end(failure: failure) }
     }
 
-    /// Closes an input of which nothing goes on air any more. The closing runs on the queue of the choice: otherwise an
-    /// input that is requested again meanwhile would be open for the choice and yet closed.
+    /// Closes an input that has no more packets for the program. Runs on the queue of `choice`: otherwise an input that
+    /// is requested again at the same moment could be closed although the switch regards it as open.
     func leave(_ input: Int) {
         if input == slateIndex { return shutSlate() }
         choice?.perform { [self] in
@@ -134,10 +140,7 @@ extension Passthrough {
     }
 
     private func shut(_ input: Int) {
-        state.withLock { state in
-            state.newest[input] = nil
-            return state.sources[input]
-        }.stop()
+        state.withLock { $0.sources[input] }.stop()
         airState.withLock { $0.close(input) }
     }
 }
@@ -145,10 +148,12 @@ extension Passthrough {
 // MARK: The slate
 
 extension Passthrough {
-    /// Takes the slate's packets, which are treated as those of one more input.
+    /// Receives the slate's packets, and treats them as the packets of one more input.
     private final class SlateTap: EncodedSlate.Sink {
         private let hasAudio: Bool
         private weak let owner: Passthrough?
+        /// The slate's turn; nil before its encoder is open.
+        private let turn = Mutex<PassthroughTurn?>(nil)
 
         init(_ owner: Passthrough, hasAudio: Bool) { (self.owner, self.hasAudio) = (owner, hasAudio) }
 
@@ -157,13 +162,14 @@ extension Passthrough {
                 video: description.video, audio: hasAudio ? description.audio : nil, data: [])
             let source = PacketSourceDescription(stream: stream, canWait: false, clock: .file, stampBits: nil)
             guard let owner else { return }
-            owner.airState.withLock { $0.open(owner.slateIndex, source) }
+            let opened = owner.airState.withLock { $0.open(owner.slateIndex, source) }
+            turn.withLock { $0 = opened }
         }
 
         func publish(_ packet: EncodedPacket) {
-            guard let owner, hasAudio || packet.track == .video else { return }
+            guard let owner, let turn = turn.withLock({ $0 }), hasAudio || packet.track == .video else { return }
             let now = Timestamp(nanoseconds: owner.clock.now)
-            owner.publish(owner.timed(packet, of: owner.slateIndex, at: now), of: owner.slateIndex, at: now)
+            owner.publish(owner.timed(packet, of: turn, at: now), of: turn, at: now)
         }
 
         func finish() {}

@@ -17,14 +17,12 @@ internal import Synchronization
 /// ``SourceSwitch`` decides which input is open and which is on air. A `PacketSplicer` passes an input's packets on
 /// from the input's next keyframe.
 ///
-/// The sources' threads publish, one at a time. The reader of a file or playlist is paused until the input is on air,
-/// and then paced by the program's times; no other input is held back.
+/// Packets are published on the threads of the sources, one thread at a time. The reader of a file or playlist is
+/// paused until the input is on air, and then paced by the program's times; no other input is delayed.
 final class Passthrough: ChannelProgram {
     struct State {
-        /// The inputs of a choice; empty without a choice.
+        /// The inputs, if there are backups or a slate; otherwise empty.
         var sources: [StandbySource] = []
-        /// When the leading track of each input delivered last.
-        var newest: [Timestamp?]
         var failure: String?
         var isOver = false
         /// Whether the end was requested.
@@ -33,14 +31,13 @@ final class Passthrough: ChannelProgram {
 
     let configuration: ChannelConfiguration
     let names: [String]
-    /// The only input, which is open; nil if there is a choice.
-    private let only: (source: any PacketSource, description: PacketSourceDescription)?
+    /// The only input, which is open; nil if there are backups or a slate.
+    private let only: (source: any PacketSource, description: PacketSourceDescription, turn: PassthroughTurn)?
     /// Chooses between the inputs and the slate; nil if there is one input and no slate.
     let choice: SourceSwitch?
     /// The slate, which is encoded while no input delivers anything; nil if there is no slate.
     let slate: EncodedSlate?
-    /// The sink for packets that are passed through, and the sink that in addition re-encodes a track if that is
-    /// configured.
+    /// `passed` publishes packets unchanged; `sink` in addition re-encodes one track, if that is configured.
     private let (passed, sink): (PassthroughSink, any PacketSink)
     private let mix: TrackMix?
     /// Decodes the audio, if loudness or silence is to be measured.
@@ -50,17 +47,18 @@ final class Passthrough: ChannelProgram {
     let logger: Logger
     let state: Mutex<State>
     let airState: Mutex<PassthroughAir>
-    /// Locked while packets are published. A lock separate from ``airState``, because a sink may block the thread of a
-    /// file.
+    /// Locked while packets are published. It is separate from ``airState``, because that must not stay locked while a
+    /// sink blocks the thread of a file.
     private let publishing = Mutex(())
     private let stream = Mutex(StreamDescription())
     private let ended = DispatchSemaphore(value: 0)
-    /// The heartbeat of each input's thread. Heartbeats rest between packets, because a source may be silent.
+    /// The heartbeat of each input's thread. It is suspended between packets, because a source may be silent.
     let inputHeartbeats: [Heartbeat]
 
     /// Opens the input; nothing is on air yet. Blocks until the tracks are known, without limit for an input that
     /// listens. With backups or a slate, the tracks of one input must be known within 10 s. Packets go to `hub`. An
-    /// unpaced file waits for `recordings`, in whose catalogue switches are noted. Throws ``ChannelFailure``.
+    /// unpaced file waits until `recordings` has room. Switches between inputs are recorded in the catalogue of
+    /// `recordings`. Throws ``ChannelFailure``.
     init(
         _ configuration: ChannelConfiguration, into hub: PacketStream, recordings: RecordingSlot,
         listening: any InputOpener, clock: any MonotonicClock, logger: Logger
@@ -71,7 +69,7 @@ final class Passthrough: ChannelProgram {
         let hasChoice = configuration.hasChoice
         inputHeartbeats = names.map { Heartbeat(hasChoice ? "passthrough of \($0)" : "passthrough", clock: clock) }
         monitor = try Self.makeMonitor(configuration, logger)
-        state = Mutex(State(newest: names.map { _ in nil }))
+        state = Mutex(State())
         var air = PassthroughAir()
         if hasChoice {
             (only, mix) = (nil, nil)
@@ -84,8 +82,8 @@ final class Passthrough: ChannelProgram {
         } else {
             (choice, slate) = (nil, nil)
             let opened = try Self.open(configuration, listening, clock, logger)
-            only = opened
-            air.open(0, opened.description, audioOffset: source.input.tracks.audioOffset)
+            let turn = air.open(0, opened.description, audioOffset: source.input.tracks.audioOffset)
+            only = (opened.source, opened.description, turn)
             air.splicer.show(0)
             do throws(ChannelFailure) {
                 mix = try TrackMix(
@@ -116,12 +114,13 @@ final class Passthrough: ChannelProgram {
         do throws(IngestError) {
             description = try source.open()
         } catch {
-            throw ChannelFailure(.inputUnreadable, "\(error)")
+            throw ChannelFailure(.inputUnreadable, .openInput("\(location)"), saidBy: error)
         }
         if !configuration.isPaced, !description.canWait {
             source.stop()
             throw ChannelFailure(
-                .configuration, "--unpaced is for files: \(location) comes at its own pace. Leave it out.")
+                .configuration, .openInput("\(location)"),
+                saying: "--unpaced is for files: \(location) comes at its own pace. Leave it out.")
         }
         return (source, description)
     }
@@ -135,7 +134,7 @@ final class Passthrough: ChannelProgram {
         do {
             return try PacketMonitor(settings, channel: configuration.name, logger: logger)
         } catch {
-            throw ChannelFailure(.internalError, "Loudness cannot be measured: \(error).")
+            throw ChannelFailure(.internalError, .measureLoudness, because: error)
         }
     }
 
@@ -170,10 +169,11 @@ final class Passthrough: ChannelProgram {
 
     func run() -> ChannelEnd {
         airState.withLock { $0.hasBegun = true }
-        if let only { only.source.start(into: PassthroughInput(self, 0, only.description)) }
+        if let only { only.source.start(into: PassthroughInput(self, only.turn, only.description)) }
         ended.wait()
         close()
-        sink.finish()
+        // Another thread may still be publishing a packet, and the end must come after it.
+        publishing.withLock { _ in sink.finish() }
         let (failure, wasStopped) = state.withLock { ($0.failure, $0.wasStopped) }
         if let failure = mix?.sink.status.failure {
             logger.critical("the encoder failed: \(failure)")
@@ -202,8 +202,14 @@ final class Passthrough: ChannelProgram {
     private func close() {
         choice?.stop()
         only?.source.stop()
-        for source in state.withLock({ $0.sources }) { source.stop() }
-        slate?.stop()
+        let (sources, slate) = (state.withLock { $0.sources }, slate)
+        let stop: @Sendable () -> Void = {
+            for source in sources { source.stop() }
+            slate?.stop()
+        }
+        stop()
+        // If an input or the slate was just being opened, it is stopped once more.
+        choice?.afterwards(stop)
     }
 
     /// Ends the program, unless it has ended already; `failure` is the error of its only input, if that failed.
@@ -242,23 +248,24 @@ final class Passthrough: ChannelProgram {
 // MARK: Packets
 
 extension Passthrough {
-    /// Gives a packet of an input its time on that input's timeline. Returns the packets that can be decoded as a
-    /// result, in order.
-    func timed(_ packet: EncodedPacket, of index: Int, at arrival: Timestamp) -> [EncodedPacket] {
+    /// Converts the times of an input's packet to that input's timeline. Returns the packets that can now be decoded,
+    /// in order; no packets if the turn has ended.
+    func timed(_ packet: EncodedPacket, of turn: PassthroughTurn, at arrival: Timestamp) -> [EncodedPacket] {
         let (packets, events) = airState.withLock { air in
-            (air.splicer.time(packet, of: index, at: arrival), air.splicer.takeEvents(of: index))
+            (air.time(packet, of: turn, at: arrival), air.splicer.takeEvents(of: turn.index))
         }
-        if index < names.count { for event in events { event.log(of: names[index], by: logger) } }
+        if turn.index < names.count { for event in events { event.log(of: names[turn.index], by: logger) } }
         return packets
     }
 
-    /// Publishes the packets that go on air because these packets of an input arrived.
-    func publish(_ packets: [EncodedPacket], of index: Int, at arrival: Timestamp) {
+    /// Passes an input's new packets to the splicer, and publishes the packets that go on air as a result; no packets
+    /// if the turn has ended.
+    func publish(_ packets: [EncodedPacket], of turn: PassthroughTurn, at arrival: Timestamp) {
         let left = publishing.withLock { _ in
             guard !isOver else { return [Int]() }
             let (due, ends, left) = airState.withLock { air in
                 let (due, ends) = air.take(
-                    packets, of: index, at: arrival, until: configuration.duration, slate: slateIndex)
+                    packets, of: turn, at: arrival, until: configuration.duration, slate: slateIndex)
                 return (due, ends, air.hasBegun ? air.takeLeft() : [])
             }
             for packet in due {

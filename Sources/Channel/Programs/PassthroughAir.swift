@@ -4,9 +4,18 @@ internal import Ingest
 internal import Media
 internal import Status
 
-/// Decides which packets a ``Passthrough`` publishes, and in which order. A value that a lock guards.
+/// One opening of an input of a ``Passthrough``. When an input is opened again, it has another turn. So if a thread was
+/// blocked while its input was closed, its late packets do not count as packets of the new opening.
+struct PassthroughTurn: Sendable, Equatable {
+    /// The index of the input among the splicer's inputs.
+    let index: Int
+    fileprivate let number: Int
+}
+
+/// Decides which packets a ``Passthrough`` publishes, and in which order. A value type: its owner guards it with a
+/// lock.
 struct PassthroughAir {
-    /// Packets that are kept until the program begins, and go on air together.
+    /// A batch of packets that is kept until the program begins. The packets of a batch go on air together.
     struct Early {
         let packets: [EncodedPacket]
         let index: Int
@@ -30,20 +39,46 @@ struct PassthroughAir {
     var hasBegun = false
     /// Inputs that are closed as soon as their successor is on air.
     var closing: Set<Int> = []
+    /// When the leading track of each open input last delivered a packet.
+    private(set) var newest: [Int: Timestamp] = [:]
+    /// The current turn of each open input, and the number of turns so far.
+    private var turns: [Int: PassthroughTurn] = [:]
+    private var turnCount = 0
     private var early: [Early] = []
     private var earlyBytes = 0
 
-    /// Takes timed packets of an input, which go on air together or not at all. Returns the packets that go on air as a
-    /// result, and whether the program has lasted for `limit`, which ends it. `slate` is the index of the slate.
+    /// Whether the input was neither closed nor opened again since `turn` began.
+    func isCurrent(_ turn: PassthroughTurn) -> Bool { turns[turn.index] == turn }
+
+    /// Records when the leading track of an input last delivered a packet. Has no effect if the turn has ended.
+    mutating func noteVideo(of turn: PassthroughTurn, at moment: Timestamp) {
+        if isCurrent(turn) { newest[turn.index] = moment }
+    }
+
+    /// Converts the times of an input's next packet to that input's timeline. Returns the packets that can now be
+    /// decoded, in order; no packets if the turn has ended.
+    mutating func time(_ packet: EncodedPacket, of turn: PassthroughTurn, at arrival: Timestamp) -> [EncodedPacket] {
+        isCurrent(turn) ? splicer.time(packet, of: turn.index, at: arrival) : []
+    }
+
+    /// Prepares for an input whose sender restarts. Has no effect if the turn has ended.
+    mutating func restart(_ turn: PassthroughTurn) {
+        if isCurrent(turn) { splicer.restart(turn.index) }
+    }
+
+    /// Takes packets of an input that already have their times. They go on air together or not at all; packets of a
+    /// turn that has ended are dropped. Returns the packets that go on air now, and whether the program has lasted for
+    /// `limit` and must end. `slate` is the index of the slate.
     mutating func take(
-        _ packets: [EncodedPacket], of index: Int, at arrival: Timestamp, until limit: Duration?, slate: Int
+        _ packets: [EncodedPacket], of turn: PassthroughTurn, at arrival: Timestamp, until limit: Duration?, slate: Int
     ) -> (packets: [EncodedPacket], isOver: Bool) {
+        guard isCurrent(turn) else { return ([], false) }
         guard hasBegun, splicer.onAir ?? splicer.next != nil else {
-            keep(packets, of: index, at: arrival)
+            keep(packets, of: turn.index, at: arrival)
             return ([], false)
         }
         var due: [EncodedPacket] = []
-        for batch in takeEarly() + [Early(packets: packets, index: index, arrival: arrival)] {
+        for batch in takeEarly() + [Early(packets: packets, index: turn.index, arrival: arrival)] {
             for packet in splicer.splice(batch.packets, of: batch.index, at: batch.arrival) {
                 let first = first ?? packet.dtsNanoseconds
                 self.first = first
@@ -55,8 +90,8 @@ struct PassthroughAir {
         return (due, false)
     }
 
-    /// Keeps packets for the program's beginning. For an input that replaces the first one, keeps only the newest GOP:
-    /// the program would otherwise begin with all older packets at once, ahead of the clock.
+    /// Keeps packets until the program begins. For any input but the first, keeps only the newest GOP: the program
+    /// would otherwise begin with all older packets at once, ahead of the clock.
     mutating func keep(_ packets: [EncodedPacket], of index: Int, at arrival: Timestamp) {
         guard !packets.isEmpty else { return }
         if index > 0, packets.contains(where: { $0.track == .video && $0.isKeyframe }) {
@@ -69,25 +104,35 @@ struct PassthroughAir {
         if earlyBytes > Self.mostEarlyBytes { (early, earlyBytes) = ([], 0) }
     }
 
-    /// Makes the opened source of this description the input `index`.
-    mutating func open(_ index: Int, _ source: PacketSourceDescription, audioOffset: Duration = .zero) {
+    /// Makes `source`, which has been opened, the input `index`, and begins a new turn of this input. An earlier turn
+    /// has then ended.
+    @discardableResult
+    mutating func open(
+        _ index: Int, _ source: PacketSourceDescription, audioOffset: Duration = .zero
+    ) -> PassthroughTurn {
         forget(index)
         splicer.open(index, source, audioOffset: audioOffset)
+        turnCount += 1
+        let turn = PassthroughTurn(index: index, number: turnCount)
+        turns[index] = turn
+        return turn
     }
 
-    /// Forgets a closed input.
+    /// Removes a closed input, and ends its turn.
     mutating func close(_ index: Int) {
         forget(index)
         splicer.close(index)
     }
 
-    /// Drops the packets of an input that wait for the beginning: the times of another opening do not continue theirs.
+    /// Ends the turn of an input, and drops its packets that wait until the program begins: when the input is reopened,
+    /// its times do not continue theirs.
     private mutating func forget(_ index: Int) {
+        (turns[index], newest[index]) = (nil, nil)
         early.removeAll { $0.index == index }
         earlyBytes = early.reduce(0) { $0 + $1.bytes }
     }
 
-    /// Returns what waited for the beginning.
+    /// Removes and returns the packets that waited for the program's beginning.
     mutating func takeEarly() -> [Early] {
         if early.isEmpty { return [] }
         defer { (early, earlyBytes) = ([], 0) }
@@ -103,7 +148,7 @@ struct PassthroughAir {
         if known !== packet.description { shown = splicer.stream(of: index) }
     }
 
-    /// Returns the inputs that can be closed now, because nothing of them goes on air any more.
+    /// Returns the inputs that can be closed now, because none of their packets will go on air any more.
     mutating func takeLeft() -> [Int] {
         guard !closing.isEmpty else { return [] }
         let left = closing.filter { splicer.onAir != $0 && splicer.leaving != $0 }

@@ -5,18 +5,18 @@ internal import Media
 internal import SourceClock
 internal import Synchronization
 
-/// Takes the packets of one input of a ``Passthrough``. One thread at a time calls.
+/// Receives the packets of one opening of an input of a ``Passthrough``. Only one thread at a time may call it.
 ///
-/// The reader of a file or playlist is paused until the input is on air, and then paced by the times of its packets in
-/// the program, in which the source's jumps are closed. A playlist that grows is paced in the same way, but is read all
-/// the time, so that its newest packets go on air when it is switched to; its packets arrive in bursts, which do not
-/// count as losses.
+/// The reader of a file or playlist is paused until the input is on air. It is then paced by the times that the packets
+/// have in the program, where jumps in the source's timestamps are closed. A live playlist, which grows, is paced in
+/// the same way, but is read all the time, so that its newest packets go on air when the program switches to it. Its
+/// packets arrive in bursts, and the pauses between them do not count as losses.
 final class PassthroughInput: PacketSourceSink {
-    /// How long, in nanoseconds, the first packet of a live source is held back until the input is on air: the source
-    /// was opened because it is needed, and begins with a keyframe.
+    /// How long, in nanoseconds, the first packet of a live source waits until the input is on air: the source was
+    /// opened because it is needed, and begins with a keyframe.
     private static let firstHold: Int64 = 300_000_000
 
-    private let index: Int
+    private let turn: PassthroughTurn
     private let (canWait, isLive): (Bool, Bool)
     private let leading: TrackKind
     private let heartbeat: Heartbeat
@@ -24,9 +24,9 @@ final class PassthroughInput: PacketSourceSink {
     private let pace = Mutex(FilePace())
     private let isFirst = Atomic(true)
 
-    /// Creates the input `index` of `owner`, whose opened source has this `description`.
-    init(_ owner: Passthrough, _ index: Int, _ description: PacketSourceDescription) {
-        (self.owner, self.index, heartbeat) = (owner, index, owner.inputHeartbeats[index])
+    /// Creates the sink for this `turn` of an input of `owner`. The opened source has this `description`.
+    init(_ owner: Passthrough, _ turn: PassthroughTurn, _ description: PacketSourceDescription) {
+        (self.owner, self.turn, heartbeat) = (owner, turn, owner.inputHeartbeats[turn.index])
         (canWait, isLive, leading) = (description.canWait, description.isLive, description.stream.leadingKind)
     }
 
@@ -34,25 +34,25 @@ final class PassthroughInput: PacketSourceSink {
         guard let owner else { return }
         heartbeat.beat()
         defer { heartbeat.rest() }
-        if packet.track == leading { owner.noteVideo(of: index, at: arrival) }
+        if packet.track == leading { owner.noteVideo(of: turn, at: arrival) }
         guard canWait else {
-            return owner.publish(owner.timed(packet, of: index, at: arrival), of: index, at: arrival)
+            return owner.publish(owner.timed(packet, of: turn, at: arrival), of: turn, at: arrival)
         }
         let isNew = isFirst.exchange(false, ordering: .relaxed)
         guard hold(owner, upTo: !isLive ? .max : isNew ? Self.firstHold : 0) else { return }
-        let packets = owner.timed(packet, of: index, at: arrival)
+        let packets = owner.timed(packet, of: turn, at: arrival)
         guard let first = packets.first else { return }
         wait(for: first, owner)
-        owner.publish(packets, of: index, at: Timestamp(nanoseconds: owner.clock.now))
+        owner.publish(packets, of: turn, at: Timestamp(nanoseconds: owner.clock.now))
     }
 
     func restart() {
         restartPace()
         isFirst.store(true, ordering: .relaxed)
-        owner?.airState.withLock { $0.splicer.restart(index) }
+        owner?.airState.withLock { $0.restart(turn) }
     }
 
-    func end(failure: String?) { owner?.ended(index, failure: failure) }
+    func end(failure: String?) { owner?.ended(failure: failure) }
 
     private func restartPace() { pace.withLock { $0 = FilePace() } }
 
@@ -61,12 +61,12 @@ final class PassthroughInput: PacketSourceSink {
     private func hold(_ owner: Passthrough, upTo patience: Int64) -> Bool {
         let clock = owner.clock
         let start = clock.now
-        while owner.isWanted(index) {
-            if owner.isPlayed(index) || clock.now - start >= patience { return true }
+        while owner.isWanted(turn) {
+            if owner.isPlayed(turn.index) || clock.now - start >= patience { return true }
             heartbeat.beat()
             restartPace()
-            // The input counts as delivering, because it has a frame ready.
-            owner.noteVideo(of: index, at: Timestamp(nanoseconds: clock.now))
+            // The input counts as alive, because it has a frame ready.
+            owner.noteVideo(of: turn, at: Timestamp(nanoseconds: clock.now))
             clock.sleep(until: clock.now + SourceSwitch.pause)
         }
         return false
@@ -81,7 +81,7 @@ final class PassthroughInput: PacketSourceSink {
         let clock = owner.clock
         clock.sleep {
             heartbeat.beat()
-            return owner.isWanted(index) ? pace.withLock { $0.due(packet.dtsNanoseconds, now: clock.now) } : nil
+            return owner.isWanted(turn) ? pace.withLock { $0.due(packet.dtsNanoseconds, now: clock.now) } : nil
         }
     }
 }

@@ -3,14 +3,14 @@
 internal import Encoder
 internal import Media
 
-/// The encoder of a program that no clock paces. Before each frame it waits until the recording has room, so that a
-/// disk slower than the encoder makes the program slower instead of dropping frames.
+/// The encoder of a program that no clock paces. Before each frame it waits until the recording has room: if the disk
+/// is slower than the encoder, the program runs more slowly, and no frames are dropped.
 final class RecorderPacedSink: ProgramSink {
     private let encoder: EncoderSession
     private let recordings: RecordingSlot
     private let heartbeat: Heartbeat
 
-    /// Creates the sink. `heartbeat` is the program's, which rests while the disk is waited for.
+    /// Creates the sink. `heartbeat` is the program's; it is suspended while the sink waits for the disk.
     init(encoder: EncoderSession, recordings: RecordingSlot, heartbeat: Heartbeat) {
         self.encoder = encoder
         self.recordings = recordings

@@ -19,7 +19,7 @@ struct TrackMix: Sendable {
 
     /// Creates the mix that `configuration` requests, for an input with the tracks of `stream`; nil if it requests
     /// none, or if there is no audio to encode. Packets go to `hub`. `publisher` is the heartbeat of the thread that
-    /// delivers the packets; it rests while a source that `canWait` is blocked. Throws ``ChannelFailure``.
+    /// delivers the packets; it is suspended while a source that `canWait` is blocked. Throws ``ChannelFailure``.
     init?(
         _ configuration: ChannelConfiguration, of stream: StreamDescription, canWait: Bool, publisher: Heartbeat,
         into hub: PacketStream
@@ -36,7 +36,8 @@ struct TrackMix: Sendable {
                 (keyframes, delay) = (nil, nil)
             case .audio:
                 guard let track = stream.video else {
-                    throw ChannelFailure(.inputUnreadable, "The input \(name) has no video to encode.")
+                    throw ChannelFailure(
+                        .inputUnreadable, .openInput(name), saying: "The input \(name) has no video to encode.")
                 }
                 let video = try VideoTranscoder(
                     configuration.encoder, of: track, size: configuration.size, subject: name)
@@ -50,7 +51,7 @@ struct TrackMix: Sendable {
         } catch let failure as ChannelFailure {
             throw failure
         } catch {
-            throw ChannelFailure(.internalError, "The encoder cannot be opened: \(error).")
+            throw ChannelFailure(.internalError, .openEncoder(), because: error)
         }
         coded = transcoder.description
         let awaited = Set([stream.video, stream.audio].compactMap { $0?.kind })

@@ -27,7 +27,7 @@ package final class Recording: SceneRecording {
         let channel: String
         /// Whether the channel has live outputs, which go on air even if nothing can be recorded.
         var hasOutputs: Bool
-        /// How much later than its presentation time a frame leaves the encoder; nil if it leaves in time.
+        /// How long after its presentation time a frame leaves the encoder; nil if it leaves before that time.
         let delay: Duration?
         /// The longest expected time between two keyframes.
         let gop: Duration
@@ -45,14 +45,15 @@ package final class Recording: SceneRecording {
         var isCopied = false
         /// The program's sources, if they are recorded in addition to it.
         var sources: RecordedSources?
-        /// The name under which the recording is entered in the ledger; nil means the channel's. A later entry replaces
-        /// an earlier one of the same name.
+        /// The name under which the recording is entered in the space ledger; nil means the channel's. A later entry
+        /// replaces an earlier one of the same name.
         var owner: String?
-        /// When the program's time 0 was on air; nil means that it follows from the arrival of the packets.
+        /// When the program's time 0 was on air; nil means that this is computed from the arrival of the packets.
         var start: UTCTime?
-        /// The maximum number of bytes that arrive at once when the recording begins.
+        /// The maximum size, in bytes, of the kept packets that arrive at once when the recording begins.
         var keptBytes = 0
-        /// The data that a source's recording shares with that of its program; nil means that this is the program's.
+        /// The data that a source's recording shares with the program's recording; nil means that this is the program's
+        /// recording.
         var companion: Companion?
     }
 
@@ -68,7 +69,7 @@ package final class Recording: SceneRecording {
 
     /// The data that the recordings of a program and of its sources share.
     struct Companion: Sendable {
-        /// Marks the recorder's files as parts of one program.
+        /// Identifies the files that were recorded as parts of one program.
         var run = Recorder.newRun
         /// The time from which file names are derived.
         var epoch = ProgramEpoch()
@@ -94,7 +95,7 @@ package final class Recording: SceneRecording {
 
     /// The format of the recording's files.
     package let format: RecordFormat
-    /// The stream of the rendition that is recorded, and its name; nil means the program's own encoding.
+    /// The stream of the recorded rendition; nil means the program's own encoding.
     var stream: PacketStream? { program.rendition?.stream }
     var rendition: String? { program.rendition?.name }
     private let program: Program
@@ -106,22 +107,25 @@ package final class Recording: SceneRecording {
     private let sources: SourceRecordings?
     /// Identifies the recorder's run; the times in its files are those of this run's program.
     let run: String
-    /// The stretch of the program that will be on the disk; nil if that is not known before it is written.
+    /// The part of the program that will be on the disk; nil if that is not known before it is written.
     private let expected = Mutex<RecordedStretch?>(nil)
 
-    /// Sets the recording up and asks the storage guard, which queries the file system and may block as long as that
-    /// does. Nothing is recorded yet. Throws ``ChannelFailure`` for rules that contradict each other, and for a disk
-    /// without room if the channel has no outputs.
+    /// Sets the recording up and asks the storage guard, which queries the file system and may block as long as the
+    /// file system does. Nothing is recorded yet. Throws ``ChannelFailure`` for rules that contradict each other, and
+    /// for a full disk if the channel has no outputs.
     init(
         _ configuration: ChannelConfiguration.Recording, in place: RecordingPlace, of program: Program
     ) throws(ChannelFailure) {
         let carriage = configuration.format == .ts ? Carriage.transportStream : .movie
+        let attempt = ChannelFailure.Attempt.record(configuration.directory)
         if let reason = carriage.refusal(of: program.description) {
-            throw ChannelFailure(.configuration, "Recording: \(reason)")
+            throw ChannelFailure(.configuration, attempt, saying: "Recording: \(reason)")
         }
         let own = Self.budget(configuration, place, program.description)
         let (companion, budget) = (program.companion ?? Companion(), program.companion?.budget ?? own)
-        try configuration.retention?.check(length: configuration.length, budget: own)
+        if let text = configuration.retention?.contradiction(length: configuration.length, budget: own) {
+            throw ChannelFailure(.configuration, attempt, saying: text)
+        }
         let retention = configuration.retention.map { Self.retention($0, place, program, budget) }
         let sources = program.sources.map {
             SourceRecordings($0, configuration, of: program, as: companion, budget: own)
@@ -159,12 +163,12 @@ package final class Recording: SceneRecording {
                     """
                     recording waits for its disk and begins when that is mounted: \(admission.sentence) \
                     If the directory is on no disk of its own any more, give --no-record-mount.
-                    """, metadata: [LogKey.event: "storage"])
+                    """, metadata: [LogKey.event: "\(EventKind.storage.rawValue)"])
                 return
             }
             let refusal = "recording refused: \(admission.sentence)"
-            guard program.hasOutputs else { throw ChannelFailure(.storageRefused, refusal) }
-            program.logger.error("\(refusal)", metadata: [LogKey.event: "storage"])
+            guard program.hasOutputs else { throw ChannelFailure(.storageRefused, attempt, saying: refusal) }
+            program.logger.error("\(refusal)", metadata: [LogKey.event: "\(EventKind.storage.rawValue)"])
         }
     }
 
@@ -198,20 +202,20 @@ package final class Recording: SceneRecording {
         }
     }
 
-    /// Notes an event of the channel in the catalogue.
+    /// Records an event of the channel in the catalogue.
     func noteEvent(_ kind: String, _ text: String) { place.noteEvent(kind, text) }
 
     func record(_ scene: SceneEvent) { place.noteScene(scene) }
 
-    /// Marks `time`, in nanoseconds of program time, in the current file, and the moment in the catalogue.
+    /// Writes the mark `text` to the current file, at `time` in nanoseconds of program time, and to the catalogue.
     func mark(_ text: String, at time: Int64) {
         recorder.mark(text, at: time)
         place.noteEvent(CatalogueEvent.marker, text)
         sources?.mark(text, at: time)
     }
 
-    /// Begins a new file with the next keyframe or, if sources are also recorded, at one frame that all files share and
-    /// that is a few frames ahead.
+    /// Begins a new file with the next keyframe. If sources are also recorded, the new files of the program and of the
+    /// sources all begin at the same frame, which is a few frames ahead.
     func cut() {
         guard let sources else { return recorder.cutNow() }
         recorder.cut(at: sources.cut())
@@ -233,8 +237,8 @@ package final class Recording: SceneRecording {
     /// Blocks while the recorder's queue is more than half full; for a program that no clock paces.
     func waitForRoom() { recorder.waitForRoom() }
 
-    /// Takes no more packets, closes the open file, hands over files for upload, notes everything in the catalogue, and
-    /// then calls `completion`. Uploads may take long: see ``cancelUploads()``.
+    /// Ends the recording: closes the open file, hands over files for upload, completes the catalogue, and then calls
+    /// `completion`. Uploads may take long: see ``cancelUploads()``.
     func finish(from hub: PacketStream, _ completion: @escaping @Sendable () -> Void) {
         hub.remove(recorder)
         storage.stop()
@@ -249,7 +253,7 @@ package final class Recording: SceneRecording {
         all.notify(queue: .global(qos: .utility), execute: completion)
     }
 
-    /// Leaves files that are not uploaded yet to the next start.
+    /// Stops uploading: files that are not uploaded yet are uploaded after the next start.
     func cancelUploads() {
         place.cancelUploads()
         sources?.cancelUploads()
@@ -263,8 +267,8 @@ package final class Recording: SceneRecording {
         return order == .retryAll && sources?.perform(order, of: nil) == true || hasUploads
     }
 
-    /// The stretch of the program that is on the disk; before the first file, the stretch that will be on the disk, or
-    /// nil if that is not known.
+    /// The part of the program that is on the disk; before the first file, the part that will be on the disk, or nil if
+    /// that is not known.
     package var stretch: RecordedStretch? { recorder.stretch ?? expected.withLock { $0 } }
 
     /// A snapshot.
@@ -306,7 +310,7 @@ package final class Recording: SceneRecording {
             capacity: (try? SystemFreeSpace().space(at: place.directory.path))?.capacity)
     }
 
-    /// Makes the part that deletes old files.
+    /// Makes the object that deletes old files.
     private static func retention(
         _ rules: RetentionRules, _ place: RecordingPlace, _ program: Program, _ budget: StorageBudget
     ) -> Retention {

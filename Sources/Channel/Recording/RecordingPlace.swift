@@ -9,8 +9,8 @@ internal import Networking
 internal import Segmenter
 internal import Upload
 
-/// The place of a recording: a writable directory, its catalogue, and the uploader of its finished files. Created
-/// before anything is opened that takes time, so that a wrong directory or remote is reported at once.
+/// The place of a recording: a writable directory, its catalogue, and the uploader of its finished files. It is created
+/// before anything that takes time to open, so that a wrong directory or remote is reported at once.
 struct RecordingPlace: Sendable {
     let directory: RecordDirectory
     private let catalogue: Catalogue
@@ -18,8 +18,8 @@ struct RecordingPlace: Sendable {
     private let channel: String
     private let logger: Logger
 
-    /// Makes the directory usable and asks the remote, if there is one. Blocks for up to 12 s, and in addition as long
-    /// as the file system takes to answer, `patience` at most. Throws ``ChannelFailure``.
+    /// Prepares the directory and contacts the remote, if there is one. Blocks for up to 12 s, and in addition until
+    /// the file system answers, for at most `patience`. Throws ``ChannelFailure``.
     init(
         _ configuration: ChannelConfiguration.Recording, channel: String, patience: Duration? = .seconds(10),
         logger: Logger
@@ -34,7 +34,7 @@ struct RecordingPlace: Sendable {
                     directory: directory, channel: channel, catalogue: catalogue, target: target, logger: logger)
             }
         } catch {
-            throw ChannelFailure(.configuration, "\(error)")
+            throw ChannelFailure(.configuration, .record(configuration.directory), saidBy: error)
         }
     }
 
@@ -44,13 +44,13 @@ struct RecordingPlace: Sendable {
         return all.compactMap { $0 }
     }
 
-    /// Notes an event of the channel in the catalogue. Returns at once.
+    /// Records an event of the channel in the catalogue. Returns at once.
     func noteEvent(_ kind: String, _ text: String) { catalogue.noteEvent(kind, text) }
 
-    /// Notes in the catalogue that a scene went on air.
+    /// Records in the catalogue that a scene went on air.
     func noteScene(_ scene: SceneEvent) { catalogue.noteScene(scene) }
 
-    /// The components that still need finished files.
+    /// The components that still need finished files, and can veto their deletion.
     var vetoes: [any RetentionVeto] {
         let all: [(any RetentionVeto)?] = [
             HoldVeto(directory), ClipHold(directory: directory, channel: channel), catalogue, uploader,
@@ -58,8 +58,8 @@ struct RecordingPlace: Sendable {
         return all.compactMap { $0 }
     }
 
-    /// A file system that does not answer within `patience` counts as a failure: it must neither keep the program off
-    /// air, nor delay a service manager.
+    /// A file system that does not answer within `patience` counts as a failure: the program must go on air
+    /// nevertheless, and a service manager must not wait.
     private static func prepare(
         _ recording: ChannelConfiguration.Recording, _ patience: Duration?
     ) throws(ChannelFailure) -> RecordDirectory {
@@ -73,10 +73,13 @@ struct RecordingPlace: Sendable {
         case .success(let directory): return directory
         case .failure(let failure):
             throw ChannelFailure(
-                .cannotRecord, "Recording is not possible: \(failure). Name a directory that this user may write to.")
+                .cannotRecord, .record(path),
+                saying: "Recording is not possible: \(failure). Name a directory that this user may write to.",
+                error: failure)
         case nil:
             throw ChannelFailure(
-                .cannotRecord, "Recording is not possible: the file system of \(path) does not answer. Check the disk.")
+                .cannotRecord, .record(path),
+                saying: "Recording is not possible: the file system of \(path) does not answer. Check the disk.")
         }
     }
 
@@ -97,7 +100,7 @@ struct RecordingPlace: Sendable {
         uploader.finish(last)
     }
 
-    /// Leaves files that are not uploaded yet to the next start. Returns at once.
+    /// Stops uploading: files that are not uploaded yet are uploaded after the next start. Returns at once.
     func cancelUploads() { uploader?.cancel() }
 
     /// Carries out an operator's order about the uploads. Returns at once; the result says whether there are uploads.
@@ -110,7 +113,7 @@ struct RecordingPlace: Sendable {
     var uploadStatus: UploadStatus? { uploader?.status }
 
     private func recover() {
-        // Recovery runs when the disk is mounted and the recorder resumes.
+        // The disk is not mounted yet. Recovery runs when it is mounted and the recorder resumes.
         guard !directory.isAwaited else { return }
         if let nested = try? directory.nestedArchives(), !nested.isEmpty {
             let rest = nested.count > 5 ? " and \(nested.count - 5) more" : ""

@@ -30,7 +30,7 @@ package enum RecordingSlotError: Error, Equatable, CustomStringConvertible {
 /// A recording that was stopped may still close its file and upload while the next one runs. All calls may be made on
 /// any thread.
 package final class RecordingSlot: Sendable {
-    /// A recording that is wanted but could not be set up, and the closure that retries it.
+    /// A recording that is wanted but could not be set up, and the closure that sets it up.
     private final class Lack: Sendable {
         let reason: String
         let make: @Sendable () throws -> Recording
@@ -90,9 +90,9 @@ package final class RecordingSlot: Sendable {
         }
     }
 
-    /// Starts the recording that `make` sets up, while the program runs: its first file begins with the next keyframe,
-    /// which is requested, or at `beginning`. Blocks as long as `make` does. Throws the errors of `make`, or
-    /// ``RecordingSlotError``.
+    /// Starts the recording that `make` sets up, while the program runs. Its first file begins at `beginning`: by
+    /// default with the next keyframe, which is requested. Blocks as long as `make` does. Throws the errors of `make`,
+    /// or ``RecordingSlotError``.
     func start(_ beginning: Recording.Beginning = .nextKeyframe, _ make: () throws -> Recording) throws {
         let lack = try state.withLock { state -> Lack? in
             let lack: Lack? = if case .lacking(let lack) = state.phase { lack } else { nil }
@@ -107,7 +107,7 @@ package final class RecordingSlot: Sendable {
         do {
             recording = try make()
         } catch {
-            // In one step: a concurrent start would otherwise find nothing to retry.
+            // The phase changes in one step: otherwise a concurrent start would find no recording to retry.
             let next = lack.map { Lack("\(error)", $0.make) }
             let isLacking = state.withLock { state -> Bool in
                 guard case .starting = state.phase else { return false }
@@ -126,7 +126,7 @@ package final class RecordingSlot: Sendable {
 
     /// Replaces the current recording by the one that `make` sets up. The old recording closes its file and ends its
     /// work in the background; the first file of the new one begins with the next keyframe, which is requested. Blocks
-    /// as long as `make` does. Throws the errors of `make`, and then changes nothing, or ``RecordingSlotError``.
+    /// as long as `make` does. Throws the errors of `make`, in which case nothing changes, or ``RecordingSlotError``.
     func replace(_ make: () throws -> Recording) throws {
         let recording = try make()
         try state.withLock { (state) throws(RecordingSlotError) in
@@ -137,7 +137,8 @@ package final class RecordingSlot: Sendable {
             case .idle, .lacking: break
             case .recording(let old):
                 end(old, &state)
-                // Before the next recording starts: both would take the same packets of a source out of its buffer.
+                // The old recording finishes before the next one starts: both would take the same packets of a source
+                // out of its buffer.
                 finish(old)
             }
             state.phase = .recording(recording)
@@ -214,7 +215,8 @@ package final class RecordingSlot: Sendable {
     /// The stream that `recording` records.
     private func stream(of recording: Recording) -> PacketStream { recording.stream ?? hub }
 
-    /// Runs under the lock: a thread that finds the recording gone from its phase must find the group entered.
+    /// Must run under the lock: a thread that sees that the recording has left its phase must see that the group was
+    /// entered.
     private func end(_ recording: Recording, _ state: inout State) {
         state.ending.append(recording)
         group.enter()
@@ -248,7 +250,8 @@ package final class RecordingSlot: Sendable {
         return (ending + (current.map { [$0] } ?? [])).map { $0.perform(order, ofSource: source) }.contains(true)
     }
 
-    /// Leaves files that the recordings have not uploaded yet to the next start. Returns at once.
+    /// Stops uploading: files that the recordings have not uploaded yet are uploaded after the next start. Returns at
+    /// once.
     func cancelUploads() {
         let ending = state.withLock { $0.ending }
         for recording in ending + (current.map { [$0] } ?? []) { recording.cancelUploads() }
@@ -260,8 +263,8 @@ package final class RecordingSlot: Sendable {
         return had || (ending + (current.map { [$0] } ?? [])).contains { $0.status.hasRecorded }
     }
 
-    /// A snapshot of the current recording, or else of the one that was stopped last, without its disk, which is no
-    /// longer watched.
+    /// A snapshot of the current recording, or else of the one that was stopped last. The latter has no status of its
+    /// disk, because the disk is not monitored any more.
     var status: RecordingStatus {
         if let current { return current.status }
         let (ending, last, phase) = state.withLock { ($0.ending.last, $0.last, $0.phase) }

@@ -47,14 +47,14 @@ final class BackgroundEncoder: KeyframeRequester {
         let thread: String
     }
 
-    /// The maximum size of waiting frames in bytes, and the smallest and largest number of frames to which that may
-    /// amount.
+    /// The maximum size of waiting frames in bytes, and the range to which the number of frames that this allows is
+    /// limited.
     private static let (mostBytes, frameCounts) = (64 << 20, 16...60)
     /// The maximum number of waiting frames and pieces of audio together; beyond it audio is dropped as well.
     private static let mostJobs = 600
-    /// The maximum size of kept captions, in bytes: those of some seconds.
+    /// The maximum size of kept captions, in bytes: enough for some seconds.
     private static let mostCaptions = 9000
-    /// Lower than the program's threads, which have the usual priority.
+    /// The threads' nice value: a lower priority than that of the program's threads.
     private static let niceness: CInt = 5
     /// The pause between two log messages about dropped frames, in nanoseconds.
     private static let pause: Int64 = 10_000_000_000
@@ -96,8 +96,7 @@ final class BackgroundEncoder: KeyframeRequester {
     /// The error that ended the encoder early; nil if nothing ended it early.
     var failure: String? { state.withLock { $0.failure } }
 
-    /// The reason for which, and the program time in nanoseconds until which, nothing was encoded; nil if the encoder
-    /// did not fail.
+    /// Why, and until which program time in nanoseconds, nothing was encoded; nil if the encoder did not fail.
     var missing: (reason: String, until: Int64)? {
         let (failure, lastLost) = state.withLock { ($0.failure, $0.lastLost) }
         guard let failure, let lastLost else { return nil }
@@ -115,6 +114,7 @@ final class BackgroundEncoder: KeyframeRequester {
         MediaThread.start(name.thread) {
             var (told, tellAt) = (0, Int64.min)
             self.handover.run(into: self.interleaver) { self.tellOfDrops(&told, &tellAt) }
+            self.tellOfAllDrops()
             if let failure = self.failure {
                 self.logger.error("\(self.name.subject) ends: its encoder failed: \(failure)")
             }
@@ -122,15 +122,16 @@ final class BackgroundEncoder: KeyframeRequester {
         }
     }
 
-    /// Takes nothing more. Everything that was taken is encoded.
+    /// Accepts no more input. Everything that was accepted is encoded.
     func finish() {
         state.withLock { ($0.isOver, $0.isFinished) = (true, true) }
         news.signal()
     }
 
-    /// Takes nothing more, and drops everything that was not encoded yet.
+    /// Accepts no more input, and drops everything that was not encoded yet; the frames are counted as dropped.
     func cancel() {
         state.withLock { state in
+            state.dropped += state.frames
             (state.isOver, state.isCancelled, state.jobs, state.frames) = (true, true, [], 0)
         }
         news.signal()
@@ -145,7 +146,7 @@ final class BackgroundEncoder: KeyframeRequester {
         news.signal()
     }
 
-    /// The maximum number of waiting frames of the size of `frame`, which may be scaled already.
+    /// The maximum number of waiting frames if they are as large as `frame`, which may be scaled already.
     private func mostFrames(like frame: VideoFrame) -> Int {
         let count = Self.mostBytes / (max(pixels, frame.width * frame.height) * 3 / 2)
         return min(max(count, Self.frameCounts.lowerBound), Self.frameCounts.upperBound)
@@ -177,9 +178,9 @@ final class BackgroundEncoder: KeyframeRequester {
 // MARK: The encoder's own threads
 
 extension BackgroundEncoder {
-    /// x264 makes its threads when a session is opened, and they inherit the priority of the thread that opens it.
-    /// Therefore a thread is started for this alone: threads that Dispatch makes during a call would inherit the
-    /// priority as well, and they serve the complete process.
+    /// Opens the session on a thread of its own. x264 starts its threads when a session is opened, and these inherit
+    /// the priority of the thread that opens it. Threads that Dispatch starts during such a call would inherit the low
+    /// priority as well, and these serve the complete process.
     private static func open(
         _ name: Name, _ settings: EncoderSettings, _ format: VideoFormat, _ sink: any PacketSink, _ logger: Logger
     ) throws(ChannelFailure) -> EncoderSession {
@@ -193,13 +194,11 @@ extension BackgroundEncoder {
                             settings: settings, video: format, audio: .program, sink: sink, logger: logger)))
             } catch {
                 answer.give(
-                    .failure(
-                        ChannelFailure(.internalError, "The encoder of \(name.subject) cannot be opened: \(error)."))
-                )
+                    .failure(ChannelFailure(.internalError, .openEncoder(of: name.subject), because: error)))
             }
         }
         guard let result = answer.wait(.seconds(30)) else {
-            throw ChannelFailure(.internalError, "The encoder of \(name.subject) cannot be opened: it takes too long.")
+            throw ChannelFailure(.internalError, .openEncoder(of: name.subject), because: "it takes too long")
         }
         return try result.get()
     }
@@ -218,6 +217,7 @@ extension BackgroundEncoder {
         }
     }
 
+    /// Logs the frames that were dropped since this function last logged any, at most every 10 s.
     private func tellOfDrops(_ told: inout Int, _ tellAt: inout Int64) {
         let dropped = dropped
         guard dropped > told, clock.now >= tellAt else { return }
@@ -225,6 +225,16 @@ extension BackgroundEncoder {
             "frames are left out of \(name.subject): its encoder cannot keep up",
             metadata: ["frames": "\(dropped - told)"])
         (told, tellAt) = (dropped, clock.now + Self.pause)
+    }
+
+    /// Logs at the end how many frames were dropped in total, if any were: those of the last 10 s may not be logged
+    /// yet.
+    private func tellOfAllDrops() {
+        let dropped = dropped
+        guard dropped > 0 else { return }
+        logger.warning(
+            "frames were left out of \(name.subject): its encoder could not keep up",
+            metadata: ["frames": "\(dropped)"])
     }
 
     /// Returns the next job, and blocks until there is one; nil when nothing follows.

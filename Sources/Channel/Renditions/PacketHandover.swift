@@ -4,8 +4,8 @@ internal import Dispatch
 internal import Media
 internal import Synchronization
 
-/// Hands packets from the thread that makes them to another thread, which publishes them: threads that publishing
-/// starts, through Dispatch for example, inherit the priority of the publishing thread.
+/// Hands packets from the encoder's thread to another thread, which publishes them. Threads that publishing starts, for
+/// example through Dispatch, inherit the priority of the publishing thread, and the encoder's is low.
 final class PacketHandover: PacketSink {
     private struct State {
         var packets: [EncodedPacket] = []

@@ -14,14 +14,14 @@ final class Renditions: ProgramSink {
 
     /// All renditions, in the configured order.
     let all: [Rendition]
-    /// The encoders by size: encoders of the same size share the frames that are scaled to it. Without a resizer the
-    /// size is the program's.
+    /// The encoders by frame size: encoders of the same size share the scaled frames. An entry without a resizer has
+    /// the size of the program.
     private let sizes: [(resizer: FrameResizer?, encoders: [BackgroundEncoder])]
     /// The program's own encoder.
     let next: any ProgramSink
     private let clock: any MonotonicClock
     private let hurryingSince = Mutex<Int64?>(nil)
-    /// Is left when no encoder is at work any more.
+    /// This group is left when no encoder is at work any more.
     private let working = DispatchGroup()
 
     /// Creates the sink for a program of `format` with these renditions; everything is also passed on to `next`.
@@ -64,7 +64,8 @@ final class Renditions: ProgramSink {
     /// Limits the time that ``end()`` may take, because a thread waits for the end. Returns at once.
     func hurry() { hurryingSince.withLock { $0 = $0 ?? clock.now } }
 
-    /// Takes nothing more. Blocks until everything that was taken is published or, too long after ``hurry()``, dropped.
+    /// Accepts no more input. Blocks until everything that was accepted is published or, too long after ``hurry()``,
+    /// dropped.
     func end() {
         for rendition in all { rendition.encoder.finish() }
         while working.wait(timeout: .now() + .milliseconds(50)) == .timedOut {

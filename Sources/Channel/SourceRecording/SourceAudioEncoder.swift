@@ -48,7 +48,7 @@ final class SourceAudioEncoder: SourceCoding {
         do throws(AVFailure) {
             encoder = try AACEncoder(format: .program, bitrate: bitrate)
         } catch {
-            throw ChannelFailure(.internalError, "The encoder of the recording of a source cannot be opened: \(error).")
+            throw ChannelFailure(.internalError, .openEncoder(of: "the recording of a source"), because: error)
         }
         (self.hub, self.logger) = (hub, logger)
         queue = DispatchQueue(label: "relay.source.audio.\(name)", qos: .utility)
@@ -137,7 +137,7 @@ extension SourceAudioEncoder.Session {
         if position == nil { encoder.begin(at: audio.position) }
         var packets: [EncodedPacket] = []
         var start = position ?? audio.position
-        // A second at a time, however long the gap is.
+        // Silence is encoded one second at a time, because the gap may be long.
         while start < audio.position {
             let count = min(audio.position - start, Int64(AudioFormat.program.sampleRate))
             packets += try encoder.encode(.silence(at: start, count: Int(count), format: .program))

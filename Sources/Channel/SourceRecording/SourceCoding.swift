@@ -16,15 +16,14 @@ protocol SourceCoding: SourceWatcher, KeyframeRequester {
     var status: EncoderStatus { get }
     /// The number of frames that were dropped because the encoder could not keep up, or a keyframe was missing.
     var dropped: Int { get }
-    /// The error for which nothing is recorded any more; nil without an error.
+    /// The error that ended the recording; nil without an error.
     var failure: String? { get }
-    /// The reason for which, and the program time in nanoseconds until which, nothing was recorded; nil if nothing is
-    /// missing.
+    /// Why, and until which program time in nanoseconds, nothing was recorded; nil if nothing is missing.
     var missing: (reason: String, until: Int64)? { get }
     /// Begins to make packets for `recording`; `completion` is called when all are made, after ``finish()``. To be
     /// called once.
     func start(for recording: Recording, _ completion: @escaping @Sendable () -> Void)
-    /// Takes nothing more. Everything that was taken is recorded.
+    /// Accepts no more input. Everything that was accepted is recorded.
     func finish()
 }
 

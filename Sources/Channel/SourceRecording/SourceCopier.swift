@@ -10,7 +10,7 @@ internal import Status
 internal import Synchronization
 
 /// Hands the packets of a live source to its recording without re-encoding, at the program times at which the source's
-/// frames are shown. If the source turns out to have a coding that recordings do not support, an encoder takes over.
+/// frames are shown. If the source turns out to have a format that recordings do not support, an encoder takes over.
 ///
 /// All calls may be made on any thread and return at once.
 final class SourceCopier: SourceCoding {
@@ -31,8 +31,8 @@ final class SourceCopier: SourceCoding {
         var feed: SourceFeed?
         var placing = PacketPlacing()
         var awaitsKeyframe = false
-        /// Frames of a newly shown input that were dropped before its keyframe: of the current input, and of all
-        /// inputs.
+        /// The number of frames of a newly shown input that were dropped before its first keyframe: `skipped` for the
+        /// current input, `allSkipped` for all inputs.
         var (skipped, allSkipped) = (0, 0)
         /// The end of the newest packet, in nanoseconds of program time.
         var newest: Int64?
@@ -45,12 +45,12 @@ final class SourceCopier: SourceCoding {
         var completion: (@Sendable () -> Void)?
     }
 
-    /// The result of a call of the program's thread.
+    /// The result of one call of ``take(packetsOf:at:)``.
     private struct Turn {
         var packets: [EncodedPacket] = []
         var refusal: String?
         var isSilent = false
-        /// The frames that were dropped before a keyframe which has arrived now.
+        /// The number of frames that were dropped before a keyframe that arrived in this call; otherwise 0.
         var skipped = 0
     }
 
@@ -64,9 +64,7 @@ final class SourceCopier: SourceCoding {
     private let state = Mutex(State())
 
     /// Creates a copier of packets to `hub`, for a program of `frameRate`.
-    init(
-        frameRate: FrameRate, into hub: PacketStream, logger: Logger, makeEncoder: @escaping EncoderMaker
-    ) {
+    init(frameRate: FrameRate, into hub: PacketStream, logger: Logger, makeEncoder: @escaping EncoderMaker) {
         (self.frameRate, self.hub, self.logger, self.makeEncoder) = (frameRate, hub, logger, makeEncoder)
     }
 
@@ -151,7 +149,7 @@ final class SourceCopier: SourceCoding {
             }
         }
         for packet in turn.packets {
-            // The end of the newest packet also includes audio that is recorded while frames are missing.
+            // This also counts audio, which is recorded even while video frames are missing.
             let end = packet.timeBase.rescale(packet.pts + packet.duration, to: .nanoseconds)
             state.newest = max(state.newest ?? end, end)
             state.isSilent = false
@@ -163,7 +161,7 @@ final class SourceCopier: SourceCoding {
         return turn
     }
 
-    /// Switches to another input of the source from `now` on, beginning at that input's next keyframe.
+    /// If `feed` is another input of the source, switches to it at `now`, beginning at its next keyframe.
     private func follow(_ feed: SourceFeed, _ state: inout State, _ now: Timestamp) {
         guard state.feed !== feed else { return }
         if state.hasPackets {

@@ -26,7 +26,7 @@ final class SourceEncoder: SourceWatcher, KeyframeRequester {
         encoder = try BackgroundEncoder(
             .init(subject: "the recording of a source", thread: "relay.source"), settings, format: format, into: hub,
             clock: clock, logger: logger)
-        // The recorder requests keyframes from this object; a hub that retained the session would retain itself.
+        // The recorder requests keyframes from this object. A hub that retained the session would cause a retain cycle.
         hub.begin(encoder.description, keyframes: NoKeyframes())
     }
 
@@ -38,7 +38,7 @@ final class SourceEncoder: SourceWatcher, KeyframeRequester {
     var dropped: Int { encoder.dropped }
     /// The error that ended the encoder early; nil if nothing ended it early.
     var failure: String? { encoder.failure }
-    /// The reason and the end of the part that was not encoded because the encoder failed; nil if it did not fail.
+    /// Why, and until which program time in nanoseconds, nothing was encoded; nil if the encoder did not fail.
     var missing: (reason: String, until: Int64)? { encoder.missing }
 
     func requestKeyframe(at programTime: Int64?) { encoder.requestKeyframe(at: programTime) }
@@ -46,7 +46,7 @@ final class SourceEncoder: SourceWatcher, KeyframeRequester {
     /// Begins to encode; `completion` is called when everything is encoded, after ``finish()``. To be called once.
     func start(_ completion: @escaping @Sendable () -> Void) { encoder.start(completion) }
 
-    /// Takes nothing more. Everything that was taken is encoded.
+    /// Accepts no more input. Everything that was accepted is encoded.
     func finish() { encoder.finish() }
 
     func take(_ frame: VideoFrame?, _ audio: AudioBuffer, at index: FrameIndex) {

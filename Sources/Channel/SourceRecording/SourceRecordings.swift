@@ -12,7 +12,7 @@ package import Segmenter
 internal import Status
 internal import Upload
 
-/// The sources of a program as far as they can be recorded.
+/// The sources of a program that can be recorded individually.
 struct RecordedSources: Sendable {
     /// The program's bus.
     let bus: Bus
@@ -28,8 +28,9 @@ struct RecordedSources: Sendable {
 /// The recordings of a program's sources, each under the name of the channel and the source. They are started, cut and
 /// ended together with the program's recording, at the same frames of the program.
 ///
-/// The program's recorder requests its keyframes here: at a keyframe with a given time its files end, and so do those
-/// of all sources. All calls but `init` may be made on any thread and return at once.
+/// The program's recorder requests its keyframes from this object. A request with a given time ends a file of the
+/// program there; the files of all sources then end at the same time. All calls except `init` may be made on any thread
+/// and return at once.
 final class SourceRecordings: KeyframeRequester {
     private struct Source {
         let name: String
@@ -39,9 +40,9 @@ final class SourceRecordings: KeyframeRequester {
         let recording: Recording
     }
 
-    /// More than one sample, in nanoseconds: a frame's first sample may begin earlier than the frame.
+    /// Slightly more than one audio sample, in nanoseconds: a frame's first sample may begin before the frame.
     private static let sample: Int64 = 100_000
-    /// How many frames ahead an event is requested that is to happen at the same frame in all recordings.
+    /// How many frames in advance an event is requested that must happen at the same frame in all recordings.
     private static let lead: Int64 = 10
 
     private let bus: Bus
@@ -50,10 +51,10 @@ final class SourceRecordings: KeyframeRequester {
     private let sources: [Source]
     /// The sources that cannot be recorded, and the reasons.
     private let failures: [(name: String, reason: String)]
-    /// Is left when no encoder is at work any more.
+    /// This group is left when no encoder is at work any more.
     private let working = DispatchGroup()
 
-    /// Sets up a recording for each of `recorded`, in addition to that of `program`, with the settings in
+    /// Sets up a recording for each of `recorded`, in addition to the recording of `program`, with the settings in
     /// `configuration`, the run and epoch of `companion` and the disk space in `budget`. A source that cannot be
     /// recorded is skipped, so that the program is recorded nevertheless. Blocks on the disk.
     init(
@@ -88,8 +89,7 @@ final class SourceRecordings: KeyframeRequester {
         let coding: any SourceCoding =
             source.hasVideo
             ? try coding(of: source.name, recorded, isCopied: isCopied, into: hub, clock: program.clock, logger: logger)
-            : try SourceAudioEncoder(
-                of: source.name, bitrate: recorded.encoder.audioBitrate, into: hub, logger: logger)
+            : try SourceAudioEncoder(of: source.name, bitrate: recorded.encoder.audioBitrate, into: hub, logger: logger)
         var one = Recording.Program(
             channel: channel, hasOutputs: true, delay: isCopied || !source.hasVideo ? nil : program.delay,
             gop: program.gop,
@@ -115,8 +115,7 @@ final class SourceRecordings: KeyframeRequester {
                 logger: logger)
         }
         guard isCopied else { return try makeEncoder() }
-        return SourceCopier(
-            frameRate: recorded.format.frameRate, into: hub, logger: logger, makeEncoder: makeEncoder)
+        return SourceCopier(frameRate: recorded.format.frameRate, into: hub, logger: logger, makeEncoder: makeEncoder)
     }
 
     func requestKeyframe(at programTime: Int64?) {
@@ -128,9 +127,9 @@ final class SourceRecordings: KeyframeRequester {
         }
     }
 
-    /// Begins with the program's first frame, or with a frame that is a few frames ahead, and returns that frame's
-    /// time, in nanoseconds; the program has a keyframe there as well. `group` is left when files that a crash left
-    /// open are completed.
+    /// Begins with the program's first frame or, if the program is running, with a frame that is a few frames ahead.
+    /// Returns the time of this frame, in nanoseconds; the program has a keyframe there as well. `group` is left when
+    /// files that a crash left open are completed.
     func start(joinsRunningProgram: Bool, in group: DispatchGroup) -> Int64 {
         let first: FrameIndex = joinsRunningProgram ? bus.nextFrame + Self.lead : 0
         let time = frameRate.start(of: first).nanoseconds
@@ -145,8 +144,8 @@ final class SourceRecordings: KeyframeRequester {
         return time
     }
 
-    /// Ends the files of all sources at a frame that is a few frames ahead, and returns its time, in nanoseconds; the
-    /// program has a keyframe there as well.
+    /// Ends the files of all sources at a frame that is a few frames ahead. Returns the time of this frame, in
+    /// nanoseconds; the program has a keyframe there as well.
     func cut() -> Int64 {
         let time = frameRate.start(of: bus.nextFrame + Self.lead).nanoseconds
         requestKeyframe(at: time)
@@ -158,7 +157,7 @@ final class SourceRecordings: KeyframeRequester {
         for source in sources { source.recording.mark(text, at: time) }
     }
 
-    /// Encodes everything that was taken, closes all files, and leaves `group` when all work on the files is done.
+    /// Encodes everything that was accepted, closes all files, and leaves `group` when all work on the files is done.
     func finish(in group: DispatchGroup) {
         bus.unwatch(sources.map { $0.coding })
         for source in sources {
@@ -173,7 +172,7 @@ final class SourceRecordings: KeyframeRequester {
         }
     }
 
-    /// Leaves files that are not uploaded yet to the next start.
+    /// Stops uploading: files that are not uploaded yet are uploaded after the next start.
     func cancelUploads() {
         for source in sources { source.recording.cancelUploads() }
     }
@@ -208,9 +207,9 @@ final class SourceRecordings: KeyframeRequester {
 }
 
 extension StorageBudget {
-    /// The budget of a source's recording if `count` recordings of the same bitrate share the disk: room for all of
-    /// them, and twice the program's reserve, or a minute more than that, so that it ends before the program's own
-    /// does.
+    /// The budget of a source's recording if `count` recordings of the same bitrate share the disk. It has room for all
+    /// of them, and twice the program's reserve or a minute more than that, so that the source's recording ends before
+    /// the program's own recording.
     package func shared(by count: Int) -> StorageBudget {
         var budget = self
         let (sum, overflow) = bitrate.multipliedReportingOverflow(by: Int64(count))

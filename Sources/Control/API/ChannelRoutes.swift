@@ -68,8 +68,7 @@ struct ChannelRoutes {
                 let asked = try await JSON.body(NewOutput.self, of: request)
                 let name = try await Blocking.control.run { try channel.addOutput(asked.address) }
                 let place = "\(request.request.uri.path)/\(Self.encoded(name))"
-                return JSON.response(
-                    try output(name, of: channel), status: .created, headers: [.location: place])
+                return JSON.response(try output(name, of: channel), status: .created, headers: [.location: place])
             },
             Endpoint(.patch, Self.output, .operate) { request in
                 let (channel, name) = (try channel(request), try request.parameter("output"))

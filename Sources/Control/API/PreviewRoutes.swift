@@ -44,8 +44,7 @@ final class PreviewRoutes: Sendable {
     }
 
     private func send(
-        _ feed: PreviewFeed, of name: String, to request: ControlRequest,
-        _ write: (ByteBuffer) async throws -> Void
+        _ feed: PreviewFeed, of name: String, to request: ControlRequest, _ write: (ByteBuffer) async throws -> Void
     ) async throws {
         let began = ContinuousClock.now
         while feed.beginning == nil {
@@ -95,9 +94,7 @@ final class PreviewRoutes: Sendable {
     }
 
     private func stream(_ name: String) throws(Refusal) -> PacketStream {
-        guard let channel = host.channel(name) else {
-            throw Refusal(.notFound, "There is no channel of this name.")
-        }
+        guard let channel = host.channel(name) else { throw Refusal(.notFound, "There is no channel of this name.") }
         guard let stream = channel.stream else { throw Refusal(.unavailable, "The channel is not on air.") }
         return stream
     }

@@ -103,3 +103,8 @@ struct ProgramRoutes {
         return try channel.program()
     }
 }
+
+// Unknown keys in these requests are refused.
+extension ProgramRequest: ClosedRequest {}
+extension SourceRequest: ClosedRequest {}
+extension OverlayRequest: ClosedRequest {}

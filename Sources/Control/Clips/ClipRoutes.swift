@@ -150,8 +150,7 @@ struct ClipRoutes {
             Endpoint(.post, Self.path + "/plan", .operate) { request in
                 let clips = try clips(request)
                 let parts = try Self.parts(try await JSON.body(NewStitch.self, of: request))
-                return JSON.response(
-                    try await Blocking.disk.run { try host.planExport(try clips.stitch(parts)) })
+                return JSON.response(try await Blocking.disk.run { try host.planExport(try clips.stitch(parts)) })
             },
             Endpoint(.post, Self.path + "/stitch", .operate) { request in
                 let clips = try clips(request)
@@ -219,8 +218,7 @@ struct ClipRoutes {
                 throw Refusal(.unusable, "Clips are not put together with stingers.")
             }
             guard (0...TransitionRequest.longest).contains(seconds) else {
-                throw Refusal(
-                    .unusable, "A transition lasts from 0 to \(Int(TransitionRequest.longest)) seconds.")
+                throw Refusal(.unusable, "A transition lasts from 0 to \(Int(TransitionRequest.longest)) seconds.")
             }
             parts.append(
                 ClipPart(
@@ -232,9 +230,7 @@ struct ClipRoutes {
 
     private static func moment(_ seconds: Double?) throws(Refusal) -> Double? {
         guard let seconds else { return nil }
-        guard (0...latest).contains(seconds) else {
-            throw Refusal(.unusable, "at is a program time in seconds.")
-        }
+        guard (0...latest).contains(seconds) else { throw Refusal(.unusable, "at is a program time in seconds.") }
         return seconds
     }
 

@@ -81,8 +81,7 @@ struct EventStream: Sendable {
     }
 
     private func run(
-        _ request: ControlRequest, after asked: UInt64?, hasMeters: Bool,
-        _ write: (ByteBuffer) async throws -> Void
+        _ request: ControlRequest, after asked: UInt64?, hasMeters: Bool, _ write: (ByteBuffer) async throws -> Void
     ) async throws {
         var last = asked ?? log.last
         let hello = Hello(

@@ -2,6 +2,7 @@
 
 internal import Archive
 internal import Status
+internal import Synchronization
 
 /// Caches the channels' reports. However many clients ask, reports are read only so often that no client notices the
 /// delay. Any thread may use it.
@@ -42,6 +43,35 @@ final class ReportCache: Sendable {
             try report.encode(to: encoder)
             var container = encoder.container(keyedBy: Key.self)
             try container.encode(report.name, forKey: .channel)
+        }
+    }
+}
+
+/// Computes a value at most once per `lifetime`, however many callers ask for it. Any thread may use it; a caller that
+/// asks while the value is computed waits for it.
+final class Cached<Value: Sendable>: Sendable {
+    private struct State {
+        var value: Value?
+        var made = ContinuousClock.now
+    }
+
+    private let lifetime: Duration
+    private let make: @Sendable () -> Value
+    private let state = Mutex(State())
+
+    /// A cache for the value of `make`, which is valid for `lifetime`.
+    init(for lifetime: Duration, _ make: @escaping @Sendable () -> Value) {
+        (self.lifetime, self.make) = (lifetime, make)
+    }
+
+    /// The value, computed again if it is too old.
+    var value: Value {
+        state.withLock { state in
+            let now = ContinuousClock.now
+            if let value = state.value, now - state.made < lifetime { return value }
+            let value = make()
+            (state.value, state.made) = (value, now)
+            return value
         }
     }
 }

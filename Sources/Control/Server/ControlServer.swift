@@ -170,3 +170,46 @@ package final class ControlServer: Sendable {
         }
     }
 }
+
+/// Runs tasks on the thread of an event loop that also serves their connections. A request that is answered at once
+/// then wakes no other thread, which would cost more than the response. Blocking work must not run here: see
+/// ``Blocking``.
+final class LoopExecutor: TaskExecutor {
+    private let loop: any EventLoop
+
+    /// Runs tasks on the thread of `loop`, which must outlive them.
+    init(_ loop: any EventLoop) { self.loop = loop }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        loop.execute { [self] in job.runSynchronously(on: asUnownedTaskExecutor()) }
+    }
+}
+
+/// Closes a connection whose client does not read its response, so that it does not occupy one of the limited
+/// connections forever.
+final class StallGuard: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = NIOAny
+
+    /// Longer than a player that has buffered enough pauses reading.
+    private static let patience = TimeAmount.seconds(60)
+
+    private var deadline: Scheduled<Void>?
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        if context.channel.isWritable {
+            deadline?.cancel()
+            deadline = nil
+        } else if deadline == nil {
+            deadline = context.channel.close(in: Self.patience)
+        }
+        context.fireChannelWritabilityChanged()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        deadline?.cancel()
+        context.fireChannelInactive()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) { deadline?.cancel() }
+}

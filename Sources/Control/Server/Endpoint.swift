@@ -68,8 +68,7 @@ struct ControlRequest: Sendable {
     func integer(_ name: String, in range: ClosedRange<Int>) throws(Refusal) -> Int? {
         guard let text = query(name) else { return nil }
         guard let number = Int(text), range.contains(number) else {
-            throw Refusal(
-                .malformed, "\(name) is a whole number from \(range.lowerBound) to \(range.upperBound).")
+            throw Refusal(.malformed, "\(name) is a whole number from \(range.lowerBound) to \(range.upperBound).")
         }
         return number
     }

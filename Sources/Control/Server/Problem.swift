@@ -21,9 +21,7 @@ struct Problem: Encodable {
         if failure.kind == .unauthenticated { headers[.wwwAuthenticate] = "Bearer realm=\"relay\"" }
         if failure.kind == .tooMany { headers[.retryAfter] = "10" }
         if failure.kind == .unavailable { headers[.retryAfter] = "1" }
-        return response(
-            status: failure.kind.status, detail: failure.detail, errors: failure.errors,
-            headers: headers)
+        return response(status: failure.kind.status, detail: failure.detail, errors: failure.errors, headers: headers)
     }
 
     /// Returns a response with `status` and the sentence `detail`.

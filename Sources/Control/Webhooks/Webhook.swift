@@ -119,8 +119,7 @@ final class Webhook: Sendable {
     private func send(_ message: WebhookMessage) async -> (WebhookQueue.Outcome, reason: String?) {
         do throws(OutputFailure) {
             let answer = try await client.answer(
-                to: message.request(at: .now, secret: settings.secret), within: Self.limit,
-                readsBody: false)
+                to: message.request(at: .now, secret: settings.secret), within: Self.limit, readsBody: false)
             if answer.head.isSuccess { return (.delivered, nil) }
             let isRefusal = [400, 405, 406, 409, 410, 411, 413, 414, 415, 422].contains(answer.head.status)
             return (isRefusal ? .refused : .failed, "the receiver answers with \(answer.head.status)")

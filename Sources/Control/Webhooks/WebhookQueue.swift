@@ -55,7 +55,13 @@ struct WebhookQueue {
     mutating func tried(_ event: ControlEvent, _ outcome: Outcome, told: UInt64) -> Duration {
         let isFirst = events.first?.id == event.id
         if outcome == .delivered {
-            if isFirst { events.removeFirst() }
+            if isFirst {
+                events.removeFirst()
+            } else {
+                // It was dropped from the full queue during the attempt, and counted, but it has arrived.
+                leftOut -= min(1, leftOut)
+                leftOutInAll -= min(1, leftOutInAll)
+            }
             (failures, refused) = (0, 0)
             delivered += 1
             leftOut -= min(told, leftOut)

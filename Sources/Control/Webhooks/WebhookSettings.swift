@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+package import Media
 package import Networking
 package import Status
 
@@ -9,8 +10,11 @@ package struct WebhookSettings: Sendable, Equatable {
     package var endpoint: HTTPEndpoint
     /// The secret by which messages are signed; nil for no signature. It must not be shown.
     package var secret: String?
+    /// The kinds of events that can be sent.
+    package static let allKinds = EventKind.allCases.filter { $0 != .webhook }
+
     /// The kinds of events that are sent; if it is empty, all kinds are sent.
-    package var kinds: Set<String> = []
+    package var kinds: Set<EventKind> = []
     /// The lowest level of events that are sent.
     package var level = ControlEvent.Level.info
     /// How the receiver's certificate is verified.
@@ -21,7 +25,7 @@ package struct WebhookSettings: Sendable, Equatable {
 
     /// Whether `event` is sent. Events about webhooks are never sent, because each delivery would cause another event.
     func takes(_ event: ControlEvent) -> Bool {
-        event.kind != ControlEvent.webhookKind && event.level >= level && (kinds.isEmpty || kinds.contains(event.kind))
+        event.kind != .webhook && event.level >= level && (kinds.isEmpty || kinds.contains(event.kind))
     }
 }
 
@@ -39,15 +43,6 @@ struct WebhookStatus: Sendable, Equatable {
     var waiting = 0
     /// Why the last attempt failed; nil if it succeeded.
     var lastError: String?
-}
-
-extension ControlEvent {
-    /// The kinds of events that can be sent, which do not include the events about webhooks.
-    package static let kinds = [
-        "alarm", "channel", "export", "input", "marker", "operator", "output", "recorder", "relay", "storage", "upload",
-    ]
-    /// The kind of an event about a webhook.
-    package static let webhookKind = "webhook"
 }
 
 extension ControlEvent.Level: Comparable, CaseIterable {

@@ -42,9 +42,7 @@ package final class VideoTranscoder: TrackTranscoder {
 
     /// A transcoder with `settings` for video like `track`, whose frame size is used unless `size` is given. Errors
     /// call the input `subject`.
-    package init(
-        _ settings: EncoderSettings, of track: TrackDescription, size: FrameSize?, subject: String
-    ) throws {
+    package init(_ settings: EncoderSettings, of track: TrackDescription, size: FrameSize?, subject: String) throws {
         self.subject = subject
         format = Self.format(of: track, size: size)
         encoder = try RestartingEncoder(settings: settings, format: format)

@@ -5,8 +5,8 @@ package import Media
 /// Computes how long an output waits before its next attempt.
 ///
 /// The wait grows by half with each consecutive failure, up to a limit that depends on the peer's behavior. For 30 s
-/// after a loss, a peer that does not answer is tried every second, so that an output is back within a second of a
-/// restarted peer. After a permanent refusal the output tries once a minute.
+/// after a loss, a peer that does not answer is tried every second, so that an output is on air again within a second
+/// after its peer has restarted. After a permanent refusal the output tries once a minute.
 ///
 /// | consecutive failure | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 and later |
 /// |---|---|---|---|---|---|---|---|---|
@@ -19,29 +19,28 @@ package struct Backoff: Sendable, Equatable {
     package enum Past: Sendable, Equatable {
         /// The output was never on air: the address may be wrong.
         case neverLive
-        /// It was on air within ``Backoff/quickFor``: the peer may be restarting.
+        /// The output was on air within ``Backoff/quickFor``: the peer may be restarting.
         case justLost
-        /// It was on air longer ago.
+        /// The output was on air longer ago.
         case lostBefore
     }
 
     /// The first wait.
     package var base: Duration
-    /// Maximum wait after a peer that answered, or that was never reached.
+    /// Maximum wait if the peer answered, or was never reached.
     package var cap: Duration
-    /// Maximum wait for a peer that does not answer and once accepted the stream.
+    /// Maximum wait if the peer does not answer but has accepted the stream before.
     package var lostCap: Duration
-    /// How long after a loss the wait for a peer that does not answer stays at ``base``.
+    /// How long after a loss the wait stays at ``base``, if the peer does not answer.
     package var quickFor: Duration
     /// The wait after a permanent refusal.
     package var refusedInterval: Duration
     /// Time on air after which all earlier failures are forgotten.
     package var resetAfter: Duration
-    /// Time on air after which a loss is attributed to the network, and not to a server that accepts a stream only to
-    /// drop it.
+    /// Time on air after which a loss is attributed to the network. After a shorter time, it is attributed to a server
+    /// that accepts the stream and then drops it.
     package var stableAfter: Duration
 
-    /// Creates a schedule.
     package init(
         base: Duration = .seconds(1), cap: Duration = .seconds(15), lostCap: Duration = .seconds(5),
         quickFor: Duration = .seconds(30), refusedInterval: Duration = .seconds(60),

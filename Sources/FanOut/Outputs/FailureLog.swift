@@ -5,7 +5,7 @@ internal import Media
 /// Decides which failed attempts of an output are logged: the first of each kind, then a summary once a minute, until
 /// the output stays on air.
 ///
-/// Times are monotonic nanoseconds. One thread at a time.
+/// Times are monotonic nanoseconds. Used by one thread at a time.
 struct FailureLog: Sendable {
     /// How a failure is logged.
     enum Line: Equatable {
@@ -13,7 +13,7 @@ struct FailureLog: Sendable {
         case named
         /// In full, with the number of failures since the output last stayed on air.
         case summed(Int)
-        /// Not at all; it is only counted.
+        /// Not at all: the failure is only counted.
         case counted
     }
 
@@ -23,7 +23,8 @@ struct FailureLog: Sendable {
     }
 
     private static let interval = Duration.seconds(60)
-    /// A connection lost sooner counts as another failure: the server accepted the stream only to drop it.
+    /// If a connection is lost sooner than this, the server has accepted the stream and then dropped it, which counts
+    /// as a different kind of failure.
     private static let stable = Duration.seconds(3)
 
     private var sorts: Set<Sort> = []
@@ -31,13 +32,13 @@ struct FailureLog: Sendable {
     private var lastNamed: Int64 = 0
     private var onAir: (attempt: Int, since: Int64)?
 
-    /// The attempt came on air. Returns the number of failures since the output last stayed on air.
+    /// The attempt went on air. Returns the number of failures since the output last stayed on air.
     mutating func accepted(_ attempt: Int, at now: Int64) -> Int {
         onAir = (attempt, now)
         return failures
     }
 
-    /// An operator asked for another try, so its result is logged in any case.
+    /// An operator asked for a retry, so its result is always logged.
     mutating func forgetSorts() { sorts = [] }
 
     /// The attempt failed.

@@ -2,7 +2,8 @@
 
 internal import Media
 
-/// Decides from an output's failures which address the next attempt uses, and after which wait. Pure.
+/// Decides from an output's failures which address the next attempt uses, and how long the output waits before it.
+/// Pure.
 struct FailureRecord: Sendable {
     /// The consequence of a failure.
     struct Verdict: Equatable {
@@ -13,11 +14,12 @@ struct FailureRecord: Sendable {
     }
 
     private let policy: RetryPolicy
-    /// Consecutive failures of peers that answered.
+    /// Consecutive failures with peers that answered.
     private var answered = 0
-    /// Consecutive failures of peers that did not answer, except for those soon after the output was on air.
+    /// Consecutive failures with peers that did not answer, except for those soon after the output was on air.
     private var unanswered = 0
-    /// When the output last stayed on air for a while, or else was last on air at all; nil if never.
+    /// When the output last went off air after at least ``Backoff/stableAfter`` on air; until then, when it first went
+    /// off air. Nil if it was never on air.
     private var lastLive: Int64?
     /// Consecutive failures of any kind.
     private var total = 0
@@ -42,11 +44,12 @@ struct FailureRecord: Sendable {
         atPrimary = 0
     }
 
-    /// An operator asked for another try: earlier failures do not count.
+    /// An operator asked for a retry: earlier failures do not count.
     mutating func reset() { (answered, unanswered, total, atPrimary, refusedUntil) = (0, 0, 0, 0, [:]) }
 
-    /// The output was on air for `liveFor`, until `now`. A moment on air proves that the address is right, but not that
-    /// the peer will soon be back: a server that accepts and crashes would be tried at the first wait forever.
+    /// The output was on air for `liveFor`, until `now`. A short time on air proves that the address is right, but not
+    /// that the peer will soon be back: otherwise a server that accepts and crashes would always be tried after the
+    /// first wait.
     mutating func wasLive(for liveFor: Duration, at now: Int64) {
         if liveFor >= policy.backoff.stableAfter || liveFor > .zero && lastLive == nil { lastLive = now }
     }
@@ -68,20 +71,19 @@ struct FailureRecord: Sendable {
         let (same, other): (OutputEndpoint, OutputEndpoint) =
             endpoint == .backup ? (.backup, .primary) : (.primary, .backup)
         let inRow = failure.kind == .unreachable ? unanswered : answered
-        let wait = policy.backoff.delay(
-            afterFailure: max(1, inRow), kind: failure.kind, past: past, jitter: jitter)
+        let wait = policy.backoff.delay(afterFailure: max(1, inRow), kind: failure.kind, past: past, jitter: jitter)
         let again = now + wait.inNanoseconds
         refusedUntil[same] = failure.kind == .refused ? again : nil
         let isLast = policy.attemptLimit.map { total > $0 } ?? false
         guard endpoint == .backup || usesBackup else { return Verdict(endpoint: same, due: again, isLast: isLast) }
-        // The other address did not fail now, so the first wait is enough, unless the failed peer did not answer.
+        // The other address did not fail now, so the first wait is long enough; but if the failed peer did not answer,
+        // its wait applies.
         let short =
             failure.kind == .unreachable
             ? wait : policy.backoff.delay(afterFailure: 1, kind: .unreachable, jitter: jitter)
         let elsewhere = max(now + short.inNanoseconds, refusedUntil[other] ?? 0)
         let goesElsewhere = elsewhere <= again || failure.kind != .refused && refusedUntil[other] == nil
-        return Verdict(
-            endpoint: goesElsewhere ? other : same, due: goesElsewhere ? elsewhere : again, isLast: isLast)
+        return Verdict(endpoint: goesElsewhere ? other : same, due: goesElsewhere ? elsewhere : again, isLast: isLast)
     }
 
     private func past(at now: Int64) -> Backoff.Past {
@@ -89,7 +91,7 @@ struct FailureRecord: Sendable {
         return now - lastLive < policy.backoff.quickFor.inNanoseconds ? .justLost : .lostBefore
     }
 
-    /// After enough failures of the primary, attempts alternate between both.
+    /// After enough failures of the primary, attempts alternate between primary and backup.
     private var usesBackup: Bool { policy.hasBackup && atPrimary >= policy.backupAfter }
 
     private mutating func noteEndpoint(

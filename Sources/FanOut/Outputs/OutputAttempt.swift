@@ -2,28 +2,28 @@
 
 package import Media
 
-/// A report of an attempt to its supervisor, on any thread.
+/// A report of an attempt to its supervisor. It may come on any thread.
 package enum AttemptEvent: Sendable {
     /// The attempt is at this step: `resolve`, `connect`, `handshake`, `publish`.
     case step(String)
-    /// The peer accepted the stream; the attempt waits for ``OutputAttempt/goLive()``. An attempt that receivers call
-    /// reports this again when one calls after `awaitsCallers`.
+    /// The peer accepted the stream; the attempt waits for ``OutputAttempt/goLive()``. An attempt to which receivers
+    /// connect reports this again when one connects after `awaitsCallers`.
     case accepted
-    /// The attempt is open for callers, but there are no receivers: before the first, and after the last has left.
+    /// The attempt listens, but there are no receivers: before the first, and after the last has left.
     case awaitsCallers
     /// A message from the peer that an operator should see; without secrets.
     case notice(String)
-    /// A receiver of this attempt can begin, or continue, only at a keyframe. The next regular one will do if it comes
-    /// soon.
+    /// A receiver of this attempt can begin, or continue, only at a keyframe. The next regular keyframe is good enough
+    /// if it comes soon.
     case wantsKeyframe
     /// A receiver lost its data and shows no video before a keyframe: request one at once, unless there was a recent
     /// request.
     case needsKeyframe
-    /// The receiver that needed a keyframe is gone, and no other needs one.
+    /// The receiver that needed a keyframe has left, and no other receiver needs one.
     case wantsNoKeyframe
     /// The attempt must cut its output at a keyframe, and no keyframe came in time: request one at once.
     case keyframeIsDue
-    /// The server asks us to publish again, at `address` if it names one, and accepts data until then.
+    /// The server asks us to publish again, at `address` if it names an address, and accepts data until then.
     case reconnectRequested(address: String?)
     /// The attempt ended with a failure.
     case failed(OutputFailure)
@@ -37,19 +37,20 @@ package enum AttemptEvent: Sendable {
 package protocol OutputAttempt: AnyObject, Sendable {
     /// Starts to connect.
     func start()
-    /// Allows the attempt to read the queue. May be called with the output's lock held, so it must not report anything
-    /// synchronously.
+    /// Allows the attempt to read the queue. May be called with the output's lock held, so the attempt must not report
+    /// anything during the call.
     func goLive()
-    /// The server that the publishing thread wakes when the queue has new packets. Read once, before ``start()``.
+    /// The server that the publishing thread wakes when the queue has new packets. It is read once, before ``start()``.
     var server: any PacketServer { get }
     /// Sends the queued packets, ends the session by the protocol's rules and reports `drained`; ``abandon()`` cuts off
     /// what is not finished by `deadline` (monotonic nanoseconds). A call before ``goLive()`` means that the program is
-    /// over: an attempt that waits for callers ends; one that is connecting continues, and is told again when it is
-    /// live. `reason` is passed on to viewers if the protocol can express it.
+    /// over: an attempt that waits for receivers ends; one that is still connecting continues, and
+    /// ``drain(until:reason:)`` is called again when it is live. `reason` is passed on to viewers if the protocol can
+    /// express it.
     func drain(until deadline: Int64, reason: EndReason)
     /// Ends at once, without the protocol's teardown. Nothing is reported afterwards.
     func abandon()
-    /// What was sent so far.
+    /// The data that was sent so far.
     var progress: AttemptProgress { get }
 }
 
@@ -65,7 +66,6 @@ package struct AttemptProgress: Sendable, Equatable {
     /// Protocol-specific numbers.
     package var details = OutputDetails()
 
-    /// Starts with zeros.
     package init() {}
 }
 
@@ -75,19 +75,19 @@ package protocol OutputTarget: Sendable {
     var kind: String { get }
     /// The address without secrets, for log and status.
     var displayAddress: String { get }
-    /// Whether receivers connect to this output. Until the first one does, no packet counts as missed.
+    /// Whether receivers connect to this output. Until the first receiver connects, no packet counts as missed.
     var awaitsCallers: Bool { get }
     /// The target for a server's request to publish again at `address`, with this target's credentials and options;
     /// `nil` if the address cannot be used.
     func redirected(to address: String) -> (any OutputTarget)?
-    /// Called when the program is over and no further attempt will follow: completes what earlier attempts left open
-    /// for viewers, and publishes nothing else. Calls `completion` once, on any thread, with the failure if it did not
-    /// succeed. It is called for every target at which the output was on air, even if the last attempt already
-    /// concluded; does not block.
+    /// Called when the program is over and no further attempt will follow. Completes what earlier attempts left open
+    /// for viewers, and publishes nothing else. Calls `completion` once, on any thread; if it did not succeed, with the
+    /// failure. It is called for every target at which the output was on air, even if the last attempt has already
+    /// concluded there. Does not block.
     func conclude(_ completion: @escaping @Sendable (OutputFailure?) -> Void)
-    /// What can be sent there. A stream with something else is refused by name.
+    /// What can be sent to this target. A stream that contains anything else is refused, and the error names it.
     var carriage: Carriage { get }
-    /// A fresh attempt that sends `queue` and tells `report` what happens.
+    /// Creates an attempt that sends `queue` and calls `report` with its events.
     func makeAttempt(
         queue: PacketQueue, description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void
     ) -> any OutputAttempt
@@ -97,4 +97,13 @@ extension OutputTarget {
     package var awaitsCallers: Bool { false }
     package func redirected(to address: String) -> (any OutputTarget)? { nil }
     package func conclude(_ completion: @escaping @Sendable (OutputFailure?) -> Void) { completion(nil) }
+}
+
+/// Why an output ends cleanly. Viewers need to know this: an HLS playlist says whether anything follows.
+package enum EndReason: Sendable, Equatable {
+    /// The program is over: its input ended, or its length was reached. Nothing follows.
+    case programOver
+    /// The output may continue later: a signal ended the process, the program failed, the output was paused or removed,
+    /// or another address took over.
+    case interrupted
 }

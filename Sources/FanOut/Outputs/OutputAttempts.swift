@@ -2,25 +2,27 @@
 
 internal import Media
 
-/// The attempts of one output, each with its own queue, under the control of the state machine.
+/// The attempts of one output, under the control of the state machine. Each attempt has its own queue; an attempt with
+/// its queue is a lane.
 ///
-/// Only one lane is fed. A candidate has its own queue, which stays empty until it takes over. The lane that was on air
-/// then sends the rest of its own queue and ends by its protocol's rules, so that no frame is sent twice or lost. The
-/// machine's decisions arrive here as calls, in the machine's order; a call that does not fit the phase has no effect.
+/// Only one lane gets new packets. A candidate is a second attempt; its queue stays empty until it takes over. The lane
+/// that was on air then sends the rest of its own queue and ends by its protocol's rules, so that no frame is sent
+/// twice or lost. The machine's decisions arrive here as calls, in the machine's order; a call that does not fit the
+/// phase has no effect.
 struct OutputAttempts {
     /// What happens to new packets.
     enum Phase {
-        /// They are held, and there is no attempt. Next: `connecting`, `paused`, `ended`.
+        /// Packets are held, and there is no attempt. Next: `connecting`, `paused`, `ended`.
         case idle
-        /// They are held until the peer accepts the lane's attempt, which is at `step`. Next: `live`, `idle`, `paused`,
-        /// `ended`.
+        /// Packets are held until the peer accepts the lane's attempt, which is at `step`. Next: `live`, `idle`,
+        /// `paused`, `ended`.
         case connecting(OutputLane, step: String?)
-        /// The lane sends them, perhaps with a candidate beside it. Next: `live` with another candidate or as the
-        /// former candidate, `connecting` as the former candidate, `idle`, `paused`, `ended`.
+        /// The lane sends the packets; there may be a candidate beside it. Next: `live` with another candidate or as
+        /// the former candidate, `connecting` as the former candidate, `idle`, `paused`, `ended`.
         case live(OutputLane, Candidate?)
-        /// They are not accepted. Next: `idle`, `ended`.
+        /// Packets are not accepted. Next: `idle`, `ended`.
         case paused
-        /// They are not accepted, and the machine has ended; retired attempts may still be sending. Next: nothing.
+        /// Packets are not accepted, and the machine has ended; retired attempts may still be sending. Next: nothing.
         case ended
     }
 
@@ -32,7 +34,7 @@ struct OutputAttempts {
     }
 
     // The fields used for each frame come first: with hundreds of outputs, cache misses dominate.
-    /// The queue that is fed.
+    /// The queue that gets new packets.
     private(set) var packets: PacketQueue
     private(set) var phase = Phase.idle { didSet { server = live?.server } }
     /// The server that sends the packets of the lane on air.
@@ -48,7 +50,7 @@ struct OutputAttempts {
     var failures = FailureLog()
     /// Called when the output has ended.
     var completions: [@Sendable () -> Void] = []
-    /// Why and by when (monotonic nanoseconds) the output must end, once it was told to.
+    /// Why the output must end, and by when (monotonic nanoseconds). The deadline is 0 until the end is requested.
     var end = (reason: EndReason.interrupted, deadline: Int64(0))
     /// The endpoints at which the output was on air.
     private(set) var aired: Set<OutputEndpoint> = []
@@ -76,7 +78,7 @@ struct OutputAttempts {
         if case .live(let lane, _) = phase { lane } else { nil }
     }
 
-    /// The lane on air, or the one that connects.
+    /// The lane on air, or the lane that is connecting.
     var current: OutputLane? {
         switch phase {
         case .connecting(let lane, _), .live(let lane, _): lane
@@ -84,7 +86,7 @@ struct OutputAttempts {
         }
     }
 
-    /// The step of the present attempt while it is not on air.
+    /// The step of the current attempt while it is not on air.
     var step: String? {
         if case .connecting(_, let step) = phase { step } else { nil }
     }
@@ -93,8 +95,8 @@ struct OutputAttempts {
 // MARK: Transitions
 
 extension OutputAttempts {
-    /// Adds an attempt: as the output's only one, or as a candidate beside the one on air. Returns whether the phase
-    /// allows it.
+    /// Adds an attempt: as the output's only attempt, or as a candidate beside the lane on air. Returns whether the
+    /// phase allows it.
     mutating func begin(_ lane: OutputLane) -> Bool {
         switch phase {
         case .idle: phase = .connecting(lane, step: nil)
@@ -110,8 +112,8 @@ extension OutputAttempts {
         phase = .connecting(lane, step: step)
     }
 
-    /// The peer accepted at `now`. Returns the lane that is on air, and what the output missed while off air. `missed`
-    /// is nil if it still waits for a keyframe, see ``tookKeyframe()``.
+    /// The peer accepted at `now`. Returns the lane that is now on air, and what the output missed while off air.
+    /// `missed` is nil if the output still waits for a keyframe, see ``tookKeyframe()``.
     mutating func goLive(at now: Int64) -> (lane: OutputLane, missed: DropCounts?)? {
         guard case .connecting(let lane, _) = phase else { return nil }
         phase = .live(lane, nil)
@@ -123,8 +125,8 @@ extension OutputAttempts {
         return (lane, tookKeyframe())
     }
 
-    /// The queue accepted a keyframe. If the output on air waited for it, returns what it missed until then: packets
-    /// refused before count as off air, and do not indicate a slow target.
+    /// The queue accepted a keyframe. If the output on air waited for it, returns what the output missed until then.
+    /// Packets that were refused before that count as missed off air, and do not indicate a slow target.
     mutating func tookKeyframe() -> DropCounts? {
         guard case .live = phase else { return nil }
         return drops.join(queueDrops)
@@ -144,23 +146,23 @@ extension OutputAttempts {
         return event
     }
 
-    /// No receiver of the lane `number` waits for a keyframe any more.
+    /// No receiver of the lane `number` is waiting for a keyframe any more.
     mutating func stopWaiting(_ number: Int) {
-        // A candidate that is ready to take over waits for a keyframe, whatever the lane on air needs.
+        // A candidate that is ready to take over waits for a keyframe, even if the lane on air needs none.
         guard case .live(let lane, let candidate) = phase, lane.number == number else { return }
         if case .ready = candidate { return }
         keyframes.stopWaiting()
     }
 
-    /// The candidate's peer accepted at `now`: it takes over at the next keyframe.
+    /// The candidate's peer accepted at `now`: the candidate takes over at the next keyframe.
     mutating func arrangeChange(at now: Int64) {
         guard case .live(let lane, .connecting(let next)) = phase else { return }
         phase = .live(lane, .ready(next))
         keyframes.wait(from: now)
     }
 
-    /// Called at a keyframe, at `now`: lets the candidate take over if it is ready. This is one step with the machine,
-    /// so that no other event can come between.
+    /// Called at a keyframe, at `now`: lets the candidate take over if it is ready. The machine changes in the same
+    /// step, so that no other event can come in between.
     mutating func change(at now: Int64) -> Change? {
         guard case .live(let old, .ready(let next)) = phase, machine.candidate?.attempt == next.number else {
             return nil
@@ -171,12 +173,12 @@ extension OutputAttempts {
         aired.insert(next.endpoint)
         feed(next.packets)
         _ = packets.connected()
-        // Called here, because the output's own thread may drain the lane as soon as the lock is free.
+        // This is called here, because the output's own thread may drain the lane as soon as the lock is free.
         next.attempt.goLive()
         return Change(retired: old, next: next, actions: actions)
     }
 
-    /// The former candidate becomes the output's only attempt, see ``remove(_:)``. Its queue is fed.
+    /// The former candidate becomes the output's only attempt, see ``remove(_:)``. Its queue gets the new packets.
     mutating func promote() -> DropLog.Event? {
         guard case .connecting(let lane, _) = phase, lane.packets !== packets else { return nil }
         let event = drops.leave(queueDrops)
@@ -185,8 +187,8 @@ extension OutputAttempts {
         return event
     }
 
-    /// Stops accepting packets until ``open()``, and discards those that no attempt will send, because `next` replaces
-    /// the queue.
+    /// Stops accepting packets until ``open()``, and discards the packets that no attempt will send, because `next`
+    /// replaces the queue.
     mutating func pause(with next: PacketQueue) -> DropLog.Event? {
         phase = .paused
         keyframes.stopWaiting()
@@ -195,13 +197,13 @@ extension OutputAttempts {
         return event
     }
 
-    /// Accepts packets again. Packets that came meanwhile do not count as missed.
+    /// Accepts packets again. Packets that came in the meantime do not count as missed.
     mutating func open() {
         guard case .paused = phase else { return }
         (phase, drops) = (.idle, DropLog())
     }
 
-    /// Lets the attempt on air send the rest of its queue beside the next one.
+    /// Lets the attempt on air send the rest of its queue while the next attempt runs.
     mutating func retire(_ number: Int) -> OutputLane? {
         guard case .live(let lane, _) = phase, lane.number == number else { return nil }
         leave()
@@ -210,7 +212,7 @@ extension OutputAttempts {
     }
 
     /// Removes the attempt `number`, in any state, and keeps its counts. If it was on air with a candidate, the
-    /// candidate becomes the one that connects.
+    /// candidate becomes the attempt that is connecting.
     mutating func remove(_ number: Int) -> OutputLane? {
         guard let lane = take(number) else { return nil }
         let progress = lane.attempt.progress
@@ -236,7 +238,8 @@ extension OutputAttempts {
             leave()
             return lane
         case .live(let lane, let candidate?) where candidate.lane.number == number:
-            // The candidate was going to take over at the keyframe. Any other receiver that needs one asks again.
+            // The candidate would have taken over at the keyframe. Any other receiver that needs a keyframe requests it
+            // again.
             if case .ready = candidate { keyframes.stopWaiting() }
             phase = .live(lane, nil)
             return candidate.lane
@@ -246,13 +249,14 @@ extension OutputAttempts {
         }
     }
 
-    /// Records that the lane on air leaves the air.
+    /// Takes the lane on air off air.
     private mutating func leave() {
         guard case .live(_, let candidate) = phase else { return }
         phase = candidate.map { .connecting($0.lane, step: nil) } ?? .idle
     }
 
-    /// Feeds `next` from now on. Packets in the old queue are lost, unless a retired attempt still sends them.
+    /// Adds new packets to `next` from now on. Packets in the old queue are lost, unless a retired attempt still sends
+    /// them.
     private mutating func feed(_ next: PacketQueue) {
         let old = packets
         packets = next
@@ -274,7 +278,7 @@ extension OutputAttempts {
     /// Frames sent by all attempts.
     var frames: UInt64 { lanes.reduce(past.frames) { $0 + $1.attempt.progress.frames } }
 
-    /// The state of the fed queue, including the drops of all earlier queues and of the attempts behind them.
+    /// The state of the queue that gets new packets, including the drops of all earlier queues and of all attempts.
     var queueStatus: QueueStatus {
         var status = packets.status
         status.dropCounts = queueDrops
@@ -283,7 +287,7 @@ extension OutputAttempts {
         return status
     }
 
-    /// The drops of the output's own queues, present and earlier.
+    /// The drops of the output's own queues, of the current one and all earlier ones.
     var queueDrops: DropCounts {
         var drops = packets.drops
         for lane in retired where lane.packets !== packets { drops.add(lane.packets.drops) }

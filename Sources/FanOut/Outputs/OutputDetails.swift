@@ -24,9 +24,9 @@ package struct OutputDetails: Sendable, Equatable {
         package var total: Int
         /// Number of rejected receivers.
         package var refused: Int
-        /// Media that waits for the slowest receiver.
+        /// Duration of the media that waits for the slowest receiver.
         package var queueMilliseconds: Int64
-        /// Frames missed by the worst of the connected receivers.
+        /// Frames missed by the connected receiver that has missed the most.
         package var droppedFrames: Int
 
         /// Creates the numbers for receivers of this kind.
@@ -39,25 +39,24 @@ package struct OutputDetails: Sendable, Equatable {
         }
     }
 
-    /// The round trip of an RTMP connection in milliseconds, as the kernel measures it.
+    /// The round-trip time of an RTMP connection in milliseconds, as the kernel measures it.
     package var connectionRoundTrip: Double?
     /// The receivers of an output that listens.
     package var receivers: Receivers?
     /// libsrt's statistics of the connection, or of all callers' connections.
     package var srt: SRTStatistics?
-    /// What outputs of one kind count, by the keys of ``OutputNumber``.
+    /// Numbers that only outputs of one kind have, by the keys of ``OutputNumber``.
     private var numbers: [String: Double] = [:]
 
-    /// Creates empty details.
     package init() {}
 
-    /// What the output counts; nil for a number that its kind does not have.
+    /// A number that only outputs of one kind have; nil if this output's kind does not have it.
     package subscript(number: OutputNumber) -> Double? {
         get { numbers[number.key] }
         set { numbers[number.key] = newValue }
     }
 
-    /// The connection's round trip in milliseconds; nil where the protocol does not tell it.
+    /// The connection's round-trip time in milliseconds; nil if the protocol does not report it.
     package var roundTripMilliseconds: Double? { srt?.moment?.roundTripMilliseconds ?? connectionRoundTrip }
 }
 
@@ -74,7 +73,7 @@ extension OutputDetails: Codable {
         } else {
             connectionRoundTrip = try container.decodeIfPresent(Double.self, forKey: Self.roundTrip)
         }
-        // What is not one of these is a number of the output's kind.
+        // All keys except these are numbers of the output's kind.
         let known = Set(
             Receivers.allNames + [Self.roundTrip.stringValue] + SRTStatistics.Totals.names + SRTStatistics.Moment.names)
         for key in container.allKeys where !known.contains(key.stringValue) {
@@ -121,5 +120,22 @@ extension OutputDetails.Receivers {
         var container = encoder.container(keyedBy: AnyCodingKey.self)
         let numbers = [Int64(count), Int64(total), Int64(refused), queueMilliseconds, Int64(droppedFrames)]
         for (key, number) in zip(Self.keys(kind), numbers) { try container.encode(number, forKey: key) }
+    }
+}
+
+/// A number that only outputs of one kind have, in addition to the numbers of all outputs.
+package struct OutputNumber: Sendable, Hashable {
+    /// The number's name in the status, which does not change.
+    package let key: String
+    /// The name of the metric.
+    package let metric: String
+    /// What the number is, in one line.
+    package let help: String
+    /// Whether the number only increases.
+    package let isCounter: Bool
+
+    /// A number whose name in the status is `key`.
+    package init(_ key: String, metric: String, _ help: String, isCounter: Bool = true) {
+        (self.key, self.metric, self.help, self.isCounter) = (key, metric, help, isCounter)
     }
 }

@@ -22,11 +22,11 @@ final class OutputLane: Sendable {
 }
 
 extension OutputAttempts {
-    /// An attempt beside the one on air.
+    /// A second attempt, while another attempt is on air.
     enum Candidate {
-        /// Its peer has not accepted it yet. Next: `ready`, or removal.
+        /// Its peer has not accepted the stream yet. Next: `ready`, or removal.
         case connecting(OutputLane)
-        /// It takes over at the next keyframe. Next: on air, or removal.
+        /// The candidate takes over at the next keyframe. Next: on air, or removal.
         case ready(OutputLane)
 
         var lane: OutputLane {

@@ -9,20 +9,19 @@ internal import Synchronization
 package struct OutputDefinition: Sendable {
     /// The output's name, unique in its set.
     package var name: String
-    /// The rendition that it sends; nil for the program's main encoding.
+    /// The rendition that the output sends; nil for the program's main encoding.
     package var rendition: String?
-    /// Its target.
+    /// The output's target.
     package var target: any OutputTarget
     /// The target to use while the main one does not work.
     package var backup: (any OutputTarget)?
-    /// The limits of its queue.
+    /// The limits of the output's queue.
     package var limits: QueueLimits
-    /// When it is retried.
+    /// When the output is retried.
     package var retry: RetryPolicy
     /// Where the output was defined.
     package var origin: OutputOrigin
 
-    /// Creates a definition.
     package init(
         name: String, rendition: String? = nil, target: any OutputTarget, backup: (any OutputTarget)? = nil,
         limits: QueueLimits = .live, retry: RetryPolicy = RetryPolicy(), origin: OutputOrigin = .flags
@@ -57,20 +56,20 @@ package enum OutputSetError: Error, Sendable, Equatable, CustomStringConvertible
     }
 }
 
-/// The live outputs of a program: they are added, removed, paused and retried here while it runs.
+/// The live outputs of a program. They are added, removed, paused and retried here while the program runs.
 ///
 /// No change affects another output: no output waits for a lock while another connects or ends, and the data of each
-/// stays the same. Any thread may call; calls return at once.
+/// stays the same. May be called on any thread; calls return at once.
 package final class OutputSet: Sendable {
     private struct State {
         var outputs: [OutputSupervisor] = []
-        /// Removed outputs that are still draining.
+        /// Removed outputs that are still sending the rest of their queues.
         var leaving: [OutputSupervisor] = []
         var isRunning = false
         var isOver = false
     }
 
-    /// How long a removed output may drain.
+    /// How long a removed output may take to send the rest of its queue.
     private static let teardown = Duration.milliseconds(2600)
 
     private let stream: PacketStream
@@ -81,7 +80,7 @@ package final class OutputSet: Sendable {
     private let logger: Logger
     private let state = Mutex(State())
 
-    /// An empty set. Outputs are fed by `stream`, or by the one of `renditions` that they name.
+    /// An empty set. An output gets its packets from `stream`, or from the stream of its rendition in `renditions`.
     package init(
         stream: PacketStream, renditions: [String: PacketStream] = [:], clock: any MonotonicClock = SystemClock(),
         timers: any OutputTimers = SystemTimers(), logger: Logger
@@ -105,7 +104,7 @@ package final class OutputSet: Sendable {
         }
     }
 
-    /// Replaces the output with the same name, which ends as in ``remove(_:)``. If the new one cannot carry the
+    /// Replaces the output that has the same name, which ends as by ``remove(_:)``. If the new one cannot carry the
     /// program, nothing changes. With `isPaused` the new one does not connect.
     package func replace(by definition: OutputDefinition, isPaused: Bool = false) throws(OutputSetError) {
         let old = try change { (state) throws(OutputSetError) in
@@ -113,7 +112,7 @@ package final class OutputSet: Sendable {
                 throw .unknown(definition.name)
             }
             try append(definition, isPaused: isPaused, to: &state)
-            // At the same index, so that an operator finds it at the same position.
+            // The index stays the same, so that an operator finds the new output at the old output's position.
             let old = state.outputs[index]
             state.outputs[index] = state.outputs.removeLast()
             state.leaving.append(old)
@@ -122,7 +121,7 @@ package final class OutputSet: Sendable {
         leave(old)
     }
 
-    /// Removes an output. It drains its queue within 2.6 s, and ends by the protocol's rules.
+    /// Removes an output. It sends the rest of its queue within 2.6 s, and ends by the protocol's rules.
     package func remove(_ name: String) throws(OutputSetError) {
         let output = try change { (state) throws(OutputSetError) in
             guard let index = state.outputs.firstIndex(where: { $0.name == name }) else { throw .unknown(name) }
@@ -133,9 +132,7 @@ package final class OutputSet: Sendable {
         leave(output)
     }
 
-    private func append(
-        _ definition: OutputDefinition, isPaused: Bool, to state: inout State
-    ) throws(OutputSetError) {
+    private func append(_ definition: OutputDefinition, isPaused: Bool, to state: inout State) throws(OutputSetError) {
         guard !state.isOver else { throw .over }
         guard let stream = stream(of: definition.rendition) else {
             throw .refused(definition.name, reason: "There is no rendition \(definition.rendition ?? "").")
@@ -168,7 +165,7 @@ package final class OutputSet: Sendable {
     /// Resumes a paused output, at the next keyframe.
     package func resume(_ name: String) throws(OutputSetError) { try output(name).resume() }
 
-    /// Makes an output that waits, or gave up, try at once.
+    /// Makes an output that waits, or has given up, try immediately.
     package func retryNow(_ name: String) throws(OutputSetError) { try output(name).retryNow() }
 
     /// Waits until earlier calls for an output have taken effect. I/O does not delay this.
@@ -182,8 +179,8 @@ package final class OutputSet: Sendable {
         }
     }
 
-    /// Ends every output by `deadline` (monotonic nanoseconds), because no packet follows, for this reason. Each leaves
-    /// `group` when it has ended.
+    /// Ends every output by `deadline` (monotonic nanoseconds) because no packets follow. `reason` is why. Each output
+    /// leaves `group` when it has ended.
     package func finish(deadline: Int64, reason: EndReason, in group: DispatchGroup) {
         let outputs = state.withLock { state in
             state.isOver = true
@@ -200,7 +197,7 @@ package final class OutputSet: Sendable {
         output.start()
     }
 
-    /// The stream for outputs of this rendition; nil if there is no rendition with this name.
+    /// The stream for outputs of this rendition; nil if there is no such rendition.
     private func stream(of rendition: String?) -> PacketStream? {
         guard let rendition else { return stream }
         return renditions[rendition]
@@ -211,9 +208,7 @@ package final class OutputSet: Sendable {
         return output
     }
 
-    private func change<R: Sendable>(
-        _ body: (inout State) throws(OutputSetError) -> R
-    ) throws(OutputSetError) -> R {
+    private func change<R: Sendable>(_ body: (inout State) throws(OutputSetError) -> R) throws(OutputSetError) -> R {
         try state.withLock { (state) throws(OutputSetError) in try body(&state) }
     }
 }

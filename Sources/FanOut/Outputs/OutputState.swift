@@ -4,25 +4,25 @@ package import Media
 
 /// The state of an output, in the words that status, metrics and log use.
 package enum OutputState: Sendable, Equatable {
-    /// Not started.
+    /// The output was not started.
     case idle
     /// Attempt number `attempt` is connecting.
     case connecting(attempt: Int)
-    /// The output is open for callers, but there are no receivers. This is not a failure, and has no time limit.
+    /// The output listens, but there are no receivers. This is not a failure, and has no time limit.
     case waiting
     /// On air since `since` (monotonic nanoseconds): the peer accepted.
     case live(since: Int64)
     /// The program is over; queued packets are sent until `deadline`.
     case draining(deadline: Int64)
-    /// Waits for the next attempt, due at `until`.
+    /// The output waits for the next attempt, which is due at `until`.
     case backingOff(until: Int64, cause: OutputFailure)
-    /// The peer refused permanently; retried rarely, next at `until`.
+    /// The peer refused permanently. The output is retried rarely, next at `until`.
     case refused(until: Int64, cause: OutputFailure)
     /// The maximum number of attempts failed; an operator can retry.
     case givenUp(cause: OutputFailure)
     /// An operator took the output off air.
     case paused
-    /// Ended.
+    /// The output has ended.
     case stopped
 
     /// The display text of ``waiting``.

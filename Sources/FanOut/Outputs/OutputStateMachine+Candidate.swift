@@ -2,7 +2,7 @@
 
 internal import Media
 
-// A second attempt beside the one that is on air.
+// A second attempt while another attempt is on air.
 extension OutputStateMachine {
     /// Maximum number of redirections within ``redirectionMemory``, for servers that redirect an output back and forth.
     private static let redirectionLimit = 3
@@ -12,7 +12,7 @@ extension OutputStateMachine {
         redirections.removeAll { now - $0 >= Self.redirectionMemory }
         guard redirections.count < Self.redirectionLimit else { return [] }
         redirections.append(now)
-        // The server still accepts the stream for a while; the redirection must not be forgotten because a probe is
+        // The server still accepts the stream for a while. The redirection is remembered, because now a probe is
         // running.
         if candidate != nil, attempt == current?.attempt { hasUnmetRedirection = true }
         return beginCandidate(besides: attempt, at: .redirected)
@@ -57,12 +57,12 @@ extension OutputStateMachine {
         guard let failed = candidate else { return [] }
         candidate = nil
         lastFailure = failure
-        // Many servers allow only one publisher: when the old connection ends, the new address is tried again.
+        // Many servers allow only one publisher: the new address is tried again when the old connection has ended.
         if failed.endpoint == .redirected, failure.kind == .rejected { hasUnmetRedirection = true }
         return [.abandon(attempt: failed.attempt)] + (current.map { arrangeLook(from: $0) } ?? [])
     }
 
-    /// The attempt on air failed beside a candidate: the candidate continues as the only attempt.
+    /// The attempt on air failed while there was a candidate: the candidate continues as the only attempt.
     mutating func promote(_ next: Connection, insteadOf attempt: Int) -> [Action] {
         let actions: [Action] = [.abandon(attempt: attempt), .promote(attempt: next.attempt)]
         guard let since = next.liveSince else {
@@ -75,7 +75,8 @@ extension OutputStateMachine {
         return actions + [.goLive(attempt: next.attempt)] + arrangeLook(from: next)
     }
 
-    /// Away from the primary, the primary is probed periodically. A previously scheduled probe is ignored then.
+    /// Schedules the next probe of the primary while the output is away from it. A probe that was scheduled earlier is
+    /// then ignored.
     mutating func arrangeLook(from connection: Connection) -> [Action] {
         guard connection.isAway else { return [] }
         probes += 1

@@ -10,27 +10,28 @@ package import Media
 /// Transitions: `idle → connecting → live → draining → stopped`. A failure leads from `connecting` or `live` to
 /// `backingOff`, `refused` or `givenUp`; the end of the wait, or an operator, leads back to `connecting`. `pause` leads
 /// to `paused`, and `resume` from there to `connecting`. `finish` leads to `draining` or `stopped`. `stop` leads to
-/// `stopped` from any state. An output that receivers call is `waiting` while it has no receivers, before the first and
-/// after the last. While an output is live, a second attempt may run at another address, the *candidate*: at the target
-/// of a reconnect request, or at the primary while the backup is on air. It takes over at a keyframe, or is dropped.
+/// `stopped` from any state. An output to which receivers connect is `waiting` while it has no receivers, before the
+/// first and after the last. While an output is live, a second attempt, the *candidate*, may run at another address: at
+/// the target of a reconnect request, or at the primary while the backup is on air. It takes over at a keyframe, or is
+/// dropped.
 package struct OutputStateMachine: Sendable {
     /// An event. Times are monotonic nanoseconds.
     package enum Event: Sendable, Equatable {
-        /// Start the output.
+        /// Starts the output.
         case start
         /// The peer accepted the stream.
         case accepted(attempt: Int, at: Int64)
-        /// The attempt is open for callers, but there are no receivers.
+        /// The attempt listens, but there are no receivers.
         case awaitsCallers(attempt: Int)
         /// The attempt ended with a failure.
         case failed(attempt: Int, OutputFailure, at: Int64)
-        /// The wait before `attempt` is over.
+        /// The wait before `attempt` has ended.
         case retryDue(attempt: Int)
         /// The server asks the output to publish again, at an address that can be used.
         case reconnectRequested(attempt: Int, at: Int64)
         /// It is time to probe the primary, unless a later probe was scheduled.
         case primaryDue(probe: Int)
-        /// The candidate is fed, starting at a keyframe, and the former lane is not fed any more.
+        /// From a keyframe on, the candidate gets the new packets, and the former lane gets no more.
         case handedOver(attempt: Int, at: Int64)
         /// An operator asks for the next attempt at once.
         case retryNow
@@ -38,13 +39,13 @@ package struct OutputStateMachine: Sendable {
         case pause(at: Int64)
         /// An operator puts the output on air again.
         case resume
-        /// The program is over: end cleanly by `deadline`.
+        /// The program is over: the output must end cleanly by `deadline`.
         case finish(deadline: Int64)
         /// All queued packets were sent and the session was closed.
         case drained(attempt: Int)
-        /// The deadline of the clean end has passed.
+        /// The deadline for the clean end has passed.
         case deadlinePassed
-        /// End at once.
+        /// The output must end at once.
         case stop
     }
 
@@ -56,20 +57,20 @@ package struct OutputStateMachine: Sendable {
         case goLive(attempt: Int)
         /// Tell the queue that the output is off air.
         case hold
-        /// Stop accepting packets, and discard those that no attempt will send.
+        /// Stop accepting packets, and discard the packets that no attempt will send.
         case close
         /// Accept packets again.
         case open
         /// Let the attempt send the queued packets and close.
         case drain(attempt: Int, deadline: Int64)
-        /// Let the attempt send the queued packets and close, beside the next attempt.
+        /// Let the attempt send the queued packets and close while the next attempt runs.
         case retire(attempt: Int)
         /// End the attempt at once and remove it.
         case abandon(attempt: Int)
         /// Make this candidate the output's only attempt.
         case promote(attempt: Int)
-        /// Feed this candidate from the next keyframe on and retire the attempt before it; send `handedOver` at that
-        /// moment.
+        /// Give this candidate the packets from the next keyframe on, and retire the attempt before it. Send
+        /// `handedOver` at that moment.
         case handOver(to: Int)
         /// Send `retryDue(attempt)` at `until`.
         case wait(until: Int64, attempt: Int)
@@ -84,7 +85,8 @@ package struct OutputStateMachine: Sendable {
     struct Connection {
         let attempt: Int
         let endpoint: OutputEndpoint
-        /// Whether the output must return to its primary from there: it is at the backup, or was redirected from it.
+        /// Whether the output must later return from this endpoint to its primary: the endpoint is the backup, or the
+        /// output was redirected from the backup.
         var isAway: Bool
         var liveSince: Int64?
     }
@@ -93,7 +95,7 @@ package struct OutputStateMachine: Sendable {
     package internal(set) var state: OutputState = .idle
     /// Number of attempts.
     package internal(set) var attempts = 0
-    /// Number of times the output came on air.
+    /// Number of times the output went on air.
     package internal(set) var connections = 0
     /// The last failure.
     package internal(set) var lastFailure: OutputFailure?
@@ -102,9 +104,10 @@ package struct OutputStateMachine: Sendable {
     var current: Connection?
     var candidate: Connection?
     private var nextEndpoint = OutputEndpoint.primary
-    /// Whether the output must return to its primary from the next endpoint.
+    /// Whether the output must later return from the next endpoint to its primary.
     private var isNextAway = false
-    /// A redirection was tried beside the old connection and rejected, perhaps because of that connection.
+    /// Whether a redirection was tried while the old connection existed and was rejected, perhaps because of that
+    /// connection.
     var hasUnmetRedirection = false
     var probes = 0
     /// Times of recent redirections.
@@ -113,7 +116,7 @@ package struct OutputStateMachine: Sendable {
     /// An idle output with the retry policy `policy`.
     package init(policy: RetryPolicy = RetryPolicy()) { record = FailureRecord(policy: policy) }
 
-    /// The present endpoint, or the last one.
+    /// The current endpoint, or the last one.
     package var endpoint: OutputEndpoint { current?.endpoint ?? nextEndpoint }
 
     /// Handles an event and returns the actions. `jitter` in 0..<1 varies the wait that may follow.
@@ -161,7 +164,7 @@ package struct OutputStateMachine: Sendable {
         return [.goLive(attempt: attempt)] + arrangeLook(from: connection)
     }
 
-    /// Only outputs without a backup have callers, so there is no candidate beside the attempt.
+    /// Receivers connect only to outputs without a backup, so there is no candidate beside the attempt.
     private mutating func awaitCallers(_ attempt: Int) -> [Action] {
         guard current?.attempt == attempt else { return [] }
         switch state {
@@ -171,9 +174,7 @@ package struct OutputStateMachine: Sendable {
         return []
     }
 
-    private mutating func failed(
-        _ attempt: Int, _ failure: OutputFailure, at now: Int64, jitter: Double
-    ) -> [Action] {
+    private mutating func failed(_ attempt: Int, _ failure: OutputFailure, at now: Int64, jitter: Double) -> [Action] {
         if candidate?.attempt == attempt { return candidateFailed(failure) }
         guard let connection = current, connection.attempt == attempt else { return [] }
         current = nil
@@ -186,7 +187,8 @@ package struct OutputStateMachine: Sendable {
         let verdict = record.note(
             failure, at: connection.isAway ? .backup : .primary, now: now, liveFor: liveFor, jitter: jitter)
         if hasUnmetRedirection {
-            // The redirected address replaces the present endpoint: from the backup it is also away from the primary.
+            // The redirected address replaces the current endpoint: if that is the backup, the output stays away from
+            // the primary.
             (nextEndpoint, isNextAway) = (.redirected, connection.isAway)
         } else {
             (nextEndpoint, isNextAway) = (verdict.endpoint, verdict.endpoint == .backup)
@@ -221,7 +223,7 @@ package struct OutputStateMachine: Sendable {
         return stop()
     }
 
-    /// The endpoint on air leaves without a failure.
+    /// Records that the endpoint on air ends without a failure.
     mutating func noteLive(until now: Int64) {
         guard let since = current?.liveSince else { return }
         record.wasLive(for: .nanoseconds(now - since), at: now)
@@ -236,7 +238,7 @@ package struct OutputStateMachine: Sendable {
     }
 }
 
-// MARK: What an operator asks for
+// MARK: An operator's requests
 
 extension OutputStateMachine {
     private mutating func retryNow() -> [Action] {
@@ -271,9 +273,9 @@ extension OutputStateMachine {
         return [.open] + nextAttempt()
     }
 
-    /// If the program ends before the first connection is established, that attempt still has until the deadline,
-    /// unless it reports that it only waits for callers. An output that is off air after having been on has nothing to
-    /// wait for.
+    /// If the program ends before the first connection is established, that attempt still has time until the deadline,
+    /// unless it reports that it only waits for receivers. An output that was on air before and is off air now ends at
+    /// once.
     private mutating func finish(_ deadline: Int64) -> [Action] {
         let abandoned = candidate.map { [Action.abandon(attempt: $0.attempt)] } ?? []
         switch (state, current) {

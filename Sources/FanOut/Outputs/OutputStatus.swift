@@ -6,7 +6,7 @@ package import Media
 package struct OutputStatus: Sendable, Codable {
     /// The output's name, unique in its channel.
     package var name: String
-    /// The rendition that it sends; nil for the program's main encoding.
+    /// The rendition that the output sends; nil for the program's main encoding.
     package var rendition: String?
     /// The protocol.
     package var kind: String
@@ -14,15 +14,15 @@ package struct OutputStatus: Sendable, Codable {
     package var address: String
     /// The output's state.
     package var state: OutputState.Name
-    /// The step of the present attempt, what the output waits for, or the cause of the last failure.
+    /// The step of the current attempt, what the output waits for, or the cause of the last failure.
     package var detail: String?
-    /// Seconds on air in the present state; 0 if it is not on air.
+    /// Seconds since the output went on air; 0 if it is not on air.
     package var liveSeconds: Double
     /// Bytes sent over all connections.
     package var bytes: UInt64
     /// Frames sent over all connections.
     package var frames: UInt64
-    /// Number of times the output came back on air after the first.
+    /// Number of times the output went on air again after the first.
     package var reconnects: Int
     /// Number of attempts.
     package var attempts: Int
@@ -32,13 +32,13 @@ package struct OutputStatus: Sendable, Codable {
     package var details: OutputDetails
     /// Whether the output was ever on air.
     package var wasLive: Bool
-    /// The endpoint that `address` belongs to.
+    /// The endpoint whose address is `address`.
     package var endpoint: OutputEndpoint
     /// Number of keyframes that the output requested: `relay_output_keyframes_requested_total`, by output.
     package var keyframesRequested = 0
     /// Where the output was defined.
     package var origin = OutputOrigin.flags
-    /// The number of the present attempt; nil if there is no attempt.
+    /// The number of the current attempt; nil if there is no attempt.
     package var attempt: Int?
     /// Consecutive failed attempts.
     package var failures = 0
@@ -46,9 +46,9 @@ package struct OutputStatus: Sendable, Codable {
     package var nextAttemptSeconds: Double?
     /// The kind of the last failure; nil while the output is on air, and before the first failure.
     package var cause: OutputFailure.Kind?
-    /// What to look at first after that failure; nil if the detail already says all that is known.
+    /// What an operator should check first after that failure; nil if the detail already says all that is known.
     package var hint: OutputFailure.Hint?
-    /// The connection's round trip; nil if the protocol does not measure it.
+    /// The connection's round-trip time; nil if the protocol does not measure it.
     package var roundTripSeconds: Double?
 }
 

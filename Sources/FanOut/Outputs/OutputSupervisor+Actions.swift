@@ -5,9 +5,9 @@ internal import Logging
 internal import Media
 internal import Synchronization
 
-// The actions of the state machine.
+// Carries out the actions of the state machine.
 extension OutputSupervisor {
-    /// How long a replaced attempt may drain.
+    /// How long a replaced attempt may take to send the rest of its queue.
     private static let retirement = Duration.seconds(2)
 
     func post(_ event: OutputStateMachine.Event) {
@@ -51,9 +51,7 @@ extension OutputSupervisor {
     }
 
     /// A queue that begins at the next keyframe.
-    private func makeQueue() -> PacketQueue {
-        PacketQueue(limits: limits, isFromStart: false, leading: leading)
-    }
+    private func makeQueue() -> PacketQueue { PacketQueue(limits: limits, isFromStart: false, leading: leading) }
 
     private func begin(_ number: Int, at endpoint: OutputEndpoint) {
         let (target, packets) = state.withLock { lanes -> (any OutputTarget, PacketQueue) in
@@ -63,12 +61,12 @@ extension OutputSupervisor {
         }
         let stream = description()
         if let reason = target.carriage.refusal(of: stream) {
-            // What is passed through can become something else in mid-stream.
+            // In passthrough, the input's codec can change in mid-stream to one that this target cannot carry.
             let failure = OutputFailure(.refused, step: "publish", reason: reason)
             return post(.failed(attempt: number, failure, at: clock.now))
         }
-        // The attempt retains the output until its end: a weak reference would make every retain of the output, on each
-        // packet's way, several times as slow.
+        // The attempt retains the output until the attempt's end. With a weak reference, each retain of the output
+        // would be several times as slow, and every packet causes such retains.
         let attempt = target.makeAttempt(queue: packets, description: stream) { event in
             self.receive(event, from: number)
         }
@@ -114,7 +112,7 @@ extension OutputSupervisor {
 
     private func ended() {
         let (event, wait, targets) = state.withLock { lanes -> (DropLog.Event?, Int64, [any OutputTarget]) in
-            // An output that was told to end twice ends once.
+            // An output that is told twice to end must end only once.
             if case .ended = lanes.phase { return (nil, 0, []) }
             let wait = lanes.end.deadline - clock.now
             let isConcluded = lanes.end.reason == .programOver && wait > 0
@@ -162,7 +160,7 @@ extension OutputSupervisor {
                 lanes.keyframes.countRequest()
                 return lanes.keyframes.requests
             }
-            // Once per segment, if the GOP is longer than a segment.
+            // At debug level, because this happens once per segment if the GOP is longer than a segment.
             ask(number, level: .debug)
         case .reconnectRequested(let address): redirect(to: address, from: number)
         case .accepted: post(.accepted(attempt: number, at: clock.now))
@@ -212,7 +210,7 @@ extension OutputSupervisor {
         }
     }
 
-    /// Logs once per attempt that it waits; the attempt itself logs receivers that come and go.
+    /// Logs once per attempt that it waits; the attempt itself logs when receivers connect and leave.
     private func logWaiting(_ attempt: Int) {
         let lane = state.withLock { lanes -> OutputLane? in
             guard case .connecting(let lane, _) = lanes.phase, lane.number == attempt else { return nil }
@@ -226,8 +224,7 @@ extension OutputSupervisor {
         switch event {
         case nil: break
         case .began(let drops):
-            logger.warning(
-                "the target takes less than the program makes: frames are dropped", metadata: drops.metadata)
+            logger.warning("the target takes less than the program makes: frames are dropped", metadata: drops.metadata)
         case .over(let drops): logger.notice("no frame is dropped any more", metadata: drops.metadata)
         case .cut(let drops): logger.notice("went off air while frames were dropped", metadata: drops.metadata)
         }

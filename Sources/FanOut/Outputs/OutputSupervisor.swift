@@ -7,21 +7,22 @@ internal import Synchronization
 
 /// Owns one live output for its whole life: its queue, its state and its attempts.
 ///
-/// The state machine runs on a serial queue that never blocks; attempts do all blocking work. Any thread may call.
+/// The state machine runs on a serial queue that never blocks; attempts do all blocking work. May be called on any
+/// thread.
 package final class OutputSupervisor: PacketConsumer {
     let state: Mutex<OutputAttempts>
-    /// The queue on which all outputs' queues run: nothing blocks there, and hundreds of outputs that start at once
-    /// must not use a thread each.
+    /// The dispatch queue that is the target of all outputs' dispatch queues. Nothing blocks there, and hundreds of
+    /// outputs that start at once must not use a thread each.
     package static let shared = DispatchQueue(label: "relay.outputs")
 
     /// The output's name, unique in its channel.
     package let name: String
-    /// The rendition that it sends; nil for the program's main encoding.
+    /// The rendition that the output sends; nil for the program's main encoding.
     let rendition: String?
 
     let primary: any OutputTarget
     let backup: (any OutputTarget)?
-    /// The current coding of the tracks.
+    /// The current codecs of the tracks.
     let description: @Sendable () -> StreamDescription
     let leading: TrackKind
     let limits: QueueLimits
@@ -70,7 +71,8 @@ package final class OutputSupervisor: PacketConsumer {
     /// Starts the first attempt. Packets may be queued before.
     package func start() { post(.start) }
 
-    /// Does at once what is scheduled for later: the next attempt, or, on the backup, the probe of the primary.
+    /// Performs at once what is scheduled for later: the next attempt or, while the backup is on air, the probe of the
+    /// primary.
     package func retryNow() { post(.retryNow) }
 
     /// Goes off air by the protocol's rules and stays off until ``resume()``.
@@ -123,12 +125,12 @@ package final class OutputSupervisor: PacketConsumer {
         finish(deadline: deadline, reason: .interrupted, completion: completion)
     }
 
-    /// Ends cleanly by `deadline` (monotonic nanoseconds), because no packet follows, for this reason; then calls
+    /// Ends cleanly by `deadline` (monotonic nanoseconds) because no packets follow; `reason` is why. Then calls
     /// `completion` once, on any thread.
     package func finish(deadline: Int64, reason: EndReason, completion: @escaping @Sendable () -> Void) {
         state.withLock { lanes in
             lanes.completions.append(completion)
-            // An output that was removed before keeps that reason.
+            // If the output was removed before, the reason for that is kept.
             let isFirst = lanes.end.deadline == 0
             lanes.end = isFirst ? (reason, deadline) : (lanes.end.reason, min(lanes.end.deadline, deadline))
         }
@@ -137,7 +139,7 @@ package final class OutputSupervisor: PacketConsumer {
 
     package func stop() { post(.stop) }
 
-    /// The output's present status for an operator.
+    /// The output's current status for an operator.
     package var status: OutputStatus {
         // A copy, because the publishing thread needs the lock, and attempts take time to compute their numbers.
         let lanes = state.withLock { $0 }
@@ -178,5 +180,23 @@ package final class OutputSupervisor: PacketConsumer {
         case .backup: backup ?? primary
         case .redirected: lanes.redirection ?? primary
         }
+    }
+}
+
+/// Schedules the outputs' waits by the same clock with which they are computed.
+package protocol OutputTimers: Sendable {
+    /// Runs `work` on `queue` after `wait`, or at once if `wait` is not positive. May be called on any thread; returns
+    /// at once.
+    func after(_ wait: Duration, on queue: DispatchQueue, _ work: @escaping @Sendable () -> Void)
+}
+
+/// Dispatch's timers, for ``SystemClock``.
+package struct SystemTimers: OutputTimers {
+    /// Dispatch's timers.
+    package init() {}
+
+    package func after(_ wait: Duration, on queue: DispatchQueue, _ work: @escaping @Sendable () -> Void) {
+        let nanoseconds = max(0, wait.inNanoseconds)
+        queue.asyncAfter(deadline: .now() + .nanoseconds(Int(nanoseconds)), execute: work)
     }
 }

@@ -10,8 +10,8 @@ package struct RetryPolicy: Sendable, Equatable {
     package var hasBackup: Bool
     /// Number of consecutive failures at the primary after which the backup is used. A refusal alone is enough.
     package var backupAfter: Int
-    /// On the backup: the interval between probes of the primary. It doubles, up to 16 times, each time the primary is
-    /// lost again soon after the return.
+    /// While the backup is on air: the interval between probes of the primary. It doubles each time that the primary is
+    /// lost again soon after the return, up to 16 times the interval.
     package var primaryInterval: Duration
 
     /// Creates a policy; with the defaults the output never gives up and has no backup.

@@ -15,7 +15,7 @@ package struct AudioDevice: Sendable, Hashable, Codable {
     package var channels: [Int] = []
     /// The lowest and the highest supported sample rate, in samples a second.
     package var rates: [Int] = []
-    /// Why the capabilities are not known; nil if they are.
+    /// Why the capabilities are not known; nil if they are known.
     package var fault: String?
 }
 
@@ -33,8 +33,8 @@ extension AudioDevice {
         }
     }
 
-    /// The capturing devices in the kernel's list, whose lines are `01-00: USB Audio : USB Audio : playback 1 : capture 1`
-    /// (`snd_pcm_proc_read` of the kernel).
+    /// The capturing devices in the kernel's list (`snd_pcm_proc_read` of the kernel), whose lines are
+    /// `01-00: USB Audio : USB Audio : playback 1 : capture 1`.
     static func capturing(_ list: String) -> [(address: String, name: String)] {
         list.split(separator: "\n").compactMap { line in
             let parts = line.split(separator: ":").map { $0.drop { $0 == " " }.prefix { $0 != "\n" } }

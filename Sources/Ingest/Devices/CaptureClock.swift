@@ -3,8 +3,8 @@
 internal import Glibc
 internal import Media
 
-/// The clock that a capture device's stamps are readings of, taken when a frame or sample was captured: V4L2's stamps
-/// are monotonic (linux/videodev2.h, V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC); for ALSA, libavdevice computes them from the
+/// The clock from which a capture device's timestamps are taken when a frame or sample is captured. V4L2's timestamps
+/// are monotonic (linux/videodev2.h, V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC). For ALSA, libavdevice computes them from the
 /// wall clock and the samples that are buffered in the driver (libavdevice/alsa_dec.c).
 enum CaptureClock: Sendable, Hashable {
     /// CLOCK_MONOTONIC, which is also relay's own clock.
@@ -12,11 +12,11 @@ enum CaptureClock: Sendable, Hashable {
     /// CLOCK_REALTIME.
     case wall
 
-    /// How far a stamp may differ from a clock's present reading to count as a reading of that clock.
+    /// How far a timestamp may differ from a clock's present time and still count as a time of that clock.
     private static let near: Int64 = 30_000_000_000
 
-    /// The clock that `stamp` is a recent reading of; nil if it fits neither clock. The clocks' present readings are in
-    /// nanoseconds.
+    /// The clock whose present time is close to `stamp`; nil if neither clock's present time is. The present times are
+    /// in nanoseconds.
     init?(stamp: Duration, monotonic: Int64 = SystemClock().now, wall: Int64 = Self.wallTime) {
         let time = stamp.inNanoseconds
         if (monotonic &- time).magnitude < Self.near {
@@ -28,13 +28,13 @@ enum CaptureClock: Sendable, Hashable {
         }
     }
 
-    /// The offset that converts a stamp to a reading of CLOCK_MONOTONIC, in nanoseconds. Computed for each
+    /// The offset that converts a timestamp to a time of CLOCK_MONOTONIC, in nanoseconds. It is computed for each
     /// packet, because the wall clock may be set.
     func shift(monotonic: Int64 = SystemClock().now, wall: Int64 = Self.wallTime) -> Int64 {
         self == .monotonic ? 0 : monotonic &- wall
     }
 
-    /// The reading of CLOCK_REALTIME, in nanoseconds.
+    /// The time of CLOCK_REALTIME, in nanoseconds.
     static var wallTime: Int64 {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)

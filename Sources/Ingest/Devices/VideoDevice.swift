@@ -10,11 +10,11 @@ package struct VideoDevice: Sendable, Hashable, Codable {
     package struct Mode: Sendable, Hashable, Codable {
         /// The format's name of four characters, such as `MJPG` or `YUYV`.
         package var format: String
-        /// Columns; for a device that supports any size, the most.
+        /// Columns; the maximum for a device that supports any size.
         package var width: Int
-        /// Rows; for a device that supports any size, the most.
+        /// Rows; the maximum for a device that supports any size.
         package var height: Int
-        /// Frames a second, as written for `--fps`; for a device that supports any rate, the highest.
+        /// Frames a second, as written for `--fps`; the maximum for a device that supports any rate.
         package var rates: [String]
     }
 
@@ -24,7 +24,7 @@ package struct VideoDevice: Sendable, Hashable, Codable {
     package var name: String
     /// The supported modes.
     package var modes: [Mode]
-    /// Why the modes are not known; nil if they are.
+    /// Why the modes are not known; nil if they are known.
     package var fault: String?
 }
 
@@ -47,7 +47,8 @@ extension VideoDevice {
         }
     }
 
-    /// The device that `ask` calls; nil if it does not capture video, as some of the nodes that a camera has do not.
+    /// The device that `ask` calls; nil if it does not capture video: a camera may have several nodes, and not all of
+    /// them capture video.
     init?(path: String, ask: Ask) {
         var capability = v4l2_capability()
         guard ask(relay_v4l2_querycap, &capability) == 0 else { return nil }
@@ -62,7 +63,7 @@ extension VideoDevice {
         modes = Self.modes(type: single ? 1 : 9, ask)
     }
 
-    /// The most entries that are read of a list, so that a driver whose list never ends does not block.
+    /// The maximum number of entries that are read from a list, so that a driver whose list never ends does not block.
     private static let most: UInt32 = 256
 
     private static func modes(type: UInt32, _ ask: Ask) -> [Mode] {

@@ -2,16 +2,17 @@
 
 internal import Media
 
-/// Reports to a sink when decoding of the packets that a live source collected before it was placed begins, and when
-/// all of them are decoded. Used by the decoding thread.
+/// Reports to a sink when a live source begins to decode its backlog, and when it has decoded all of it. The backlog
+/// consists of the packets that arrived before their due times were known. Used by the decoding thread.
 struct BacklogWatch {
     private let timing: SourceTiming
     private let sink: any SourceSink
-    /// The placement whose collected packets are all decoded; nil before the first.
+    /// The number of the placement whose backlog is decoded; nil before the first. The source is placed when the due
+    /// times of its packets become known.
     private var done: Int?
     private var placement: Int?
 
-    /// A watch over the source whose clock is `timing` and that delivers into `sink`.
+    /// A watch over the source whose clock is `timing` and which delivers into `sink`.
     init(_ timing: SourceTiming, _ sink: any SourceSink) { (self.timing, self.sink) = (timing, sink) }
 
     /// Called before each round of decoding.
@@ -20,7 +21,7 @@ struct BacklogWatch {
         if placement != nil, placement != done { sink.markBehind() }
     }
 
-    /// Called when no packet was left to decode since ``begin()``.
+    /// Called when there is no packet left to decode in the current round.
     mutating func end() {
         guard placement != done else { return }
         done = placement

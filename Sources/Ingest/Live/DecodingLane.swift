@@ -10,7 +10,7 @@ protocol LiveTrack: AnyObject {
     var decoder: TrackDecoder { get }
     /// Whether the track will deliver no more frames or audio.
     var isFinished: Bool { get }
-    /// Decodes a frame or a run of audio and delivers it.
+    /// Decodes a frame, or a run of audio samples, and delivers it.
     func step(inputEnded: Bool) -> TrackDecoder.Progress
 }
 
@@ -20,11 +20,11 @@ extension VideoTrack: LiveTrack {
     func step(inputEnded: Bool) -> TrackDecoder.Progress { step(inputEnded: inputEnded, place: { ($0, nil) }) }
 }
 
-/// Decodes one track of a live source, with one decoder for each coding: when the coding of the packets changes, the
-/// old decoder is drained and a new one takes over. A decoder that breaks, or that refuses every packet
-/// (``DecodingRefusal``), is replaced by a new one of the same coding. Used by one thread.
+/// Decodes one track of a live source, with one decoder for each codec configuration: when the packets have another
+/// configuration, the old decoder is drained and a new one takes over. A decoder that breaks, or that refuses every
+/// packet (``DecodingRefusal``), is replaced by a new one. Used by one thread.
 final class DecodingLane {
-    /// Makes the track that decodes and delivers packets of this coding.
+    /// Makes the track that decodes and delivers packets of this codec configuration.
     typealias Maker = (LiveCoding) throws(AVFailure) -> any LiveTrack
 
     /// The result of a step.
@@ -33,7 +33,7 @@ final class DecodingLane {
         case idle
         /// A frame or a run of audio was decoded.
         case advanced
-        /// A decoder broke. `isInVain` if this decoder had itself replaced one and gave no frame either, or if no
+        /// A decoder broke. `isInVain` if it was itself a replacement and has not delivered a frame either, or if no
         /// decoder could be made.
         case failed(AVFailure, isInVain: Bool)
     }
@@ -47,11 +47,11 @@ final class DecodingLane {
     /// Packets that are not in the current decoder's queue yet, because they are for the next decoder.
     private var waiting = Deque<LivePacket>()
     private var isInterrupted = false
-    /// Whether making a decoder has failed since a decoder last gave a frame or audio.
+    /// Whether a decoder could not be made since a decoder last delivered a frame or audio.
     private var isUndecodable = false
-    /// Whether that was logged since a decoder gave something.
+    /// Whether this failure was logged since a decoder last delivered something.
     private var isLogged = false
-    /// How much media time may wait to be decoded.
+    /// How much media time may be queued for decoding.
     private var timeLimit = LiveOpening.usualTimeLimit
 
     /// The lane of the `kind` track of a source that errors call `name`.
@@ -69,14 +69,14 @@ final class DecodingLane {
     /// Bytes queued for decoding.
     var bytes: Int { current?.track.decoder.queue.bytes ?? 0 }
 
-    /// Takes the next packet of the track.
+    /// Counts the next packet of the track.
     func append(_ packet: LivePacket) { waiting.append(packet) }
 
-    /// The sender is gone: the decoder is drained of the frames that it retains.
+    /// The sender has disconnected: the decoder is drained.
     func interrupt() { isInterrupted = true }
 
-    /// Forgets all packets and the decoder: decoding begins again with the packets that follow, of which media of at
-    /// most `timeLimit` may be queued.
+    /// Drops all packets and the decoder. Decoding begins again with the packets that follow; at most `timeLimit` of
+    /// media may be queued.
     func restart(timeLimit: Duration) {
         current = nil
         waiting.removeAll()
@@ -84,8 +84,8 @@ final class DecodingLane {
         self.timeLimit = timeLimit
     }
 
-    /// Decodes a frame or a run of audio if it is time to at `now` and the track is not `isHeld`. What waits is bounded in each
-    /// case.
+    /// Decodes a frame, or a run of audio samples, if that is due at `now` and the track is not `isHeld`. The number of
+    /// queued packets is limited even if it is held.
     func step(now: Timestamp, isHeld: Bool = false) -> Progress {
         if let failure = fill() { return .failed(failure, isInVain: true) }
         guard !isHeld, let (_, track) = current, !track.isFinished else { return .idle }
@@ -105,8 +105,8 @@ final class DecodingLane {
         }
     }
 
-    /// Queues packets for the decoder, and makes a new decoder once the current one is drained and the next packet has
-    /// another coding. Returns the failure if no decoder can be made.
+    /// Queues packets for the decoder. If the next packet has another codec configuration, makes a new decoder once the
+    /// current one is drained. Returns the failure if no decoder can be made.
     private func fill() -> AVFailure? {
         while let next = waiting.first {
             if let (coding, track) = current, coding.isSame(as: next.coding) {
@@ -132,7 +132,7 @@ final class DecodingLane {
         return nil
     }
 
-    /// Whether a decoder may be made for this packet.
+    /// Whether a decoder may be made for this packet, so that it begins with the packet.
     private func mayBegin(with packet: LivePacket) -> Bool {
         kind == .audio || packet.isKeyframe || packet.coding.beginsAnywhere && !isUndecodable
     }
@@ -178,14 +178,14 @@ final class DecodingLane {
         return .failed(failure, isInVain: isInVain)
     }
 
-    /// Counts a failure to make a decoder, and logs it the first time since a decoder last gave a frame or audio.
+    /// Records that a decoder could not be made, and logs the first such failure since a decoder last delivered a frame
+    /// or audio.
     private func tell(_ failure: AVFailure) {
         monitor.noteDamage(failure)
         isUndecodable = true
         if isLogged { return }
         isLogged = true
         monitor.logger.warning(
-            "\(kind.rawValue) of the input cannot be decoded",
-            metadata: ["input": "\(name)", "reason": "\(failure)"])
+            "\(kind.rawValue) of the input cannot be decoded", metadata: ["input": "\(name)", "reason": "\(failure)"])
     }
 }

@@ -2,12 +2,11 @@
 
 internal import Media
 
-/// Judges whether the machine decodes a live source in time, and decides what to do if it does not: a pure machine,
-/// events in, actions out.
+/// Judges whether the machine decodes a live source in time, and decides what to do if it does not. A pure state
+/// machine: events in, actions out.
 ///
-/// The machine is not to blame for packets that the network delivers late: in that case the decoding thread has pauses
-/// between frames. The machine is overloaded only if that thread never pauses and its frames are ready after they were
-/// due.
+/// If the network delivers packets late, the decoding thread has pauses between frames, and the machine is not
+/// overloaded. The machine is overloaded only if that thread never pauses and its frames are ready after they were due.
 struct DecodingLoad {
     /// The change to be made.
     enum Action: Equatable {
@@ -24,20 +23,20 @@ struct DecodingLoad {
 
     /// How long the machine may be overloaded before decoding is reduced to keyframes.
     private static let patience = Duration.seconds(2)
-    /// After this long without a pause of the decoding thread, a frame that is late counts as the machine's fault.
+    /// After this long without a pause of the decoding thread, a late frame counts as the fault of the machine.
     private static let notice = Duration.milliseconds(100)
-    /// How long only keyframes are decoded before all frames are tried again: the first time, and the longest that this
-    /// becomes by doubling.
+    /// How long only keyframes are decoded before all frames are tried again: the first pause, and the maximum, because
+    /// the pause doubles each time.
     private static let (firstPause, longestPause) = (Duration.seconds(10), Duration.seconds(300))
-    /// After all frames were decoded in time for this long, the pause is back to ``firstPause``.
+    /// After all frames were decoded in time for this long, the pause is ``firstPause`` again.
     private static let recovery = Duration.seconds(60)
 
     private var state: State
     private var pause = Self.firstPause
-    /// The first frame since the thread last paused: when it was ready, and its time on the source's timeline.
+    /// When the first frame since the thread last paused was ready, and the frame's time on the source's timeline.
     private var busy: (since: Timestamp, from: Timestamp)?
 
-    /// The load of a source all of whose frames are decoded from `now` on.
+    /// The load of a source; all of its frames are decoded from `now` on.
     init(at now: Timestamp) { state = .all(since: now) }
 
     /// The decoding thread had no packet to decode up to `now`.
@@ -47,9 +46,9 @@ struct DecodingLoad {
         return restore(at: now)
     }
 
-    /// Takes in that the frame at `time` on the source's timeline, due at `due` if that is known, was ready at `now`.
-    /// Returns whether the machine was late with this frame, and the change to be made; decoding is reduced only if
-    /// `mayReduce`.
+    /// Records that a frame was ready at `now`. `time` is its time on the source's timeline, and `due` is when it was
+    /// due, if that is known. Returns whether the machine was late with this frame, and the change to be made; decoding
+    /// is reduced only if `mayReduce` is set.
     mutating func decoded(
         _ time: Timestamp, due: Timestamp?, at now: Timestamp, mayReduce: Bool = true
     ) -> (isOverdue: Bool, action: Action?) {

@@ -2,23 +2,23 @@
 
 internal import Media
 
-/// Finds out whether the decoder of a live track refuses every packet, from the errors and from the times of the
-/// packets that it gets.
+/// Finds out whether the decoder of a live track refuses every packet, from the decoder's errors and the times of its
+/// packets.
 ///
 /// A value without a clock or I/O of its own.
 struct DecodingRefusal: Sendable {
-    /// How much media, counted from a packet with which decoding can begin, may be refused before the decoder is
-    /// replaced. From the second replacement on, this limit doubles with each, up to ``longestPatience``.
+    /// How much media may be refused before the decoder is replaced, counted from a packet with which decoding can
+    /// begin. From the second replacement on, the limit doubles each time, up to ``longestPatience``.
     static let patience = Duration.seconds(1)
     /// The upper bound of the doubled ``patience``.
     static let longestPatience = Duration.seconds(60)
-    /// How much media without any such packet may be refused: the longest usual distance of keyframes (10 s), and a
-    /// margin of 2 s.
+    /// How much media may be refused if it contains no packet with which decoding can begin: the longest usual distance
+    /// of keyframes (10 s), and a margin of 2 s.
     static let keyframePatience = Duration.seconds(12)
-    /// The least number of errors: a single damaged packet proves nothing about the decoder.
+    /// The minimum number of errors: a single damaged packet proves nothing about the decoder.
     static let leastErrors = 3
 
-    /// Decoders that were replaced since the last frame.
+    /// How many decoders were replaced since the last frame.
     private(set) var replacements = 0
     /// Times of the first packet, the first keyframe and the newest packet since the last frame or replacement.
     private var (first, keyframe, newest): (Duration?, Duration?, Duration?)
@@ -27,7 +27,7 @@ struct DecodingRefusal: Sendable {
     /// The state for a decoder that has received no packet yet.
     init() {}
 
-    /// Takes in a packet that the decoder gets. Audio packets all count as keyframes.
+    /// Records a packet that the decoder gets. All audio packets count as keyframes.
     mutating func note(packetAt time: Duration, isKeyframe: Bool) {
         // Times that go back mean that the sender's clock was restarted.
         if let newest, time < newest { (first, keyframe) = (nil, nil) }
@@ -39,19 +39,19 @@ struct DecodingRefusal: Sendable {
     /// The decoder reported an error.
     mutating func noteError() { errors += 1 }
 
-    /// The decoder gave a frame: this clears all counts.
+    /// The decoder delivered a frame, which clears all counts.
     mutating func noteFrame() {
         replacements = 0
         forget()
     }
 
-    /// A new decoder replaces the one that was watched.
+    /// The decoder was replaced by a new one.
     mutating func noteReplacement() {
         replacements += 1
         forget()
     }
 
-    /// Whether the decoder has refused enough to be replaced.
+    /// Whether the decoder has refused so much media that it must be replaced.
     var isOver: Bool {
         guard errors >= Self.leastErrors, let newest, let first else { return false }
         let patience = min(Self.patience * (1 << min(max(0, replacements - 1), 6)), Self.longestPatience)

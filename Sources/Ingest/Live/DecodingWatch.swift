@@ -3,20 +3,27 @@
 internal import Logging
 internal import Media
 
-/// Reports to a source's monitor that the machine does not decode the source in time, and then reduces decoding to
-/// keyframes if the monitor allows that. Used by the decoding thread.
+/// Reports to a source's monitor when the machine does not decode the source in time. If the monitor allows it,
+/// decoding is then reduced to keyframes. Used by the decoding thread.
 final class DecodingWatch {
     private let timing: SourceTiming
     private let monitor: SourceMonitor
     private let name: String
-    private let clock = SystemClock()
+    private let clock: any MonotonicClock
     private var load: DecodingLoad
 
-    /// A watch over the source whose clock is `timing` and that logs call `name`. All frames of the source are decoded
-    /// at first.
-    init(_ timing: SourceTiming, monitor: SourceMonitor, name: String) {
-        (self.timing, self.monitor, self.name) = (timing, monitor, name)
+    /// A watch over the source whose clock is `timing` and whose name in logs is `name`. All frames of the source are
+    /// decoded at first.
+    init(_ timing: SourceTiming, monitor: SourceMonitor, name: String, clock: any MonotonicClock) {
+        (self.timing, self.monitor, self.name, self.clock) = (timing, monitor, name, clock)
         load = DecodingLoad(at: Timestamp(nanoseconds: clock.now))
+        restore()
+    }
+
+    /// The input was opened, or its sender restarted. All frames are decoded at first, because the media may be easier
+    /// to decode than before.
+    func begin() {
+        load = DecodingLoad(at: now)
         restore()
     }
 
@@ -46,15 +53,14 @@ final class DecodingWatch {
             monitor.logger.warning(
                 "the machine cannot decode the input in time; only its keyframes are shown",
                 metadata: ["input": "\(name)", "seconds_for_one": "\(words)"])
-        case .restore:
-            if monitor.isReduced {
-                monitor.logger.notice("all of the input is decoded again", metadata: ["input": "\(name)"])
-            }
-            restore()
+        case .restore: restore()
         }
     }
 
     private func restore() {
+        if monitor.isReduced {
+            monitor.logger.notice("all of the input is decoded again", metadata: ["input": "\(name)"])
+        }
         monitor.isReduced = false
         monitor.update { $0.overload = nil }
     }

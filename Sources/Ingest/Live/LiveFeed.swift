@@ -9,13 +9,13 @@ internal import SourceClock
 protocol LiveFeed: AnyObject, Sendable {
     /// Begins to put packets of the `wanted` tracks into `inbox`, on a thread of the feed's own. To be called once.
     func start(into inbox: PacketInbox, wanted: Set<TrackKind>)
-    /// Stops reading the input, because its packets cannot be decoded, and opens it again. Returns false if opening it
-    /// again cannot help, because the sender decides which packets it sends. Returns at once; call it again until the
-    /// feed has reported the interruption to the inbox.
+    /// Stops reading the input, because its packets cannot be decoded, and opens the input again. Returns false if that
+    /// cannot help, because the sender decides which packets it sends. Returns at once. The caller repeats the call
+    /// until the feed has reported the interruption to the inbox.
     func openAgain(after failure: IngestError) -> Bool
-    /// Ends the source. Returns at once; any thread, any number of times.
+    /// Ends the source. Returns at once; may be called on any thread, any number of times.
     func stop()
-    /// Blocks until the feed reads no more, after the source's end or its ``stop()``.
+    /// Blocks until the feed has stopped reading, after the source's end or ``stop()``.
     func waitUntilOver()
     /// The status of the source: the feed's status merged with the decoder's, which is `own`.
     func status(with own: SourceStatus) -> SourceStatus
@@ -24,11 +24,11 @@ protocol LiveFeed: AnyObject, Sendable {
 /// The properties of a live source that were found when it was opened.
 struct LiveDescription {
     var source: SourceDescription
-    /// How the source's stamps and the arrivals of its packets are mapped to time.
+    /// How the source's timestamps and the arrival times of its packets are converted to due times.
     var clock: SourceClockSettings
-    /// How each known track is stamped.
+    /// The time base of each known track's timestamps, and their number of bits.
     var stamps: [TrackKind: TrackStamps]
-    /// Number of bits after which the stamps of tracks that appear later wrap; nil if they do not wrap.
+    /// Number of bits after which the timestamps of tracks that appear later wrap; nil if they do not wrap.
     var stampBits: Int?
 }
 

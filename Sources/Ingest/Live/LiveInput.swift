@@ -6,17 +6,17 @@ internal import Media
 internal import SourceClock
 internal import Synchronization
 
-/// Reads a live input with libav, on a thread of its own and as fast as packets arrive, so that a blocked read does not
-/// delay decoding of the packets that have arrived. Each packet is handed on with its times on the source's timeline.
+/// Reads a live input with libav, on its own thread and as fast as packets arrive, so that a blocked read does not
+/// delay the decoding of packets that have arrived. Each packet is passed on with its times on the source's timeline.
 ///
-/// An input that ends or fails is opened again without limit, each time after 1 to 5 s, except after a failure that
-/// opening it again cannot repair.
+/// An input that ends or fails is opened again after 1 to 5 s, as often as necessary, except after a failure that a new
+/// attempt cannot repair.
 final class LiveInput: LiveFeed {
     private let location: InputLocation
     private let monitor: SourceMonitor
     private let clock: any MonotonicClock
     private let opening: RepeatedOpening
-    /// Why reading is to end: the decoder refuses the packets. Nil means reading continues.
+    /// Why reading must end: the decoder refuses the packets. Nil while reading may continue.
     private let refusal = Mutex<IngestError?>(nil)
     private let group = DispatchGroup()
 
@@ -51,8 +51,8 @@ final class LiveInput: LiveFeed {
         inbox.end(failure: nil)
     }
 
-    /// Opens the input, reads it to its end, blocks until all of its packets are decoded, and closes it, because an
-    /// address must be free before it can be opened again.
+    /// Opens the input, reads it to its end, blocks until all of its packets are decoded, and closes it: an address
+    /// must be free before it can be opened again.
     private func play(in loop: ReopenLoop, into inbox: PacketInbox, _ wanted: Set<TrackKind>) -> IngestError? {
         do throws(IngestError) {
             let input = try opening.open(in: loop)
@@ -80,8 +80,8 @@ final class LiveInput: LiveFeed {
         }
     }
 
-    /// Hands on packets of the wanted tracks until the input ends, a track moves to another stream, the decoder refuses
-    /// the packets, or the source is stopped.
+    /// Passes on packets of the wanted tracks until the input ends, a track moves to another stream, the decoder
+    /// refuses the packets, or the source is stopped.
     private func read(_ input: OpenedInput, into inbox: PacketInbox, _ wanted: Set<TrackKind>) throws(IngestError) {
         let streams = begin(input, into: inbox, wanted)
         var errors = ReadErrors()
@@ -118,8 +118,8 @@ final class LiveInput: LiveFeed {
         let infos = [input.video, input.audio].compactMap(\.self).filter { wanted.contains($0.kind) }
         let isMissingAudio = wanted.contains(.audio) && input.audio == nil && input.options.hasAudio
         input.demuxer.select(Set(infos.map(\.index)), followsAll: isMissingAudio)
-        // The offset is added to the stamps only if there is video, so that the clock includes it in its delay;
-        // `SourceTiming` delays audio without video.
+        // The offset is added to the timestamps only if there is video, so that the source's clock includes it in its
+        // delay; audio without video is delayed by `SourceTiming`.
         let offset = infos.contains { $0.kind == .video } ? input.options.audioOffset : .zero
         let clock = input.captureClock
         let streams = infos.map {
@@ -134,12 +134,12 @@ final class LiveInput: LiveFeed {
         return streams
     }
 
-    /// How much of a playlist may be queued for decoding, in target durations: the three segments of its start, one
-    /// that arrives before the first of them is played, and two for late segments.
+    /// How much of a playlist may be queued for decoding, in target durations: three segments from the start, one that
+    /// arrives before the first of these is played, and two for late segments.
     private static let segmentLimit = 6
 
-    /// Gives a packet its times on the source's timeline and hands it on. `ends` has the end of the last packet of each
-    /// stream, in the stream's own stamps; it replaces the stamps of packets that have none.
+    /// Converts a packet's times to the source's timeline and passes it on. `ends` has the end of the last packet of
+    /// each stream, in the stream's own timestamps; a packet without timestamps gets that time.
     private func place(
         _ packet: PacketBox, of stream: LiveStream, _ arrival: Timestamp, _ ends: inout [Int: Int64],
         into inbox: PacketInbox
@@ -156,7 +156,6 @@ final class LiveInput: LiveFeed {
         packet.stamp(
             pts: TimeBase.nanoseconds.rescale(noted.time.nanoseconds, to: base),
             dts: TimeBase.nanoseconds.rescale(noted.decodeTime.nanoseconds, to: base))
-        inbox.put(
-            .packet(LivePacket(content: .read(packet, stream), time: noted.time, decodeTime: noted.decodeTime)))
+        inbox.put(.packet(LivePacket(content: .read(packet, stream), time: noted.time, decodeTime: noted.decodeTime)))
     }
 }

@@ -7,16 +7,16 @@ internal import Media
 struct LivePacket {
     /// The compressed packet, as it was read or received.
     enum Content {
-        /// A packet that libav read; its own stamps are already those of the timeline.
+        /// A packet that libav read, with timestamps on the source's timeline.
         case read(PacketBox, LiveStream)
-        /// A packet that a client sent, with the client's stamps.
+        /// A packet that a client sent, with the client's timestamps.
         case received(EncodedPacket)
     }
 
     let content: Content
     /// When the packet is presented, on the source's timeline.
     let time: Timestamp
-    /// When the packet is to be decoded, on the source's timeline.
+    /// When the packet is decoded, on the source's timeline.
     let decodeTime: Timestamp
 
     /// The track that the packet belongs to.
@@ -27,7 +27,7 @@ struct LivePacket {
         }
     }
 
-    /// The coding of the packet.
+    /// The codec configuration of the packet.
     var coding: LiveCoding {
         switch content {
         case .read(_, let stream): .stream(stream)
@@ -35,7 +35,7 @@ struct LivePacket {
         }
     }
 
-    /// Whether the container, the parser or the sender marks the packet as one with which decoding can begin.
+    /// Whether decoding can begin with the packet, according to the container, the parser or the sender.
     var isKeyframe: Bool {
         switch content {
         case .read(let box, _): box.isKeyframe
@@ -43,7 +43,8 @@ struct LivePacket {
         }
     }
 
-    /// The packet as a decoder takes it, with the times of the timeline. Errors call the source `subject`.
+    /// The packet in the form that decoders need, with the times of the source's timeline. Errors call the source
+    /// `subject`.
     func box(subject: String) throws(AVFailure) -> PacketBox {
         switch content {
         case .read(let box, _): return box
@@ -56,14 +57,14 @@ struct LivePacket {
     }
 }
 
-/// The coding of packets of a live source: one decoder decodes all packets of the same coding.
+/// The codec configuration of a live source's packets: one decoder decodes all packets of the same configuration.
 enum LiveCoding {
-    /// The coding of a stream of an input that libav opened. Each opening of the input has streams of its own.
+    /// The configuration of a stream that libav opened. The streams are new each time that the input is opened.
     case stream(LiveStream)
-    /// The coding that a publishing client described.
+    /// The configuration that a publishing client described.
     case track(TrackDescription)
 
-    /// Whether one decoder can decode packets of both codings, one after the other.
+    /// Whether one decoder can decode packets of both configurations, one after the other.
     func isSame(as other: LiveCoding) -> Bool {
         switch (self, other) {
         case (.stream(let stream), .stream(let another)): stream === another
@@ -72,14 +73,14 @@ enum LiveCoding {
         }
     }
 
-    /// Whether decoding may begin with any packet. This is so for libav, whose parser does not mark every packet with
-    /// which decoding can begin; it is not so for a client, whose first packets may refer to frames that it sent
+    /// Whether decoding may begin with any packet. It may with libav, whose parser does not mark every packet with
+    /// which decoding can begin. It may not with a client, whose first packets may refer to frames that it sent
     /// earlier.
     var beginsAnywhere: Bool {
         if case .stream = self { true } else { false }
     }
 
-    /// The description of the stream with which a decoder is made. Errors call the source `subject`.
+    /// The description of the stream from which a decoder is made. Errors call the source `subject`.
     func stream(subject: String) throws(AVFailure) -> StreamInfo {
         switch self {
         case .stream(let stream): stream.info
@@ -91,26 +92,26 @@ enum LiveCoding {
 /// A stream of a live input that libav opened.
 final class LiveStream: Sendable {
     let info: StreamInfo
-    /// The offset that is added to the stream's stamps, in ticks.
+    /// The offset that is added to the stream's timestamps, in ticks.
     let shift: Int64
-    /// The clock that the stream's stamps are readings of, if they give the time of capture; nil otherwise.
+    /// The clock from which the stream's timestamps were taken at capture; nil if they are not times of capture.
     let clock: CaptureClock?
 
-    /// The stream `info`. Its stamps are moved by `shift` ticks, and are readings of `clock` if that is not nil.
+    /// The stream `info`. Its timestamps are moved by `shift` ticks, and were taken from `clock` if that is not nil.
     init(_ info: StreamInfo, shift: Int64 = 0, clock: CaptureClock? = nil) {
         (self.info, self.shift, self.clock) = (info, shift, clock)
     }
 
-    /// The decoding time for a packet without one, in ticks of `base`: the end of the packet before. If the
-    /// presentation time differs from that by a second or more, the sender began again, and the presentation time is
-    /// used.
+    /// The decoding time of a packet that has no decoding time, in ticks of `base`: the end of the previous packet. If
+    /// the presentation time differs from it by a second or more, the sender has restarted, and the presentation time
+    /// is used.
     static func decodeTime(pts: Int64?, end: Int64?, in base: TimeBase) -> Int64? {
         guard let pts, let end else { return end ?? pts }
         return base.duration(pts &- end).inNanoseconds.magnitude < 1_000_000_000 ? end : pts
     }
 }
 
-/// The tracks and limits of a live source from the moment at which it was opened, or at which its sender began again.
+/// The tracks and limits of a live source since it was opened, or since its sender restarted.
 struct LiveOpening {
     /// The tracks, as far as they are known.
     enum Tracks {
@@ -125,7 +126,7 @@ struct LiveOpening {
     var tracks: Tracks
     /// How much media time may be queued for decoding; older packets are dropped.
     var timeLimit = Self.usualTimeLimit
-    /// Whether unread media stays available on its server, as the segments of a playlist do, so that the reader may
+    /// Whether unread media stays available on the server, as the segments of a playlist do, so that the reader may
     /// pause.
     var canWait = false
 

@@ -6,10 +6,11 @@ package import Logging
 package import Media
 internal import SourceClock
 
-/// A live source: the packets of its feed are placed in time by their sender's clock, and decoded when they are due.
+/// A live source: the due times of its feed's packets are computed from the sender's clock, and each packet is decoded
+/// when it is due.
 ///
 /// While no packets arrive, because no client sends or the input is being opened again, the source delivers nothing.
-/// The packets that arrive next continue the source, with any frame size and coding, and with or without audio.
+/// The packets that arrive next continue the source, with any frame size and codec, and with or without audio.
 package final class LiveSource: MediaSource {
     package let description: SourceDescription
     private let feed: any LiveFeed
@@ -32,7 +33,7 @@ package final class LiveSource: MediaSource {
     }
 
     /// Opens `source`, which must be live and belongs to `location`: blocks until its tracks are known. If an `opening`
-    /// is given, it controls from then on how much of the source is decoded.
+    /// is given, it later controls how much of the source is decoded.
     package convenience init(
         _ source: any PacketSource, at location: InputLocation, options: IngestOptions = IngestOptions(),
         logger: Logger, opening: SourceOpening? = nil
@@ -64,15 +65,15 @@ package final class LiveSource: MediaSource {
         guard startOnce.begin() else { return }
         let wanted: Set<TrackKind> = Set([video.map { _ in .video }, audio.map { _ in .audio }].compactMap(\.self))
         let stamps = opened.stamps.filter { wanted.contains($0.key) }
-        // Audio without video has no frames to be offset against, so its offset becomes a delay of the source.
+        // Audio without video has no frames to which an offset could refer, so its offset becomes a delay of the
+        // source.
         let delay = options.delay + (video == nil ? max(.zero, location.tracks.audioOffset) : .zero)
         let timing = SourceTiming(
             SourceClock(opened.clock, tracks: stamps, common: location.latency == nil ? options.commonBuffer : nil),
             frameRate: video?.frameRate ?? FrameRate(25), programTime: sink.programTime, delay: delay,
             name: location.description, monitor: monitor)
         sink.attach(timing)
-        let inbox = PacketInbox(
-            wanted, known: stamps, stampBits: opened.stampBits, timing: timing, monitor: monitor)
+        let inbox = PacketInbox(wanted, known: stamps, stampBits: opened.stampBits, timing: timing, monitor: monitor)
         feed.start(into: inbox, wanted: wanted)
         queue.async { [self] in
             SourceDecoder(

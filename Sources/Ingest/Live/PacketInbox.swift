@@ -6,16 +6,15 @@ internal import Media
 internal import SourceClock
 internal import Synchronization
 
-/// The queue of a live source's packets, with their places on the source's timeline, between its feed and its decoder.
-/// The feed puts packets in on its own thread; the decoding thread takes them out.
+/// The queue of a live source's packets between its feed and its decoder; the packets have their times on the source's
+/// timeline. The feed adds packets on its own thread; the decoding thread removes them.
 final class PacketInbox: PacketSourceSink {
     /// An entry of the queue.
     enum Item {
         case packet(LivePacket)
-        /// The sender is gone: no more of its packets follow.
+        /// The sender has disconnected: none of its packets follow.
         case interruption
-        /// The input is open, or another sender begins: the packets before this entry have nothing in common with those
-        /// after it.
+        /// The input is open, or another sender begins: the packets before this entry are unrelated to those after it.
         case opening(LiveOpening)
         /// The source has ended, with or without a failure: no entry follows.
         case end
@@ -24,15 +23,15 @@ final class PacketInbox: PacketSourceSink {
     private struct State {
         var items: [Item] = []
         var bytes = 0
-        /// How each known track is stamped.
+        /// The time base and number of bits of each known track's timestamps.
         var tracks: [TrackKind: TrackStamps]
         /// Whether all packets before the interruption were decoded.
         var isDelivered = false
     }
 
     /// How many bytes may be queued here (32 MiB). Above this limit, a feed that reads from a server pauses; packets of
-    /// a feed that cannot pause are lost. Together with the packets that the decoder has queued this is less than a
-    /// track may retain, so that no packet of a playlist that was read ahead is lost.
+    /// a feed that cannot pause are dropped. This limit and the decoder's own queue together are less than a track may
+    /// retain, so that no packet of a playlist that was read ahead is dropped.
     private static let byteLimit = CompressedQueue.byteLimit / 2
 
     /// The source's clock.
@@ -44,8 +43,9 @@ final class PacketInbox: PacketSourceSink {
     private let dataAvailable = DispatchSemaphore(value: 0)
     private let delivered = DispatchSemaphore(value: 0)
 
-    /// An empty inbox for packets of the `wanted` tracks, which are placed with `timing`. Its clock knows the `tracks`;
-    /// other wanted tracks may appear later. Their stamps have `stampBits` bits; nil means that they do not wrap.
+    /// An empty inbox for packets of the `wanted` tracks, whose due times are computed by `timing`. `timing` knows the
+    /// `tracks`; other wanted tracks may appear later. The timestamps of these have `stampBits` bits; nil means that
+    /// they do not wrap.
     init(
         _ wanted: Set<TrackKind>, known tracks: [TrackKind: TrackStamps], stampBits: Int?, timing: SourceTiming,
         monitor: SourceMonitor
@@ -54,12 +54,12 @@ final class PacketInbox: PacketSourceSink {
         state = Mutex(State(tracks: tracks))
     }
 
-    // MARK: Putting in
+    // MARK: The feed's side
 
-    /// Whether a feed that can pause is to pause reading.
+    /// Whether a feed that can pause must pause reading.
     var isFull: Bool { state.withLock { $0.bytes > Self.byteLimit } }
 
-    /// Takes a packet that a client sent, in the sender's order and with the sender's stamps.
+    /// Receives a packet from a client, in the sender's order and with the sender's timestamps.
     func take(_ packet: EncodedPacket, at arrival: Timestamp) {
         guard wanted.contains(packet.track) else { return }
         declare(packet)
@@ -83,7 +83,7 @@ final class PacketInbox: PacketSourceSink {
         dataAvailable.signal()
     }
 
-    /// Declares a track that earlier senders did not have to the source's clock.
+    /// Declares the packet's track to the source's clock, if earlier senders did not have this track.
     private func declare(_ packet: EncodedPacket) {
         let stamps: TrackStamps = (packet.timeBase, stampBits)
         let isNew = state.withLock { state in
@@ -103,15 +103,15 @@ final class PacketInbox: PacketSourceSink {
 
     func end(failure: String?) { put(.end) }
 
-    /// Blocks until all packets before the interruption are decoded, or the source is stopped. Packets that can never
-    /// be placed do not count.
+    /// Blocks until all packets before the interruption are decoded, or the source is stopped. Packets whose due time
+    /// will never be known do not count.
     func waitUntilDelivered() {
         while !monitor.isStopped, !state.withLock({ $0.isDelivered }) {
             _ = delivered.wait(timeout: .now() + .milliseconds(20))
         }
     }
 
-    // MARK: Taking out
+    // MARK: The decoder's side
 
     /// Removes all entries and returns them in order.
     func takeAll() -> [Item] {
@@ -131,7 +131,7 @@ final class PacketInbox: PacketSourceSink {
         if isNew { delivered.signal() }
     }
 
-    /// Blocks until an entry is there to be taken out, or for `timeout`.
+    /// Blocks until there is an entry to remove, or for `timeout`.
     func wait(_ timeout: Duration) {
         _ = dataAvailable.wait(timeout: .now() + .nanoseconds(Int(timeout.inNanoseconds)))
     }

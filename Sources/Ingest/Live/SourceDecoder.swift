@@ -4,10 +4,10 @@ internal import LibAV
 internal import Media
 
 /// Decodes the packets in the inbox of a live source and delivers frames and audio into a sink until the source ends.
-/// All live input is decoded here, whatever feed it has. Used by the source's decoding thread only.
+/// All live input is decoded here, regardless of the type of its feed. Used by the source's decoding thread only.
 final class SourceDecoder {
-    /// If a server keeps unread media available, no packets are taken from the inbox while a track has more than this
-    /// many bytes queued for decoding (16 MiB).
+    /// While a track has more than this many bytes queued for decoding (16 MiB), no packets are taken from the inbox,
+    /// if unread media stays available on the server.
     private static let pauseBytes = CompressedQueue.byteLimit / 4
 
     private let inbox: PacketInbox
@@ -21,22 +21,22 @@ final class SourceDecoder {
     /// The track that decides whether the input is opened again because decoding failed: video, or audio if there is no
     /// video.
     private var leader = TrackKind.video
-    /// Hands on the packets without decoding them, if the sink wants them.
+    /// Passes on the packets without decoding them, if the sink wants packets.
     private let taps: TapFeeder?
     private let clock: any MonotonicClock
     private var backlog: BacklogWatch
     private var canWait = false
-    /// Whether the sender of this opening is gone, so that no more of its packets follow.
+    /// Whether the sender of this opening has disconnected, so that none of its packets follow.
     private var isInterrupted = false
     private var hasEnded = false
-    /// Why the feed was asked to open the input again; nil once the feed has interrupted.
+    /// Why the feed was asked to open the input again; nil once the feed has reported the interruption.
     private var refusal: IngestError?
-    /// Whether the input may be opened again because it cannot be decoded: only if its leading track could be decoded
-    /// since the last time.
+    /// Whether the input may be opened again because it cannot be decoded. This is allowed again only after the leading
+    /// track was decoded.
     private var mayOpenAgain = true
 
     /// A decoder of the packets that `feed` puts into `inbox`. Video and audio are delivered in these formats; nil
-    /// means that the track is not wanted. `options` select and move the audio; errors call the source `name`.
+    /// means that the track is not wanted. `options` select and delay the audio; errors call the source `name`.
     init(
         _ inbox: PacketInbox, from feed: any LiveFeed, into sink: any SourceSink, video: VideoFormat?,
         audio: AudioFormat?, options: TrackOptions, monitor: SourceMonitor, name: String,
@@ -46,7 +46,7 @@ final class SourceDecoder {
         self.clock = clock
         let timing = inbox.timing
         self.timing = timing
-        let watch = DecodingWatch(timing, monitor: monitor, name: name)
+        let watch = DecodingWatch(timing, monitor: monitor, name: name, clock: clock)
         self.watch = watch
         backlog = BacklogWatch(timing, sink)
         taps = TapFeeder(into: sink, options: options, of: name, timing: timing, monitor: monitor)
@@ -80,7 +80,7 @@ final class SourceDecoder {
     func run() {
         while !monitor.isStopped {
             takeItems()
-            // Audio is placed on the program's timeline, so the program must have begun.
+            // Audio gets its time on the program's timeline, so the program must have begun.
             let hasBegun = sink.programTime.line != nil
             backlog.begin()
             let now = Timestamp(nanoseconds: clock.now)
@@ -94,17 +94,19 @@ final class SourceDecoder {
             backlog.end()
             // A read may have begun just after the feed was asked to open the input again, so the request is repeated.
             if let refusal { _ = feed.openAgain(after: refusal) }
-            // Between two openings nothing is due, and all that the inbox is given ends the wait.
+            // Between two openings nothing is due, and any entry in the inbox ends the wait.
             inbox.wait(.milliseconds(isIdle ? 500 : hasBegun ? 20 : 5))
             watch.rest()
         }
     }
 
-    /// Whether all packets that arrived are decoded. Packets of a source that was never placed do not count.
+    /// Whether all packets that arrived are decoded. If the due times of the packets were never known, the packets do
+    /// not count.
     private var isDelivered: Bool { !timing.isPlaced || lanes.values.allSatisfy(\.isEmpty) }
 
     private func takeItems() {
-        // A source that is not placed, or whose input ended, is not paused: what follows places it or opens the next input.
+        // The queue is not paused before the due times are known, or after the input has ended: the next packets make
+        // the due times known, or open the next input.
         if canWait, timing.isPlaced, !isInterrupted, lanes.values.contains(where: { $0.bytes > Self.pauseBytes }) {
             return
         }
@@ -125,6 +127,7 @@ final class SourceDecoder {
 
     private func begin(_ opening: LiveOpening) {
         (canWait, isInterrupted, refusal) = (opening.canWait, false, nil)
+        watch.begin()
         for lane in lanes.values { lane.restart(timeLimit: opening.timeLimit) }
         if case .streams(let streams) = opening.tracks {
             leader = streams.contains { $0.info.kind == .video } ? .video : .audio
@@ -143,20 +146,20 @@ final class SourceDecoder {
         for lane in lanes.values { lane.restart(timeLimit: LiveOpening.usualTimeLimit) }
     }
 
-    /// Decodes a frame or a run of audio if it is time to. Returns whether anything was done.
+    /// Decodes a frame or a run of audio samples if it is due. Returns whether anything was done.
     private func step(_ kind: TrackKind, now: Timestamp, isHeld: Bool) -> Bool {
         guard refusal == nil, let lane = lanes[kind] else { return false }
         switch lane.step(now: now, isHeld: isHeld) {
         case .idle: return false
         case .advanced: if kind == leader { mayOpenAgain = true }
         case .failed(let failure, let isInVain):
-            // An input that has ended is opened again in any case.
+            // An input that has ended is opened again anyway.
             if isInterrupted { return true }
             if failure.isMissingLibrary, kind == leader {
                 openAgain(after: .missingLibrary(input: name, reason: failure.message))
             } else if isInVain, kind == leader, mayOpenAgain {
-                // The leading track may not reopen the input again and again: that would interrupt the other track,
-                // which can be decoded.
+                // Not again before the leading track was decoded: each reopening interrupts the other track, which can
+                // be decoded.
                 mayOpenAgain = false
                 openAgain(after: .cannotBeDecoded(input: name, reason: failure.message))
             }

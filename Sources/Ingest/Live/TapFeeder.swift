@@ -3,7 +3,7 @@
 internal import LibAV
 internal import Media
 
-/// Hands on the packets of a live source without decoding them, in parallel with their decoding, once it is known when
+/// Passes on the packets of a live source without decoding them, in parallel with their decoding, once it is known when
 /// they are due. Used by one thread.
 final class TapFeeder {
     private let tap: any PacketTap
@@ -11,18 +11,19 @@ final class TapFeeder {
     private let name: String
     private let timing: SourceTiming
     private let monitor: SourceMonitor
-    /// Readers of the packets that libav read, by the number of the stream.
+    /// Readers of the packets that libav read, by stream number.
     private var readers: [Int: TrackReader] = [:]
-    /// Packets that arrived before the source was placed.
+    /// Packets that arrived before the due times were known.
     private var waiting: [EncodedPacket] = []
-    /// When the first keyframe is shown, in ticks. Video before it refers to frames that are missing, and is dropped.
+    /// When the first keyframe is shown, in ticks. Video that is shown earlier refers to missing frames, and is
+    /// dropped.
     private var begin: Int64?
 
-    /// How many packets are kept until the source is placed: at least a second of any source.
+    /// How many packets are kept until the due times are known: at least a second of any source.
     private static let mostWaiting = 4000
 
-    /// A feeder of copies of the packets of the source `name` into `sink`; nil if the sink wants no packets. Tracks
-    /// that `options` change are not handed on.
+    /// A feeder that copies the packets of the source `name` into `sink`; nil if the sink wants no packets. Tracks that
+    /// `options` change are not passed on.
     init?(
         into sink: any SourceSink, options: TrackOptions, of name: String, timing: SourceTiming, monitor: SourceMonitor
     ) {
@@ -43,7 +44,7 @@ final class TapFeeder {
         tap.beginPackets(refusal: refusal)
     }
 
-    /// Makes a reader for each stream. Returns the reason if the streams cannot be handed on.
+    /// Makes a reader for each stream. Returns the reason if the streams cannot be passed on.
     private func open(_ streams: [LiveStream]) -> String? {
         var refusal = options.channels == nil ? nil : "channels of its audio are chosen"
         for stream in streams {
@@ -92,7 +93,7 @@ final class TapFeeder {
 }
 
 extension EncodedPacket {
-    /// The packet with these times.
+    /// A copy of the packet with these times.
     fileprivate func placed(at time: Timestamp, decoded: Timestamp) -> EncodedPacket {
         let base = TimeBase.nanoseconds
         let dts = base.rescale(decoded.nanoseconds, to: timeBase)

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import LibAV
+internal import Logging
 internal import Media
+internal import Networking
+internal import SRT
 
 extension InputLocation {
-    /// Opens the place with libav. Blocks, without a time limit if the place listens for a caller; `monitor`'s
+    /// Opens the input with libav. Blocks, without a time limit if the input listens for a sender; `monitor`'s
     /// interrupter ends blocking calls, now and later.
     func openDemuxer(_ options: IngestOptions, monitor: SourceMonitor) throws(IngestError) -> Demuxer {
         let (url, settings) = demuxerSettings(options)
@@ -13,8 +16,7 @@ extension InputLocation {
         let bytes: AddressBytes
         do throws(AVFailure) {
             guard comesAsBytes else {
-                return try Demuxer(
-                    url: url, options: settings, interrupter: monitor.interrupter, subject: description)
+                return try Demuxer(url: url, options: settings, interrupter: monitor.interrupter, subject: description)
             }
             bytes = try AddressBytes(
                 url: url, options: settings, interrupter: monitor.interrupter, subject: description)
@@ -24,7 +26,8 @@ extension InputLocation {
         return try demuxer(of: TransportStreamBytes(bytes), settings, monitor)
     }
 
-    /// Whether libav reads the plain bytes of a connection to its end, without a protocol of its own around them.
+    /// Whether libav reads the plain bytes of a connection to its end, without a protocol such as HTTP or RTSP around
+    /// them.
     private var comesAsBytes: Bool {
         if case .url(let scheme, _) = place { scheme == "udp" || scheme == "tcp" } else { false }
     }
@@ -36,17 +39,16 @@ extension InputLocation {
         var options = settings
         if srtAddress != nil { options.format = "mpegts" }
         do throws(AVFailure) {
-            return try Demuxer(
-                reading: bytes, options: options, interrupter: monitor.interrupter, subject: description)
+            return try Demuxer(reading: bytes, options: options, interrupter: monitor.interrupter, subject: description)
         } catch {
             throw IngestError.cannotBeOpened(input: description, reason: error.message)
         }
     }
 
-    /// Whether the open input delivers media at its own pace, and is opened again when it ends.
+    /// Whether the open input delivers media in real time, and is opened again when it ends.
     func isLive(_ demuxer: Demuxer) -> Bool { isLiveByNature ?? (demuxer.duration == nil) }
 
-    /// The URL or device, options and deadlines that libav is given.
+    /// The URL or device, the options and the deadlines for libav.
     func demuxerSettings(_ options: IngestOptions) -> (url: String, options: Demuxer.Options) {
         switch place {
         case .test: return ("", Demuxer.Options())
@@ -59,19 +61,20 @@ extension InputLocation {
             }
             let limit: Duration? = format == "lavfi" ? nil : .seconds(10)
             var options = Demuxer.Options(format: format, values: values, openTimeout: limit, readTimeout: limit)
-            // The drivers of these devices do not call the callback that could end a blocking read, so they are polled.
+            // The drivers of these devices do not call the callback that could interrupt a blocking read, so they are
+            // polled.
             options.isPolled = format == "v4l2" || format == "alsa"
             return (name, options)
         case .url(let scheme, let text):
             let values =
                 switch scheme {
                 case "rtsp": ["rtsp_flags": "prefer_tcp"]
-                // The size is in packets of 188 bytes: 24 MB, some 10 s at 20 Mbit/s. When even this buffer is full,
-                // packets are lost as if on the network, instead of ending the input (ffmpeg-protocols(1), udp).
-                // Options in the address take precedence.
+                // The size is in packets of 188 bytes: 24 MB, some 10 s at 20 Mbit/s. If even this buffer overflows,
+                // packets are lost as if on the network, and the input does not end (ffmpeg-protocols(1), udp). Options
+                // in the address take precedence.
                 case "udp": ["fifo_size": "131072", "overrun_nonfatal": "1"]
-                // The deadline of a read decides how long a playlist may have no new segment. The number of reloads
-                // must not decide that: its default differs between libavformat's versions.
+                // How long a playlist may have no new segment is limited by the read deadline. It must not be limited
+                // by the number of reloads, whose default differs between libavformat's versions.
                 case "http", "https": ["max_reload": "1000"]
                 default: [:] as [String: String]
                 }
@@ -81,4 +84,71 @@ extension InputLocation {
             return (text, options)
         }
     }
+}
+
+// MARK: SRT
+
+extension InputLocation {
+    /// Opens the next connection of an SRT input. If the media of a connected sender cannot be read, a listener
+    /// continues to listen.
+    private func openSRT(at address: String, _ monitor: SourceMonitor) throws(IngestError) -> Demuxer {
+        let name = description
+        let fail = { (reason: String) in IngestError.cannotBeOpened(input: name, reason: reason) }
+        let url: SRTURL
+        do throws(AddressError) { url = try SRTURL(address, for: .input) } catch { throw fail(error.description) }
+        let input = monitor.srtInput {
+            SRTInput(url) { [logger = monitor.logger] in Self.log($0, of: name, logger) }
+        }
+        let options = Demuxer.Options(format: "mpegts", openTimeout: .seconds(15), readTimeout: .seconds(10))
+        while true {
+            let connection: SRTConnection?
+            do throws(OutputFailure) { connection = try input.connect() } catch { throw fail(error.reason) }
+            guard let connection else { throw fail("it was stopped") }
+            let reason: String
+            do throws(AVFailure) {
+                let bytes = TransportStreamBytes(SRTBytes(connection, of: input))
+                let demuxer = try Demuxer(
+                    reading: bytes, options: options, interrupter: monitor.interrupter, subject: name)
+                if !demuxer.streams.isEmpty || !input.isListening { return demuxer }
+                reason = "its stream has neither video nor audio"
+            } catch {
+                if !input.isListening || monitor.isStopped { throw fail(error.message) }
+                reason = "its stream cannot be read: \(error.message)"
+            }
+            input.refuse(connection, because: reason)
+        }
+    }
+
+    private static func log(_ event: SRTInput.Event, of name: String, _ logger: Logger) {
+        switch event {
+        case .waiting: logger.info("waiting for an SRT sender", metadata: ["input": "\(name)"])
+        case .connected(let address, let isEncrypted):
+            logger.notice(
+                "connected by SRT, \(isEncrypted ? "encrypted" : "in clear")",
+                metadata: ["input": "\(name)", "address": "\(address)"])
+        case .refused(let address, let reason):
+            logger.warning(
+                "a caller was sent away",
+                metadata: ["input": "\(name)", "address": "\(address)", "reason": "\(reason)"])
+        case .ended(let reason):
+            logger.notice("the SRT connection was closed", metadata: ["input": "\(name)", "reason": "\(reason)"])
+        case .dropped(let packets):
+            logger.warning(
+                "\(packets) SRT packets did not come in time and are missing; more latency would wait for them",
+                metadata: ["input": "\(name)"])
+        case .port(let text): logger.notice("\(text)", metadata: ["input": "\(name)"])
+        }
+    }
+}
+
+/// The bytes that arrive on an SRT connection. Closing this closes the connection.
+private final class SRTBytes: ByteStream {
+    private let connection: SRTConnection
+    private let input: SRTInput
+
+    init(_ connection: SRTConnection, of input: SRTInput) { (self.connection, self.input) = (connection, input) }
+
+    deinit { connection.close() }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? { input.receive(from: connection, into: buffer) }
 }

@@ -4,13 +4,13 @@ internal import Media
 package import Networking
 internal import SRT
 
-/// The place that media comes from, as an operator writes it: `test:`, a path, a URL, or `<device>:<name>` such as
+/// The address of an input, as an operator writes it: `test:`, a path, a URL, or `<device>:<name>` such as
 /// `v4l2:/dev/video0`, `alsa:default` or `lavfi:testsrc2`.
 ///
 /// The ``description`` may be shown: user info, query and stream key are masked, also if protocols are nested, as in
 /// `cache:https://…`.
 package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
-    /// The kinds of places.
+    /// The kinds of addresses.
     enum Place: Sendable, Hashable {
         /// The built-in test pattern.
         case test
@@ -29,12 +29,12 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     }
 
     let place: Place
-    /// The least time by which a live source's media is delayed before it is shown, so that jitter has no effect: the
-    /// option `#latency=` behind the address; nil for the transport's default.
+    /// The minimum time by which a live source's media is delayed before it is shown, so that jitter has no effect: the
+    /// option `#latency=` after the address; nil for the transport's default.
     package let latency: Duration?
-    /// Which tracks are used, and how the audio is treated: the other options behind the address.
+    /// Which tracks are used, and how the audio is treated: the other options after the address.
     package let tracks: TrackOptions
-    /// Whether the program's clock is to follow the source: `reference=yes`.
+    /// Whether the program's clock follows this source: `reference=yes`.
     package let isReference: Bool
     private let optionFault: String?
     /// The text that may be shown and logged.
@@ -45,21 +45,23 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         "v4l2", "alsa", "lavfi", "pulse", "x11grab", "kmsgrab", "fbdev", "jack", "oss", "sndio",
     ]
     private static let liveDevices: Set<String> = devices.subtracting(["lavfi"])
+    /// Devices of libavdevice that capture only video.
+    private static let videoDevices: Set<String> = ["v4l2", "x11grab", "kmsgrab", "fbdev"]
     private static let listeningSchemes: Set<String> = ["rtmp-listen", "rtmps-listen"]
     private static let liveSchemes: Set<String> = [
         "rtmp", "rtmps", "rtmpt", "rtmpe", "rtsp", "rtsps", "srt", "udp", "rtp", "tcp",
     ]
-    /// Protocols of libavformat that have no address of their own that could be shown.
+    /// Protocols of libavformat that have no part that may be shown.
     private static let bareSchemes: Set<String> = ["pipe", "concat", "concatf", "data", "subfile", "fd", "tee"]
-    /// Protocols of libavformat that read through another protocol, whose address follows their colon.
+    /// Protocols of libavformat that read through another protocol, whose address follows after the colon.
     private static let wrappingSchemes: Set<String> = ["cache", "async", "crypto"]
     /// Schemes that must be followed by `//`.
     private static let networkSchemes: Set<String> = liveSchemes.union(listeningSchemes)
         .union(["http", "https", "ftp", "sftp", "rist", "zmq"])
 
-    /// Reads `text`, an address with or without options behind it. A word and a colon count as a scheme only if the
-    /// scheme is known or `//` follows, so that `12:30 news.mp4` stays a file. If secrets were put into `original` to
-    /// make `text`, `original` is shown instead.
+    /// Parses `text`, an address with or without options. A word and a colon count as a scheme only if the scheme is
+    /// known or `//` follows, so that `12:30 news.mp4` is a file. If `text` was made by inserting secrets into
+    /// `original`, `original` is shown instead.
     package init(_ text: String, shownAs original: String? = nil) {
         let (address, fragment) = Self.split(text)
         let shown = original.map { Self.split($0).address }
@@ -74,8 +76,8 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Reads `address`, which has no options behind it, and takes the options of an address out of `options`. Throws
-    /// one sentence about an option that cannot be used.
+    /// Parses `address`, which has no options after it, and removes an address's options from `options`. Throws one
+    /// sentence about an option that cannot be used.
     package init(
         address: String, taking options: inout OptionList, shownAs original: String? = nil
     ) throws(AddressError) {
@@ -108,10 +110,10 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         return duration
     }
 
-    /// The address in `text` and the options behind it. The options begin behind the first `#` that is followed by a
-    /// name and `=`, so that the `#!` of SRT stream ids does not count. A file's name may contain any character, so the
-    /// first option behind it must be an option of ``TrackOptions``, of a source, or in `known`. This does not apply to
-    /// text that begins with a reference to a secret, because the secret may be an address.
+    /// The address in `text`, and the options after it. The options begin after the first `#` that is followed by a
+    /// name and `=`, so that the `#!` of SRT stream ids does not count. The name of a file may contain any character,
+    /// so for a file the first option must be an option of ``TrackOptions``, of a source, or in `known`. This does not
+    /// apply to text that begins with a reference to a secret, because the secret may be an address.
     package static func split(
         _ text: String, knowing known: Set<String> = []
     ) -> (address: String, options: Substring) {
@@ -148,15 +150,15 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether a device's name contains an address, such as the filter `movie=rtmp\\://…`, or a credential. Filters
-    /// require colons to be escaped, and allow slashes to be.
+    /// Whether a device's name contains an address, such as the filter `movie=rtmp\\://…`, or a credential. In filters,
+    /// colons must be escaped and slashes may be escaped.
     private static func mayHoldSecrets(_ name: String) -> Bool {
         let bytes = Array(name.utf8)
         let plain = bytes.filter { !FilterGraphSecrets.isEscape($0) }
         return String(decoding: plain, as: UTF8.self).contains("://") || FilterGraphSecrets.start(in: bytes) != nil
     }
 
-    /// Reads text that does not begin with a known scheme: a path, or a protocol with options, such as
+    /// Parses text that does not begin with a known scheme: a path, or a protocol with options, such as
     /// `subfile,,start,0,end,9,,:https://…`.
     private static func readUnnamed(_ text: String) -> (place: Place, shown: String) {
         guard let mark = text.firstRange(of: "://") else { return (.file(path: text), text) }
@@ -167,7 +169,7 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         return (.url(scheme: word.lowercased(), text: text), word + ":…")
     }
 
-    /// The fault of the address, in one sentence that contains no part of it; nil if the address is valid.
+    /// What is wrong with the address, in one sentence that contains no part of it; nil if the address is valid.
     package var fault: String? {
         if let optionFault { return optionFault }
         if isReference, isLiveByNature == false {
@@ -195,21 +197,27 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether the place is a path in the file system.
+    /// Whether the input is a path in the file system.
     package var isFile: Bool {
         if case .file = place { true } else { false }
     }
 
-    /// Whether the place is the built-in test pattern.
+    /// Whether the input is the built-in test pattern.
     package var isTest: Bool { place == .test }
 
-    /// Whether the place is a device of this machine.
+    /// Whether the input is a device of this machine.
     package var isDevice: Bool {
         if case .device = place { true } else { false }
     }
 
-    /// Whether media comes at its own pace, by the nature of the place. Nil if only the open input can show that: over
-    /// HTTP, media of unknown duration is live.
+    /// Whether it is certain, without opening the input, that it has no audio.
+    package var hasNoAudio: Bool {
+        if case .device(let format, _) = place, Self.videoDevices.contains(format) { return true }
+        return !tracks.hasAudio
+    }
+
+    /// Whether the kind of address alone shows that media arrives in real time. Nil if only the opened input shows it:
+    /// an HTTP stream of unknown duration is live.
     package var isLiveByNature: Bool? {
         switch place {
         case .test, .file: false
@@ -223,26 +231,26 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The protocol that reaches the network, such as `https` for `cache:https://…` and `hls+https://…`.
+    /// The protocol that is used on the network, such as `https` for `cache:https://…` and `hls+https://…`.
     private static func innermostScheme(_ text: String) -> String {
         let head = text.firstRange(of: "://").map { text[..<$0.lowerBound] } ?? text.prefix { $0 != ":" }
         let isPart = { (character: Character) in character.isASCII && (character.isLetter || character.isNumber) }
         return String(head.reversed().prefix(while: isPart).reversed()).lowercased()
     }
 
-    /// The address, with its key, at which relay's own RTMP server receives the media; nil for any other place.
+    /// The address, with its key, at which relay's own RTMP server receives the media; nil for any other input.
     package var rtmpListenAddress: String? {
         guard case .url(let scheme, let text) = place, Self.listeningSchemes.contains(scheme) else { return nil }
         return text
     }
 
-    /// The address, with its passphrase, from which libsrt receives the media; nil for any other place.
+    /// The address, with its passphrase, from which libsrt receives the media; nil for any other input.
     package var srtAddress: String? {
         guard case .url("srt", let text) = place, text.dropFirst(3).hasPrefix("://") else { return nil }
         return text
     }
 
-    /// Whether the place listens for a call by its peer, which may never arrive.
+    /// Whether the input listens for a connection, which may never arrive.
     var listens: Bool {
         guard case .url(_, let text) = place, let mark = text.firstIndex(of: "?") else { return false }
         let pairs = text[text.index(after: mark)...].split(separator: "&")
@@ -259,7 +267,7 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     private static func masked(_ scheme: String, _ rest: Substring) -> String {
         var shown = rest.prefix { $0 != "?" && $0 != "#" }
         var authority = shown.prefix { $0 != "/" }
-        // A password may contain a slash that was not escaped. Digits behind a colon are a port; anything else is a
+        // A password may contain a slash that was not escaped. Digits after a colon are a port; anything else is a
         // password.
         if !authority.contains("@"), let colon = authority.lastIndex(of: ":"), shown.contains("@"),
             !authority.hasSuffix("]"), !authority[authority.index(after: colon)...].allSatisfy(\.isNumber)

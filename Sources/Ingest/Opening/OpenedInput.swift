@@ -16,15 +16,15 @@ final class OpenedInput {
     let options: TrackOptions
     private let monitor: SourceMonitor
     private let makeDecoder: DecoderMaker
-    /// Decoders of a file that no track has taken yet.
+    /// Decoders of a file that are not in use by a track yet.
     private var decoders: [TrackKind: any PacketDecoder] = [:]
     private var discontinuity = DiscontinuityFilter()
 
     /// Makes the decoder of a stream. Errors call the input `subject`.
     typealias DecoderMaker = (StreamInfo, Decoder.Threading, _ subject: String) throws(AVFailure) -> any PacketDecoder
 
-    /// Opens `location`. Blocks; the monitor's interrupter ends that. If the input `isReopened` in a program whose size
-    /// is known, opening does not wait for a keyframe.
+    /// Opens `location`. Blocks; the monitor's interrupter ends that. If `isReopened` is set, the program's size is
+    /// known, and opening does not wait for a keyframe.
     convenience init(
         _ location: InputLocation, options: IngestOptions, isReopened: Bool = false, monitor: SourceMonitor,
         makeDecoder: @escaping DecoderMaker = { (stream, threading, subject) throws(AVFailure) in
@@ -58,7 +58,8 @@ final class OpenedInput {
         try makeDecoders()
     }
 
-    /// Makes the decoders, and keeps those of a file. Throws if one cannot be made; the lanes of a live input make theirs.
+    /// Makes the decoders, and keeps those of a file. Throws if a decoder cannot be made. Live inputs make their
+    /// decoders later, in ``DecodingLane``.
     private func makeDecoders() throws(IngestError) {
         do throws(AVFailure) {
             for stream in [video, audio].compactMap(\.self) {
@@ -79,9 +80,7 @@ final class OpenedInput {
     }
 
     /// The constant frame rate that fits the frames best.
-    var frameRate: FrameRate {
-        NominalRate.of(average: video?.video?.averageRate, base: video?.video?.baseRate)
-    }
+    var frameRate: FrameRate { NominalRate.of(average: video?.video?.averageRate, base: video?.video?.baseRate) }
 
     var description: SourceDescription {
         var description = SourceDescription(
@@ -91,25 +90,26 @@ final class OpenedInput {
         return description
     }
 
-    /// How stamps and arrivals of this live input are mapped to time, with the `latency` that its address configures.
+    /// How the timestamps and arrival times of this live input are converted to due times, with the `latency` that its
+    /// address configures.
     func clockSettings(latency: Duration?) -> SourceClockSettings {
         .of(demuxer, video: video, frameRate: frameRate, latency: latency)
     }
 
-    /// How each track is stamped.
+    /// The time base and number of bits of each track's timestamps.
     var stamps: [TrackKind: TrackStamps] {
         [TrackKind.video: video, .audio: audio].compactMapValues { track in
             track.map { ($0.timeBase, $0.stampBits) }
         }
     }
 
-    /// The clock that the stamps of a capture device are readings of.
+    /// The clock from which a capture device takes its timestamps.
     var captureClock: CaptureClock? {
         let isDevice = SourceClockSettings.isDevice(formatName: demuxer.formatName)
         return isDevice ? demuxer.firstStamp.flatMap { CaptureClock(stamp: $0) } : nil
     }
 
-    /// Removes the jumps of a file's clock, if the file's format allows jumps.
+    /// Removes jumps from a file's timestamps, if the file's format allows jumps.
     func smooth(_ packet: PacketBox) {
         guard demuxer.mayJump, let dts = packet.dts ?? packet.pts else { return }
         let tracks = [video, audio].compactMap(\.self)

@@ -4,16 +4,16 @@ internal import LibAV
 internal import Media
 internal import SourceClock
 
-/// The properties of an HLS playlist that are found in its beginning (RFC 8216).
+/// The properties of an HLS playlist that are found at its beginning (RFC 8216).
 struct PlaylistHead: Sendable, Hashable {
-    /// Longer target durations are taken for a mistake and ignored.
+    /// Longer target durations are regarded as a mistake, and ignored.
     private static let longestTarget: Int64 = 60
 
-    /// The longest duration of its segments (4.3.3.1); nil for a list of variants.
+    /// The maximum duration of the playlist's segments (4.3.3.1); nil for a list of variants.
     private(set) var target: Duration?
-    /// The address of its first variant, as written there (4.3.4.2); nil for a list of segments.
+    /// The address of the first variant, as written in the playlist (4.3.4.2); nil for a list of segments.
     private(set) var variant: String?
-    /// The media sequence number after that of its last segment (4.3.3.2); nil for a list of variants.
+    /// The media sequence number that follows the playlist's last segment (4.3.3.2); nil for a list of variants.
     private(set) var end: Int64?
 
     /// Reads `text`, which may be cut off at its end; nil if it is not a playlist.
@@ -56,27 +56,28 @@ struct PlaylistHead: Sendable, Hashable {
 }
 
 extension InputLocation {
-    /// The most bytes that are read of a playlist.
+    /// The maximum number of bytes that are read of a playlist.
     private static let headBytes = 64 << 10
 
-    /// The longest duration of the segments of the playlist here, which libavformat has opened as `formatName` without
-    /// reporting that duration; nil if the input has no segments. Asks the server once or twice more, for 3 s each at
-    /// most. Blocks; `interrupter` ends that.
+    /// The maximum duration of the segments of the playlist at this address, which libavformat has opened as
+    /// `formatName` without reporting that duration; nil if the input has no segments. Sends one or two more requests
+    /// to the server, which take at most 3 s each. Blocks; `interrupter` ends that.
     @Sendable func targetDuration(_ formatName: String, _ interrupter: Interrupter) -> Duration? {
         guard SourceClockSettings.isPlaylist(formatName: formatName) else { return nil }
-        // Manifests of DASH are not read.
+        // Only HLS playlists are read, and no manifests of DASH.
         let isHLS = formatName.split(separator: ",").contains("hls")
         return (isHLS ? mediaPlaylist(interrupter)?.head.target : nil) ?? SourceClockSettings.usualTarget
     }
 
-    /// The media sequence number that follows in the playlist here; nil if that is not known. Blocks for 6 s at most.
+    /// The media sequence number that the next segment of the playlist at this address will have; nil if it is not
+    /// known. Blocks for 6 s at most.
     @Sendable func playlistEnd(_ interrupter: Interrupter) -> Int64? {
         // A playlist that is longer than the limit was not read to its end.
         mediaPlaylist(interrupter).flatMap { $0.isWhole ? $0.head.end : nil }
     }
 
-    /// The beginning of the list of segments here, or of the first one that a list of variants names, and whether it
-    /// was read completely.
+    /// The beginning of the list of segments at this address, or of the first list that a list of variants names, and
+    /// whether it was read completely.
     private func mediaPlaylist(_ interrupter: Interrupter) -> (head: PlaylistHead, isWhole: Bool)? {
         guard case .url(_, let text) = place, let start = text.firstRange(of: "http") else { return nil }
         let url = String(text[start.lowerBound...])

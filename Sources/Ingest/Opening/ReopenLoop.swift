@@ -3,15 +3,14 @@
 internal import LibAV
 internal import Media
 
-/// Plays an input, and opens it again when it ends or fails, until it is stopped or opening it again cannot help. If
-/// only the coding of a stream has changed, the input is opened again at once, otherwise after 1 to 5 s. Used by one
-/// thread.
+/// Plays an input, and opens it again when it ends or fails, until it is stopped or a new attempt cannot help. If only
+/// the codec of a stream has changed, the input is opened again at once, otherwise after 1 to 5 s. Used by one thread.
 final class ReopenLoop {
     private let name: String
     private let monitor: SourceMonitor
     private let clock: any MonotonicClock
     private var schedule = ReopenSchedule()
-    /// When the input that is now played was opened; nil while no input is open.
+    /// When the current input was opened; nil while no input is open.
     private var openedAt: Int64?
     /// Whether the input is the one that was opened when its source was created.
     private(set) var isFirst = true
@@ -21,9 +20,9 @@ final class ReopenLoop {
         (self.name, self.monitor, self.clock) = (name, monitor, clock)
     }
 
-    /// Calls `play`, which opens the input unless it is the first, plays it and returns the failure that ended it. This
-    /// is repeated as long as `lasts` returns true for that failure. `pausing` is called before each pause. Returns the
-    /// last failure, which is also in the status.
+    /// Calls `play`, which plays the input and returns the failure that ended it; except for the first time, it also
+    /// opens the input. This is repeated as long as `lasts` returns true for that failure. `pausing` is called before
+    /// each pause. Returns the last failure, which is also in the status.
     @discardableResult
     func run(
         lasts: (IngestError?) -> Bool, pausing: () -> Void = {}, _ play: () -> IngestError?
@@ -48,8 +47,8 @@ final class ReopenLoop {
         if !monitor.isStopped { monitor.update { $0.state = .opening } }
     }
 
-    /// Opens the input again with `open`, unless its playlist does not advance, and reports that to the monitor.
-    /// `streams` returns the streams that are played.
+    /// Opens the input again with `open`, unless its playlist has no new segment, and reports the opening to the
+    /// monitor. `streams` returns the streams that are played.
     func reopen<Input>(
         _ open: () throws(IngestError) -> Input, streams: (Input) -> [StreamInfo]
     ) throws(IngestError) -> Input {
@@ -64,4 +63,28 @@ final class ReopenLoop {
         openedAt = clock.now
         return input
     }
+}
+
+/// Decides when an input that ended or failed is opened again, and which of the failures are logged.
+struct ReopenSchedule: Hashable {
+    /// The pause after the first failure; it doubles with each further failure.
+    static let shortestDelay = Duration.seconds(1)
+    /// The longest pause.
+    static let longestDelay = Duration.seconds(5)
+    /// An input that ran for this long has recovered: its next failure counts as the first.
+    static let stableTime = Duration.seconds(10)
+
+    /// Failures since the input last recovered.
+    private(set) var failures = 0
+
+    /// Records that the input ended or failed after it ran for `time`, which is zero if opening failed. Returns the
+    /// pause.
+    mutating func fail(after time: Duration) -> Duration {
+        if time >= Self.stableTime { failures = 0 }
+        failures += 1
+        return min(Self.shortestDelay * (1 << min(failures - 1, 8)), Self.longestDelay)
+    }
+
+    /// Whether the last failure should be logged: the first, second, fourth, eighth, and so on.
+    var isWorthLogging: Bool { failures & (failures - 1) == 0 }
 }

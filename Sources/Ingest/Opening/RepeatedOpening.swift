@@ -3,8 +3,8 @@
 internal import Media
 internal import Synchronization
 
-/// Opens the input that a source decodes, each time that its ``ReopenLoop`` plays it: first the one that was opened when the
-/// source was created, then the same location again.
+/// Opens the input that a source decodes, each time that the source's ``ReopenLoop`` plays it: first the input that was
+/// opened when the source was created, then the same location again.
 final class RepeatedOpening: Sendable {
     private let location: InputLocation
     private let options: IngestOptions
@@ -17,13 +17,14 @@ final class RepeatedOpening: Sendable {
         first = Mutex(input)
     }
 
-    /// Returns the input that `loop` is to play now, and says in the source's status what it is. Blocks while it is opened.
+    /// Returns the input that `loop` plays next, and sets its properties in the source's status. Blocks while the input
+    /// is opened.
     func open(in loop: ReopenLoop) throws(IngestError) -> OpenedInput {
         let input = try loop.isFirst ? takeFirst() : reopen(in: loop)
         let found = input.description.video
         monitor.update { status in
             status.state = .running
-            // If the video of the reopened input is not known yet, the previous video stays in the status until the next
+            // If the video of the reopened input is not known yet, the status keeps the previous video until the next
             // keyframe.
             if input.knowsVideo || status.video == nil { status.video = found }
         }

@@ -5,15 +5,15 @@ internal import Synchronization
 
 /// Opens inputs.
 package enum SourceOpener {
-    /// Opens `location` and finds its properties. Blocks until the input answers, 15 s at most for an input that relay
-    /// calls; an input that listens has no time limit. The source delivers once it is started.
+    /// Opens `location` and finds its properties. Blocks until the input answers: at most 15 s if relay connects to it,
+    /// without a time limit if it listens. The source delivers once it is started.
     package static func open(
         _ location: InputLocation, options: IngestOptions, logger: Logger
     ) throws(IngestError) -> any MediaSource {
         try open(location, options: options, logger: logger, opening: nil)
     }
 
-    /// Opens `location` in the same way. Ends with an error when `opening` is cancelled.
+    /// Opens `location` in the same way, and throws when `opening` is cancelled.
     package static func open(
         _ location: InputLocation, options: IngestOptions, logger: Logger, opening: SourceOpening?
     ) throws(IngestError) -> any MediaSource {
@@ -22,7 +22,7 @@ package enum SourceOpener {
         return try open(location, options: options, monitor: monitor)
     }
 
-    /// Opens the place with libav. Stopping `monitor`, which becomes the source's monitor, ends that.
+    /// Opens `location` with libav. `monitor` becomes the source's monitor; stopping it also ends the opening.
     static func open(
         _ location: InputLocation, options: IngestOptions, monitor: SourceMonitor
     ) throws(IngestError) -> any MediaSource {
@@ -45,20 +45,20 @@ package final class SourceOpening: Sendable {
     /// An attempt for an input that logs to `logger`.
     package init(logger: Logger) { monitor = SourceMonitor(logger: logger) }
 
-    /// Sets whether only keyframes of the source's video are decoded. By default all frames are.
+    /// Sets whether only keyframes of the source's video are decoded. By default all frames are decoded.
     package func decode(onlyKeyframes: Bool) { monitor.decodesKeyframesOnly = onlyKeyframes }
 
     /// Allows decoding to be reduced to keyframes if the machine cannot decode the source in time.
     package func mayReduce() { monitor.mayReduce = true }
 
-    /// Ends the attempt, or the source that resulted from it. Returns at once; any number of times.
+    /// Ends the attempt, or the source that resulted from it. Returns at once; may be called any number of times.
     package func cancel() {
         monitor.stop()
         onCancel.withLock { $0 }?()
     }
 
-    /// Sets work to be done in addition when the attempt is cancelled. If the attempt is cancelled already, the work is
-    /// done at once.
+    /// Sets additional work for the moment when the attempt is cancelled. If it is cancelled already, the work is done
+    /// at once.
     package func whenCancelled(_ work: @escaping @Sendable () -> Void) {
         onCancel.withLock { $0 = work }
         if monitor.isStopped { work() }

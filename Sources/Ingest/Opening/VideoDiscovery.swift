@@ -4,12 +4,12 @@ internal import LibAV
 internal import Logging
 internal import Media
 
-/// Finds the size of an input's video if probing found no keyframe, as in a stream that was joined between two
-/// keyframes: reads on until the first frame can be decoded. Used by one thread.
+/// Finds the size of an input's video if probing found no keyframe, for example because the stream was joined between
+/// two keyframes. Reads on until the first frame can be decoded. Used by one thread.
 struct VideoDiscovery {
     /// How long discovery may take: the longest usual distance of keyframes (10 s), and a margin of 2 s.
     static let patience = Duration.seconds(12)
-    /// The most bytes that are read (64 MiB): 12 s at 40 Mbit/s.
+    /// The maximum number of bytes that are read (64 MiB): 12 s at 40 Mbit/s.
     static let byteLimit = 64 << 20
 
     private let demuxer: Demuxer
@@ -26,9 +26,9 @@ struct VideoDiscovery {
         (self.demuxer, self.name, self.isLive, self.monitor, self.clock) = (demuxer, name, isLive, monitor, clock)
     }
 
-    /// Returns `stream` with its size, shape and color. `stream` is returned unchanged if it already has them, or if no
-    /// frame can be decoded in time, which is logged. The demuxer then delivers the packets that were read again; those
-    /// of a live input from the keyframe on, because no packet before it can be shown. Blocks.
+    /// Returns `stream` with its size, shape and color. Returns `stream` unchanged if they are already known, or if no
+    /// frame can be decoded in time, which is logged. Afterwards the demuxer delivers again the packets that were read
+    /// here; for a live input only from the keyframe on, because no earlier packet can be shown. Blocks.
     func complete(_ stream: StreamInfo) throws(IngestError) -> StreamInfo {
         guard let video = stream.video, video.width <= 0 || video.height <= 0,
             let decoder = try? Decoder(stream, threading: .slices, subject: name)
@@ -42,7 +42,7 @@ struct VideoDiscovery {
                 if demuxer.transportStream?.isChanged == true {
                     throw IngestError.unreadable(input: name, reason: "its coding changed while it was opened")
                 }
-                // At the end the decoder gives out the frames that it retains.
+                // At its end, the decoder outputs the frames that it retains.
                 try? decoder.send(nil)
                 guard let frame = frame(of: decoder) else { break }
                 return stream.described(by: frame, rate: decoder.statedRate, reordered: decoder.reorderedFrames)
@@ -50,7 +50,7 @@ struct VideoDiscovery {
             packets.append(packet)
             bytes += packet.size
             guard packet.streamIndex == stream.index else { continue }
-            // Packets that cannot be decoded refer to frames from before the stream was joined.
+            // A packet that cannot be decoded refers to frames from before the stream was joined.
             try? decoder.send(packet)
             guard let frame = frame(of: decoder) else { continue }
             if isLive { packets = Self.decodable(packets, of: stream, with: frame) }
@@ -84,7 +84,7 @@ struct VideoDiscovery {
         return frame
     }
 
-    /// The packets from the keyframe on from which `frame` was decoded.
+    /// The packets from the keyframe from which `frame` was decoded.
     private static func decodable(
         _ packets: [PacketBox], of stream: StreamInfo, with frame: DecodedFrame
     ) -> [PacketBox] {

@@ -9,7 +9,7 @@ internal import Synchronization
 /// The packets of a file, URL or device that libav reads.
 ///
 /// A file ends with its last packet, or loops and continues where its last packet ended. A live input that ends or
-/// fails is opened again without limit, after 1 to 5 s each time.
+/// fails is opened again after 1 to 5 s, as often as necessary.
 package final class LibAVPacketSource: PacketSource {
     private let location: InputLocation
     private let loops: Bool
@@ -18,7 +18,7 @@ package final class LibAVPacketSource: PacketSource {
     private let opened = Mutex<PacketInput?>(nil)
     private let startOnce = StartOnce()
 
-    /// A source at `location` that is not open yet. An `opening` can cancel opening it.
+    /// A source at `location` that is not open yet. `opening` can cancel the call of ``open()``.
     package init(_ location: InputLocation, loops: Bool, logger: Logger, opening: SourceOpening? = nil) {
         self.location = location
         self.loops = loops

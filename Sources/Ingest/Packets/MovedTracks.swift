@@ -2,13 +2,13 @@
 
 internal import Media
 
-/// Detects a track that its sender continues in a stream which did not exist when the input was opened, as happens when
-/// a transport stream gets other PIDs. The new stream is not read, so the input has to be opened again.
+/// Detects that a sender continues a track in a stream that did not exist when the input was opened, for example when
+/// the PIDs of a transport stream change. The new stream is not read, so the input must be opened again.
 ///
 /// This is a value without a clock or I/O of its own.
 struct MovedTracks: Sendable {
-    /// The least time for which the packets of a track must arrive only in such a stream: as long as an SRT sender must
-    /// be silent before another may replace it.
+    /// The minimum time for which the packets of a track must arrive only in a new stream: as long as an SRT sender
+    /// must be silent before another may replace it.
     private static let leastPatience = Duration.seconds(3)
 
     /// The numbers of the streams that are read.
@@ -17,19 +17,20 @@ struct MovedTracks: Sendable {
     /// The kinds of the streams that are read, by their numbers.
     private let streams: [Int: TrackKind]
     private let wanted: Set<TrackKind>
-    /// For each track: since when its packets have arrived only in a new stream.
+    /// For each track: the time since which its packets have arrived only in a new stream.
     private var since: [TrackKind: Timestamp] = [:]
 
-    /// A detector for an input of which these `streams` are read. Tracks that are not `wanted` are ignored; a wanted
-    /// track need not have a stream yet. The source's tracks may be silent for `patience`: if segments arrive at once,
-    /// the packets of one track may be the last of one segment and the first of the next.
+    /// A detector for an input from which these `streams` are read. Tracks that are not `wanted` are ignored; a wanted
+    /// track may have no stream yet. Each track may be silent for `patience`: if whole segments arrive at once, all
+    /// packets of one track may follow all packets of the other.
     init(reading streams: [Int: TrackKind], wanted: Set<TrackKind>, patience: Duration) {
         (self.streams, self.wanted, read) = (streams, wanted, Set(streams.keys))
         self.patience = max(Self.leastPatience, patience)
     }
 
-    /// Takes in a packet of the stream `index` that was read at `arrival`. `late` is the kind of that stream if it was
-    /// announced after the input was opened. Returns a track that moved, once this is certain.
+    /// Records a packet of the stream `index` that was read at `arrival`. `late` is the kind of that stream if the
+    /// stream was announced after the input was opened. Returns a track that has moved to another stream, once this is
+    /// certain.
     mutating func note(_ index: Int, late: TrackKind?, at arrival: Timestamp) -> TrackKind? {
         if let track = streams[index] { since[track] = nil }
         guard let late, wanted.contains(late) else { return nil }
@@ -38,7 +39,7 @@ struct MovedTracks: Sendable {
         return arrival - first >= patience ? late : nil
     }
 
-    /// The error with which reading of `input` ends after `track` moved.
+    /// The error that ends the reading of `input` after `track` has moved to another stream.
     static func failure(_ track: TrackKind, input: String) -> IngestError {
         .unreadable(
             input: input, reason: "its \(track.rawValue) comes in a stream that was not there when it was opened")
@@ -46,9 +47,9 @@ struct MovedTracks: Sendable {
 }
 
 extension TrackOptions {
-    /// The tracks among `tracks` for which an input is opened again when they moved: all except audio that is excluded
-    /// by an option, and audio that was chosen by number or language. If chosen audio disappears, video continues
-    /// without it.
+    /// The tracks among `tracks` for which an input is opened again when they move to another stream: all except audio
+    /// that is excluded by an option, and audio that was chosen by number or language. If chosen audio disappears,
+    /// video continues without it.
     func followed(_ tracks: Set<TrackKind>) -> Set<TrackKind> {
         hasAudio && audio == nil ? tracks : tracks.subtracting([.audio])
     }

@@ -5,7 +5,7 @@ internal import Logging
 internal import Media
 internal import SourceClock
 
-/// An input that libav opened, and whose packets are handed on without decoding. Used by one thread at a time.
+/// An input that libav opened, and whose packets are passed on without decoding. Used by one thread at a time.
 final class PacketInput {
     private let name: String
     private let demuxer: Demuxer
@@ -14,24 +14,25 @@ final class PacketInput {
     /// The stream of splice information; its times refer to the times of the stream's frames.
     private let splices: (index: Int, track: TrackDescription)?
     private let location: InputLocation
-    /// Whether the input delivers media at its own pace, and is opened again when it ends.
+    /// Whether the input delivers media in real time, and is opened again when it ends.
     let isLive: Bool
-    /// The sum of all earlier rounds of a loop, which is added to stamps, in nanoseconds.
+    /// The sum of the durations of all earlier rounds of a loop, in nanoseconds, which is added to the timestamps.
     private var shift: Int64 = 0
-    /// The start and the end of this round of the leading track, in nanoseconds of its own stamps.
+    /// The start and the end of this round of the leading track, in nanoseconds, according to the track's own
+    /// timestamps.
     private var (start, end): (Int64, Int64) = (.max, .min)
     /// The end of the audio in all rounds so far, in nanoseconds.
     private var audioEnd = Int64.min
     /// Detects, for a live input, that its tracks have moved to other streams.
     private var moved: MovedTracks
-    /// Packets that were read to find out the coding of the tracks, with their arrivals.
+    /// Packets that were read to find out the codecs of the tracks, with their arrival times.
     private var peeked: [(packet: EncodedPacket, arrival: Timestamp)] = []
 
-    /// The most packets that are read until the coding of each track is known: some seconds.
+    /// The maximum number of packets that are read until the codec of each track is known: some seconds.
     private static let longestPeek = 500
     /// A read that returns faster than this, in nanoseconds, was served from a buffer.
     private static let shortestWait: Int64 = 3_000_000
-    /// The most by which arrivals are moved back, in nanoseconds.
+    /// The maximum by which arrival times are moved back, in nanoseconds.
     private static let longestBacklog: Int64 = 30_000_000_000
 
     /// Opens `location`. Blocks; the monitor's interrupter ends that. Audio in a codec that no output carries makes the
@@ -64,20 +65,19 @@ final class PacketInput {
             patience: SourceClockSettings.of(formatName: demuxer.formatName, target: demuxer.targetDuration).patience)
         splices = demuxer.spliceStream.map { ($0.index, TrackDescription(data: .scte35, timeBase: $0.timeBase)) }
         let isMissingAudio = location.tracks.hasAudio && !streams.contains { $0.kind == .audio }
-        demuxer.select(
-            Set(streams.map(\.index) + [splices?.index].compactMap(\.self)), followsAll: isMissingAudio)
+        demuxer.select(Set(streams.map(\.index) + [splices?.index].compactMap(\.self)), followsAll: isMissingAudio)
         try peek(untilKnown: !isReopened)
     }
 
-    /// If `isAwaited`, reads until the coding of each track is known, which in transport streams is stated in the
-    /// packets. Also takes in the packets of a live input that probing had read or a server had kept, up to the first
-    /// packet for which the reader has to block.
+    /// If `isAwaited`, reads until the codec of each track is known, which in transport streams is stated in the
+    /// packets. For a live input, also reads the packets that are already in a buffer, because probing had read them or
+    /// a server had kept them: up to the first packet for which the reader has to block.
     private func peek(untilKnown isAwaited: Bool) throws(IngestError) {
         let clock = SystemClock()
         let deadline = clock.now + VideoDiscovery.patience.inNanoseconds
         var (isWaiting, bytes) = (canWait, 0)
         while !isWaiting || isAwaited && readers.contains(where: { $0.track == nil }) {
-            // Video states its coding with its next keyframe.
+            // A video track states its codec parameters with its next keyframe.
             let isDescribing = isAwaited && readers.contains { $0.stream.kind == .video && $0.track == nil }
             if isDescribing { monitor.isDescribing = true }
             let isOver = clock.now >= deadline || bytes >= VideoDiscovery.byteLimit
@@ -93,7 +93,7 @@ final class PacketInput {
         if !canWait { backdate() }
     }
 
-    /// Warns of a track whose coding is still unknown. Throws if the coding of no track is known.
+    /// Warns of a track whose codec is still unknown. Throws if the codec of no track is known.
     private func judgeTracks() throws(IngestError) {
         if readers.allSatisfy({ $0.track == nil }) { throw IngestError.empty(input: name) }
         for reader in readers where reader.track == nil {
@@ -103,8 +103,8 @@ final class PacketInput {
         }
     }
 
-    /// Moves arrivals back: a packet from a buffer gets an arrival that is earlier than the last packet's by as much as
-    /// its time is.
+    /// Moves the arrival times of packets from a buffer back: each packet arrives as much earlier than the last packet
+    /// as its decoding time is earlier.
     private func backdate() {
         guard let last = peeked.last else { return }
         for index in peeked.indices {
@@ -115,12 +115,12 @@ final class PacketInput {
         }
     }
 
-    /// Whether the reader may pause, because unread media stays available. Over HTTP media arrives in bursts and stays
+    /// Whether the reader may pause, because unread media stays available. Over HTTP, media arrives in bursts and stays
     /// on the server.
     private var canWait: Bool { !isLive || location.isLiveByNature == nil }
 
-    /// The properties of the input that probing found. The coding of a track that probing could not describe is taken
-    /// from its first packet.
+    /// The properties of the input that probing found. If probing could not find out the codec of a track, it is taken
+    /// from the track's first packet.
     var description: PacketSourceDescription {
         let tracks = readers.compactMap(\.track)
         let stream = StreamDescription(
@@ -138,7 +138,7 @@ final class PacketInput {
     /// Keeps the connection open for the next input, if that input continues on it.
     func keepConnection() { monitor.keepConnection(of: demuxer) }
 
-    /// Delivers until the input ends, in a loop until the source is stopped. Blocks.
+    /// Delivers until the input ends; if it loops, until the source is stopped. Blocks.
     func read(into sink: any PacketSourceSink, loops: Bool) throws(IngestError) {
         for (packet, arrival) in peeked { deliver(packet, arrival, to: sink) }
         peeked = []
@@ -195,8 +195,9 @@ final class PacketInput {
         return nil
     }
 
-    /// The packet, moved behind the earlier rounds of the loop. A round lasts as long as its video; audio that is
-    /// longer would overlap with that of the next round, so the overlapping packets are dropped: nil.
+    /// The packet, moved to after the earlier rounds of the loop. A round lasts as long as its video. Audio that is
+    /// longer would overlap with the audio of the next round, so the overlapping packets are dropped, and the result is
+    /// nil.
     private func shifted(_ packet: EncodedPacket) -> EncodedPacket? {
         let (base, packetEnd) = (packet.timeBase, packet.pts + packet.duration)
         if packet.track == .video || readers.allSatisfy({ $0.stream.kind == .audio }) {

@@ -3,16 +3,16 @@
 package import Media
 package import SourceClock
 
-/// A source of encoded packets, which are handed on without re-encoding.
+/// A source of encoded packets, which are passed on without re-encoding.
 package protocol PacketSource: AnyObject, Sendable {
     /// Opens the input and returns its properties. Blocks until its tracks are known or ``stop()`` is called, without a
     /// time limit if the input listens. To be called once, before ``start(into:)``.
     func open() throws(IngestError) -> PacketSourceDescription
-    /// Begins to deliver into `sink`, from the first packet that was received, on a thread of the source's own. Only
-    /// the first call has an effect.
+    /// Begins to deliver into `sink`, from the first packet that was received, on a thread of its own. Only the first
+    /// call has an effect.
     func start(into sink: any PacketSourceSink)
-    /// Ends delivery, and blocking reads with it. Returns at once; any thread, any number of times. A delivery that has
-    /// begun may still reach the sink.
+    /// Ends delivery and all blocking reads. Returns at once; may be called on any thread, any number of times. A
+    /// delivery that has begun may still reach the sink.
     func stop()
     /// The current status of the source. May be read on any thread. ``SourceStatus/framesDecoded`` stays 0.
     var status: SourceStatus { get }
@@ -22,15 +22,14 @@ package protocol PacketSource: AnyObject, Sendable {
 package struct PacketSourceDescription: Sendable {
     /// The known tracks. Other tracks may appear later, and each track may change.
     package var stream: StreamDescription
-    /// Whether the source can be blocked without losing packets, as a file can. Otherwise packets arrive at their own
-    /// pace.
+    /// Whether the source can be blocked without losing packets, as a file can. Otherwise packets arrive in real time.
     package var canWait: Bool
-    /// Whether the source produces new media at its own pace. A source that can be blocked may be live as well: a
-    /// playlist that grows.
+    /// Whether the source produces new media in real time. A source that can be blocked may also be live: a playlist
+    /// that grows.
     package var isLive: Bool
-    /// How the source's stamps and the arrivals of its packets are mapped to time.
+    /// How the source's timestamps and the arrival times of its packets are converted to due times.
     package var clock: SourceClockSettings
-    /// Number of bits after which the source's stamps wrap; nil if they do not wrap.
+    /// Number of bits after which the source's timestamps wrap; nil if they do not wrap.
     package var stampBits: Int?
 
     /// A source with these properties. If `isLive` is nil, the source is live unless it can be blocked.
@@ -45,14 +44,14 @@ package struct PacketSourceDescription: Sendable {
 /// The receiver of a source's packets. Only one thread at a time calls it, and its calls must not block a source that
 /// cannot wait.
 package protocol PacketSourceSink: AnyObject, Sendable {
-    /// Takes a packet that was read at `arrival`, in the sender's order and with the sender's stamps. A source that can
-    /// be blocked is blocked until there is room.
+    /// Receives a packet that was read at `arrival`, in the sender's order and with the sender's timestamps. If the
+    /// source can be blocked, this blocks it until there is room.
     func take(_ packet: EncodedPacket, at arrival: Timestamp)
-    /// The sender is gone. If packets follow, they begin with ``restart()``.
+    /// The sender has disconnected. If packets follow, they begin with ``restart()``.
     func interrupt()
-    /// The sender begins again: the stamps that follow are unrelated to those before.
+    /// The sender restarts: the timestamps that follow are unrelated to the earlier ones.
     func restart()
-    /// No packets follow; `failure` is the reason if the source failed, and otherwise nil.
+    /// No packets follow. `failure` is the reason if the source failed, and otherwise nil.
     func end(failure: String?)
 }
 

@@ -6,10 +6,10 @@ package import SourceClock
 /// Joins the packets of several inputs into one stream: packets of the input on air are passed on, all others are
 /// dropped.
 ///
-/// A switch to another input takes effect at that input's next keyframe. The keyframe is placed as long after the last
-/// packet of the previous input as the clock advanced between the two: times continue, and the gap between the two
-/// inputs is neither stretched nor filled. Each input keeps its own offset of audio to video and its own intervals.
-/// Packets with another coding refer to another description.
+/// A switch to another input takes effect at that input's next keyframe. The time between that keyframe and the last
+/// packet of the previous input is the time that elapsed between their arrivals, so the gap between the two inputs is
+/// neither stretched nor filled. Each input keeps its own offset between audio and video, and the intervals between its
+/// packets. Packets of another codec configuration refer to another track description.
 ///
 /// This is a value without a clock or I/O of its own.
 package struct PacketSplicer: Sendable {
@@ -26,19 +26,20 @@ package struct PacketSplicer: Sendable {
     /// The input to which the splicer switches at that input's next keyframe.
     package private(set) var next: Int?
     private var counts = PacketTimeline.Counts()
-    /// The decoding time of each track's newest packet on air and the arrival of that packet, in nanoseconds.
+    /// For each track, the decoding time and the arrival time of the newest packet on air, in nanoseconds.
     private var newest: [TrackKind: (time: Int64, arrival: Int64)] = [:]
     /// The end of the newest packet of each track, in nanoseconds.
     private var ends: [TrackKind: Int64] = [:]
     /// The start of the input on air: audio before this time is taken from the previous input.
     private var begin = Int64.min
-    /// The input that was on air before, as long as audio from it that belongs in front of ``begin`` may still arrive:
-    /// broadcasters multiplex audio up to a second behind its video.
+    /// The previous input on air, as long as its audio from before ``begin`` may still arrive: broadcasters multiplex
+    /// audio up to a second behind its video.
     package private(set) var leaving: Int?
-    /// How late in media time such audio may be, and how recently the previous input's last packet must have arrived
-    /// for such audio to be expected, in nanoseconds.
+    /// Limits for this late audio, in nanoseconds: how late it may be in media time, and how recently the previous
+    /// input must have delivered its last packet.
     private static let (longestLag, freshness): (Int64, Int64) = (3_000_000_000, 500_000_000)
-    /// By how much the first packet of the next input may have arrived before the newest packet on air, in nanoseconds.
+    /// How much earlier than the newest packet on air the first packet of the next input may have arrived, in
+    /// nanoseconds.
     private static let tolerance: Int64 = 100_000_000
 
     /// A splicer without inputs.
@@ -52,53 +53,49 @@ package struct PacketSplicer: Sendable {
         }
     }
 
-    /// The clock events of an input since the last call.
-    package mutating func takeEvents(of index: Int) -> [SourceClockEvent] {
-        inputs[index]?.timeline.takeEvents() ?? []
-    }
+    /// The clock events of an input since the last call of this function.
+    package mutating func takeEvents(of index: Int) -> [SourceClockEvent] { inputs[index]?.timeline.takeEvents() ?? [] }
 
-    /// Tracks of an input from which no packets arrive although its other track continues.
+    /// Tracks of an input that deliver no packets although its other track continues.
     package func silentTracks(of index: Int) -> Set<TrackKind> { inputs[index]?.timeline.silentTracks ?? [] }
 
-    /// The tracks of an input, as far as they are known, with the descriptions that its packets have on air.
+    /// The known tracks of an input, with the descriptions that its packets have on air.
     package func stream(of index: Int) -> StreamDescription? { inputs[index]?.timeline.stream }
 
-    /// Makes the opened source the input `index`. The audio is moved later by `audioOffset`.
+    /// Makes `source`, which has been opened, the input `index`. The audio is moved later by `audioOffset`.
     package mutating func open(_ index: Int, _ source: PacketSourceDescription, audioOffset: Duration = .zero) {
         let wasOnAir = onAir == index
         forget(index)
-        // An input that is opened again while on air stays on air, from its next keyframe on.
+        // If the input was on air before it was opened again, it continues on air at its next keyframe.
         if wasOnAir, next == nil { next = index }
         inputs[index] = Input(
             timeline: PacketTimeline(source, audioOffset: audioOffset), leading: source.stream.leadingKind)
     }
 
-    /// Prepares for an input whose sender begins again.
-    package mutating func restart(_ index: Int) {
-        inputs[index]?.timeline.restart()
-    }
+    /// Prepares for an input whose sender restarts.
+    package mutating func restart(_ index: Int) { inputs[index]?.timeline.restart() }
 
-    /// Removes a closed input. If the input was on air, its last packets still count as the newest.
+    /// Removes a closed input. If the input was on air, its last packets still count as the newest packets on air.
     package mutating func close(_ index: Int) {
         forget(index)
         if next == index { next = nil }
     }
 
-    /// Puts an input on air at its next keyframe. If that input is still on air, a switch that is pending is cancelled.
+    /// Puts an input on air at its next keyframe. If that input is still on air, a pending switch to another input is
+    /// cancelled.
     package mutating func show(_ index: Int) { next = onAir == index ? nil : index }
 
-    /// Gives the next packet of an input its time on that input's timeline, and returns the packets that can now be
+    /// Converts the times of an input's next packet to that input's timeline. Returns the packets that can now be
     /// decoded, in order.
     package mutating func time(_ packet: EncodedPacket, of index: Int, at arrival: Timestamp) -> [EncodedPacket] {
         inputs[index]?.timeline.take(packet, at: arrival) ?? []
     }
 
-    /// Takes timed packets of an input that belong together, and returns the packets that go on air as a result, in
-    /// order. `arrival` is when they arrived or are due.
+    /// Takes packets of an input that belong together and already have their times. Returns, in order, the packets that
+    /// go on air as a result. `arrival` is when the packets arrived or are due.
     package mutating func splice(_ packets: [EncodedPacket], of index: Int, at arrival: Timestamp) -> [EncodedPacket] {
         guard let leading = inputs[index]?.leading else { return [] }
-        // Audio in front of the first keyframe is played while the keyframe is being decoded, so it is passed on as
-        // well.
+        // Audio before the first keyframe is played while the keyframe is being decoded, so it is passed on as well.
         if next == index, let keyframe = packets.first(where: { $0.isKeyframe && $0.track == leading }),
             isCurrent(arrival)
         {
@@ -127,8 +124,8 @@ package struct PacketSplicer: Sendable {
         if leaving == index { leaving = nil }
     }
 
-    /// Whether packets with this arrival are newer than those on air. A cut to packets that were delayed would put the
-    /// program ahead of the clock, further with each such cut.
+    /// Whether packets with this arrival time are newer than those on air. Each cut to packets that were delayed would
+    /// put the program further ahead of the clock.
     private func isCurrent(_ arrival: Timestamp) -> Bool {
         newest.values.allSatisfy { arrival.nanoseconds - $0.arrival > -Self.tolerance }
     }
@@ -142,7 +139,7 @@ package struct PacketSplicer: Sendable {
         leaving = onAir != index && isFresh(at: arrival) ? onAir : nil
         (onAir, next) = (index, nil)
         guard let newest = newest[packet.track] ?? newest.values.max(by: { $0.time < $1.time }) else {
-            // The program begins at 0, even if the input was read for a while before it went on air.
+            // The program begins at 0, even if the input was read for some time before it went on air.
             inputs[index]?.shift = -packet.ptsNanoseconds
             return
         }
@@ -152,7 +149,7 @@ package struct PacketSplicer: Sendable {
         begin = start + packet.ptsNanoseconds - packet.dtsNanoseconds
     }
 
-    /// The packet at its time in the program; nil for audio that belongs to the other side of the cut.
+    /// The packet at its time in the program; nil for audio that must be taken from the other input at this cut.
     private mutating func place(_ packet: EncodedPacket, of index: Int, shift: Int64) -> EncodedPacket? {
         let base = packet.timeBase
         let (time, half) = (packet.ptsNanoseconds + shift, base.rescale(packet.duration, to: .nanoseconds) / 2)

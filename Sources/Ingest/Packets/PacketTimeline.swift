@@ -4,67 +4,68 @@ internal import LibAV
 package import Media
 package import SourceClock
 
-/// Maps the packets of one input to the program's times: 0 is the presentation of the first keyframe, or the start of
-/// the first audio of an input without video.
+/// Converts the times of one input's packets to the program's times: 0 is the presentation time of the first keyframe
+/// or, for an input without video, of the first audio.
 ///
-/// The offset of audio to video and all intervals stay those of the sender; wraps are undone, jumps are closed, and
-/// after ``restart()`` time continues from where it was. Packets are never kept back, except audio in front of the
-/// first keyframe. Video begins with a keyframe, and again after a restart. A track whose coding is unchanged keeps
-/// referring to its earlier description. Times of video in milliseconds or in whole frames are converted to 90 kHz,
-/// because a switch could not move them exactly otherwise (frames of 24000/1001 and 60000/1001 by half a tick), and
-/// times of audio to samples, see ``SampleTimes``. This is a value without a clock or I/O of its own.
+/// The offset between audio and video, and all intervals, stay those of the sender; wraps are undone, jumps are closed,
+/// and after ``restart()`` time continues without a gap. Packets are not buffered, except audio before the first
+/// keyframe. Video begins with a keyframe, also after a restart. A track whose codec configuration is unchanged keeps
+/// its earlier description. Video times in milliseconds or in whole frames are converted to 90 kHz, because otherwise a
+/// switch could not move them exactly (frames of 24000/1001 and 60000/1001 by half a tick). Audio times are converted
+/// to samples, see ``SampleTimes``.
+///
+/// This is a value without a clock or I/O of its own.
 package struct PacketTimeline: Sendable {
     /// Counts of the packets that were dropped.
     package struct Counts: Sendable, Hashable, Codable {
-        /// Frames in front of a keyframe, which a decoder could not decode.
+        /// Frames before a keyframe, which a decoder could not decode.
         package var undecodableFrames = 0
-        /// Packets whose stamps are implausible.
+        /// Packets whose timestamps are implausible.
         package var unplaced = 0
     }
 
-    /// A packet with its place on the source's timeline, in nanoseconds.
+    /// A packet with its times on the source's timeline, in nanoseconds.
     private struct Placed {
         let packet: EncodedPacket
         let decode: Int64
         let time: Int64
     }
 
-    /// How far a track may be behind the other track, in nanoseconds of media, before it counts as silent; and how far
-    /// the times of one track may leap before all tracks are taken to begin again.
+    /// `longestLag`: how far a track may be behind the other track, in nanoseconds of media, before it counts as
+    /// silent. `leap`: how far the times of one track may jump before all tracks count as restarted.
     private static let (longestLag, leap): (Int64, Int64) = (2_000_000_000, 1_000_000_000)
-    /// The least time between two reports of jumps, in nanoseconds.
+    /// The minimum time between two reports of jumps, in nanoseconds.
     private static let jumpInterval: Int64 = 1_000_000_000
 
-    /// The most packets of audio that are kept until the first keyframe: some 20 s.
+    /// The maximum number of audio packets that are kept until the first keyframe: some 20 s.
     private static let longestPreRoll = 1000
 
     /// Counts of the packets that were dropped so far.
     package private(set) var counts = Counts()
-    /// Tracks from which no packets arrive although the other track continues.
+    /// Tracks that deliver no packets although the other track continues.
     package private(set) var silentTracks: Set<TrackKind> = []
     private var events: [SourceClockEvent] = []
-    /// The newest time of each track since all tracks began, or began again, and the time at which they did so, in
+    /// The newest time of each track since all tracks began or restarted, and the time of that beginning, in
     /// nanoseconds of media.
     private var heard: (times: [TrackKind: Int64], since: Int64)?
     private var jumpTold = Int64.min
     private var clock: SourceClock
     private let bits: Int?
     private let leading: TrackKind
-    /// How much later than the sender's the audio's times are, in nanoseconds.
+    /// How much later than the sender's times the audio's times are, in nanoseconds.
     private let audioOffset: Int64
     private var timeBases: [TrackKind: TimeBase] = [:]
     private var tracks: [TrackKind: (given: TrackDescription, known: TrackDescription)] = [:]
     private var samples = SampleTimes()
     private let data: [TrackDescription]
-    /// The newest packet of the leading track: its time in the program, and by how much that is later than the sender's
-    /// time, in ticks of 90 kHz.
+    /// The newest packet of the leading track: its time in the program, and how much later than the sender's time this
+    /// is, in ticks of 90 kHz.
     private var newest: (dts: Int64, later: Int64)?
     /// The time of the source at which the program's time is 0.
     private var zero: Int64?
     private var preRoll: [Placed] = []
     private var awaitsKeyframe = true
-    /// When the keyframe is shown with which video last began: frames that are shown earlier refer to frames that are
-    /// missing.
+    /// When the keyframe with which video last began is shown: frames that are shown earlier refer to missing frames.
     private var begin = Int64.min
 
     /// When the first frame is decoded: audio that ends earlier is dropped.
@@ -81,7 +82,7 @@ package struct PacketTimeline: Sendable {
         for track in source.stream.tracks { tracks[track.kind] = (track, Self.finelyTimed(track)) }
     }
 
-    /// The known tracks, with the descriptions to which packets on air refer.
+    /// The known tracks, with the descriptions of the packets on air.
     package var stream: StreamDescription {
         StreamDescription(video: tracks[.video]?.known, audio: tracks[.audio]?.known, data: data)
     }
@@ -93,8 +94,8 @@ package struct PacketTimeline: Sendable {
         return events
     }
 
-    /// Tracks that fall silent while `track`, whose newest time is `time`, continues; and the report that `track`
-    /// itself has resumed.
+    /// Reports the tracks that have become silent while `track`, whose newest time is `time`, continues. Also reports
+    /// that `track` itself has resumed.
     private mutating func silences(_ track: TrackKind, at time: Int64) -> [SourceClockEvent] {
         var found: [SourceClockEvent] = silentTracks.contains(track) ? [.resumed(track)] : []
         if heard == nil || heard?.times[track].map({ abs(time - $0) > Self.leap }) == true { heard = ([:], time) }
@@ -106,15 +107,15 @@ package struct PacketTimeline: Sendable {
         return found
     }
 
-    /// Keeps events that an operator must know. Changes of the map to our clock are ignored, because packets are not
-    /// kept back.
+    /// Stores the events that an operator must know about. Changes of the mapping from the sender's clock to ours are
+    /// ignored, because packets are not buffered here.
     private mutating func note(_ happened: [SourceClockEvent], at arrival: Timestamp) {
         for event in happened {
             switch event {
             case .silent(let track): silentTracks.insert(track)
             case .resumed(let track): silentTracks.remove(track)
             case .jumped, .jumpedAlone:
-                // With two senders at one address, there would be a jump at each packet.
+                // If two senders use one address, there is a jump at each packet.
                 guard arrival.nanoseconds - Self.jumpInterval >= jumpTold else { continue }
                 jumpTold = arrival.nanoseconds
             default: continue
@@ -123,7 +124,7 @@ package struct PacketTimeline: Sendable {
         }
     }
 
-    /// Prepares for a sender that begins again.
+    /// Prepares for a sender that restarts.
     package mutating func restart() {
         clock.restart()
         (silentTracks, heard) = ([], nil)
@@ -135,7 +136,7 @@ package struct PacketTimeline: Sendable {
         if packet.track == .data { return splice(packet).map { [$0] } ?? [] }
         if timeBases[packet.track] != packet.timeBase {
             timeBases[packet.track] = packet.timeBase
-            // Packets are not kept back, so the clock must not wait for the packets of any track.
+            // Packets are not buffered here, so the clock must not wait for the packets of any track.
             clock.declare(packet.track, packet.timeBase, bits: bits, isExpected: false)
         }
         let stamp = SourceClock.Stamp(packet.track, dts: packet.dts, pts: packet.pts, duration: packet.duration)
@@ -156,7 +157,7 @@ package struct PacketTimeline: Sendable {
         return [renamed(placed, from: zero)]
     }
 
-    /// Whether a frame can be decoded after the frames that went on air.
+    /// Whether a frame can be decoded with the frames that already went on air.
     private mutating func admits(_ frame: Placed) -> Bool {
         if awaitsKeyframe {
             guard frame.packet.isKeyframe else { return false }
@@ -174,7 +175,7 @@ package struct PacketTimeline: Sendable {
         }
         zero = placed.time
         firstDecode = placed.decode
-        // Only audio that is played while the first frames are decoded and shown is kept.
+        // Audio is kept only if it is played while the first frames are decoded and shown.
         let audio = preRoll.filter(reachesProgram)
         preRoll = []
         return (audio + [placed]).map { renamed($0, from: placed.time) }
@@ -191,7 +192,7 @@ package struct PacketTimeline: Sendable {
         var duration = packet.timeBase.rescale(packet.duration, to: base)
         let dts: Int64
         if packet.track == .audio {
-            // A duration that the sender rounded is replaced by the exact frame length of the coding.
+            // A duration that the sender rounded is replaced by the codec's exact frame length.
             let off = abs(duration - Int64(track.frameLength))
             if off <= packet.timeBase.rescale(1, to: base, rounding: .up) { duration = Int64(track.frameLength) }
             dts = samples.place(placed.decode - zero, roundedTo: packet.timeBase, rate: base, lasting: duration)
@@ -211,8 +212,9 @@ package struct PacketTimeline: Sendable {
             isDisposable: packet.isDisposable, payload: packet.payload)
     }
 
-    /// Splice information, placed directly behind the frame that preceded it. Its times are the sender's:
-    /// `pts_adjustment` converts them to the program's. Nil before the first frame, and for damaged splice information.
+    /// Splice information, placed directly after the frame before it. Its times are the sender's times;
+    /// `pts_adjustment` converts them to the program's times. Nil before the first frame, and for damaged splice
+    /// information.
     private mutating func splice(_ packet: EncodedPacket) -> EncodedPacket? {
         guard let newest, packet.description.codec == .scte35 else { return nil }
         guard let section = SpliceSection.shifted(packet.payload.array, by: newest.later) else {
@@ -221,8 +223,7 @@ package struct PacketTimeline: Sendable {
         }
         let time = TimeBase.mpegTS.rescale(newest.dts, to: packet.timeBase)
         return EncodedPacket(
-            of: packet.description, pts: time, dts: time, duration: 0, isKeyframe: true,
-            payload: SharedBytes(section))
+            of: packet.description, pts: time, dts: time, duration: 0, isKeyframe: true, payload: SharedBytes(section))
     }
 
     /// The track's existing description if it has the same content as `given`; otherwise a new one.
@@ -243,9 +244,45 @@ package struct PacketTimeline: Sendable {
 }
 
 extension TrackDescription {
-    /// Whether packets of `other` can follow those of this description although no receiver is notified of a change.
+    /// Whether packets of `other` can follow packets of this description without informing receivers of a change.
     fileprivate func isCodedAs(_ other: TrackDescription) -> Bool {
         codec == other.codec && format == other.format && timeBase == other.timeBase
             && decoderConfiguration.array == other.decoderConfiguration.array
+    }
+}
+
+/// Gives audio packets times in samples if their timestamps were rounded to ticks that are longer than a sample, such
+/// as milliseconds.
+///
+/// A packet directly follows the previous packet if that position is within half a tick of the packet's timestamp,
+/// which is the maximum that rounding can explain. If the position is up to one tick further away, the packet is moved
+/// to the nearest time within half a tick of its timestamp, so that a sender's drift is followed. If it is even further
+/// away, the packet gets the time of its timestamp. `av_rescale_delta` of libavutil does the same.
+struct SampleTimes {
+    /// The end of the previous packet, in samples.
+    private var end: Int64?
+
+    /// The time in samples of a packet whose timestamp, `nanoseconds`, was rounded to `tick`.
+    mutating func place(_ nanoseconds: Int64, roundedTo tick: TimeBase, rate: TimeBase, lasting samples: Int64) -> Int64
+    {
+        let time = position(nanoseconds, tick, rate)
+        end = samples > 0 ? time + samples : nil
+        return time
+    }
+
+    private func position(_ nanoseconds: Int64, _ tick: TimeBase, _ rate: TimeBase) -> Int64 {
+        let half = tick.rescale(1, to: .nanoseconds) / 2
+        let stated = TimeBase.nanoseconds.rescale(nanoseconds, to: rate)
+        guard let end, tick.isLonger(than: rate) else { return stated }
+        let first = TimeBase.nanoseconds.rescale(nanoseconds - half, to: rate, rounding: .down)
+        let last = TimeBase.nanoseconds.rescale(nanoseconds + half, to: rate, rounding: .up)
+        let reach = last - first
+        return (first - reach...last + reach).contains(end) ? min(max(end, first), last) : stated
+    }
+}
+
+extension TimeBase {
+    fileprivate func isLonger(than other: TimeBase) -> Bool {
+        Int64(numerator) * Int64(other.denominator) > Int64(other.numerator) * Int64(denominator)
     }
 }

@@ -4,19 +4,19 @@ internal import LibAV
 internal import Media
 internal import RTMP
 
-/// Converts the messages of one publication to packets that are handed on without re-encoding. A value without I/O of
-/// its own; reading a new video configuration decodes one frame.
+/// Converts the messages of one publication to packets that are passed on without re-encoding. A value without I/O of
+/// its own; when it reads a new video configuration, it decodes one frame.
 struct RTMPPacketReader {
-    /// The tracks and their coding, as far as known.
+    /// The known tracks and their codecs.
     private(set) var stream = StreamDescription()
-    /// Each reason once why media of this publication cannot be handed on, for the log.
+    /// Why media of this publication cannot be passed on, each reason once, for the log.
     private(set) var complaints: [String] = []
 
     /// Audio tracks in addition to the first; only the first is carried.
     private(set) var uncarriedTracks: [String] = []
 
     private var metadata: [String: AMF0Value] = [:]
-    /// The newest video configuration, until a keyframe arrives with which it can be read.
+    /// The newest video configuration, until it can be read together with a keyframe.
     private var configuration: [UInt8]?
 
     /// Whether a track that the sender announced, or one of the usual two tracks, is still missing. Video counts as
@@ -26,13 +26,13 @@ struct RTMPPacketReader {
         return stream.video == nil || stream.audio == nil && (audio || !video)
     }
 
-    /// Whether a missing track was announced: its packets follow with its next keyframe at the latest.
+    /// Whether a missing track was announced: its packets then follow with its next keyframe at the latest.
     var announcesMissingTrack: Bool {
         let video = configuration != nil || metadata["videocodecid"] != nil
         return stream.video == nil && video || stream.audio == nil && metadata["audiocodecid"] != nil
     }
 
-    /// The packet in `message`, in the sender's milliseconds; nil if the message contains no packet, or none that can
+    /// The packet in `message`, with times in the sender's milliseconds; nil if the message contains no packet that can
     /// be decoded.
     mutating func read(_ message: RTMPPublishedMessage) -> EncodedPacket? {
         let time = Int64(message.timestamp)
@@ -70,8 +70,8 @@ struct RTMPPacketReader {
                 if isKeyframe {
                     describe(codec, by: payload)
                 } else {
-                    // The new configuration takes effect with the next keyframe; the parameter sets that the
-                    // frames before it need are inserted into their payloads.
+                    // The new configuration takes effect with the next keyframe. The frames before that need some of
+                    // its parameter sets, which are inserted into their payloads.
                     guard let track = stream.video, track.codec == codec,
                         let whole = ConfigurationRecord.payload(
                             payload, from: track.decoderConfiguration, to: new, codec)
@@ -139,15 +139,15 @@ struct RTMPPacketReader {
             guard let header = AACHeader(configuration: configuration) else {
                 return complain("the AAC configuration cannot be read")
             }
-            setAudio(
-                .aac, header.sampleRate, header.channels ?? 2, configuration, frameLength: header.frameLength)
+            setAudio(.aac, header.sampleRate, header.channels ?? 2, configuration, frameLength: header.frameLength)
         case .opus where configuration.count > 9:
             setAudio(.opus, 48_000, Int(configuration[9]), configuration, frameLength: 960)
         default: complain("\(codec.rawValue) is not carried")
         }
     }
 
-    /// MP3 and AC-3 have no configuration: each frame contains all parameters.
+    /// Reads the parameters from an audio frame: MP3 and AC-3 have no configuration, and each frame contains all
+    /// parameters.
     private mutating func describe(_ codec: FLVAudio.Codec, byFrame payload: SharedBytes) {
         switch codec {
         case .mp3: describeMP3(payload.array)

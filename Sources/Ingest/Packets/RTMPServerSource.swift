@@ -10,7 +10,7 @@ internal import Synchronization
 
 /// The packets of a stream that clients publish to relay by RTMP, one client at a time.
 ///
-/// The server's event loop hands the packets on as they arrive. While no client publishes, no packets arrive; the next
+/// The server's event loop passes the packets on as they arrive. While no client publishes, no packets arrive; the next
 /// publisher continues the stream.
 package final class RTMPServerSource: PacketSource {
     fileprivate struct State {
@@ -34,7 +34,7 @@ package final class RTMPServerSource: PacketSource {
     /// How long the second track may be missing after the first has begun, if the sender did not announce a second
     /// track.
     private static let patience = DispatchTimeInterval.seconds(1)
-    /// The same if the sender did announce a second track: the longest usual GOP, and a margin.
+    /// The same time limit if the sender did announce a second track: the longest usual GOP, and a margin.
     private static let longPatience = DispatchTimeInterval.seconds(12)
 
     private let url: RTMPListenURL
@@ -44,7 +44,7 @@ package final class RTMPServerSource: PacketSource {
     private let clock: any MonotonicClock
     private let logger: Logger
     private let state = Mutex(State())
-    /// Signalled after a change that ``open()`` waits for.
+    /// Signalled after each change for which ``open()`` waits.
     private let changed = DispatchSemaphore(value: 0)
 
     /// A source of the stream that clients publish at `url`, an input's address, to `server`. `identity` is needed if
@@ -71,8 +71,7 @@ package final class RTMPServerSource: PacketSource {
             throw IngestError.cannotBeOpened(input: url.description, reason: error.reason)
         }
         logger.info("waiting for a publisher", metadata: ["input": "\(url)"])
-        return PacketSourceDescription(
-            stream: try awaitTracks(), canWait: false, clock: .rtmp, stampBits: 32)
+        return PacketSourceDescription(stream: try awaitTracks(), canWait: false, clock: .rtmp, stampBits: 32)
     }
 
     /// Blocks until a publisher's tracks are known.
@@ -159,7 +158,7 @@ extension RTMPServerSource: RTMPStreamReceiver {
             if !state.isStopped {
                 state.status.state = .waiting
                 state.status.lastError = "The publisher is gone: \(end)."
-                // As long as the source is not started, each publisher must describe the stream from the beginning.
+                // Before the source is started, each publisher must describe the stream from the beginning.
                 if state.sink == nil { state.reader = RTMPPacketReader() }
                 state.sink?.interrupt()
             }

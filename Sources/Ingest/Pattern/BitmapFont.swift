@@ -8,7 +8,7 @@ enum BitmapFont {
     static let advance = 6
 
     /// `text` in the font's characters: capitals, one byte for each letter that a reader sees. A line break, or a
-    /// letter that is not ASCII, becomes a blank.
+    /// letter that is not ASCII, becomes a space.
     static func characters(of text: String) -> [UInt8] {
         text.uppercased().map { letter in
             guard let first = letter.unicodeScalars.first, first.isASCII else { return UInt8(ascii: " ") }
@@ -23,7 +23,8 @@ enum BitmapFont {
         return line.prefix(most - 2) + [UInt8](repeating: UInt8(ascii: "."), count: 2)
     }
 
-    /// The rows of `character`, top first; the leftmost column is bit 4. A character that the font lacks is blank.
+    /// The rows of `character`, top first; the leftmost column is bit 4. A character that the font does not contain is
+    /// blank.
     static func rows(of character: UInt8) -> [UInt8] {
         switch character {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): digits[Int(character - UInt8(ascii: "0"))]

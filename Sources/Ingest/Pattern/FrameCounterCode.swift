@@ -2,20 +2,20 @@
 
 /// A frame number that a machine can read from a decoded frame, even after strong compression.
 ///
-/// Layout: 40 square blocks, white for 1 and black for 0, of one size, left to right and then top to bottom, most
-/// significant bit first: 32 bits of frame number, then 8 check bits (CRC-8, polynomial x⁸+x²+x+1, initial value 255,
-/// over the number's four bytes, highest first). The blocks are in the frame's bottom left corner, in the fewest rows
-/// that allow blocks of 16 pixels or more: one row from 640 columns on, two from 320, four from 160. If not even that
-/// fits, blocks may shrink to 8 pixels. A block's edge is an equal share of the width, rounded down to an even number
-/// of pixels.
+/// The code consists of 40 square blocks of one size, white for 1 and black for 0, from left to right and then from top
+/// to bottom, most significant bit first: 32 bits of frame number, then 8 check bits (CRC-8, polynomial x⁸+x²+x+1,
+/// initial value 255, over the number's four bytes, highest first). The blocks are in the frame's bottom left corner,
+/// in as few rows as possible with blocks of 16 pixels or more: one row from 640 columns on, two from 320, four from
+/// 160. If blocks of 16 pixels do not fit, they may shrink to 8 pixels. A block's edge is an equal share of the width,
+/// rounded down to an even number of pixels.
 package enum FrameCounterCode {
-    /// The place of the blocks in a frame.
+    /// The position of the blocks in a frame.
     package struct Layout: Sendable, Hashable {
         /// Rows of blocks.
         package let rows: Int
         /// Blocks in a row.
         package let columns: Int
-        /// Edge of a block in luma pixels.
+        /// The length of a block's edge in luma pixels.
         package let block: Int
         /// The first frame row that belongs to the code; even.
         package let top: Int
@@ -24,7 +24,7 @@ package enum FrameCounterCode {
     /// Bits in the code.
     package static let bitCount = 40
 
-    /// The layout in a frame of this size; nil if the code does not fit. From 160 by 90 on the code fits.
+    /// The layout in a frame of this size; nil if the code does not fit. It fits from 160 by 90 on.
     package static func layout(width: Int, height: Int) -> Layout? {
         for smallest in [16, 8] {
             for rows in [1, 2, 4, 5, 8] {
@@ -41,7 +41,7 @@ package enum FrameCounterCode {
     /// The bits of `number` and its check bits, in the lower 40 bits.
     package static func bits(of number: UInt32) -> UInt64 { UInt64(number) << 8 | UInt64(checksum(number)) }
 
-    /// The number whose code `bits` are; nil if the check bits do not match.
+    /// The number that is encoded in `bits`; nil if the check bits do not match.
     package static func number(from bits: UInt64) -> UInt32? {
         let number = UInt32(truncatingIfNeeded: bits >> 8)
         return Self.bits(of: number) == bits ? number : nil

@@ -2,13 +2,13 @@
 
 internal import Glibc
 
-/// A packed 4:2:0 frame that the test signal and the slate are drawn on.
+/// A packed 4:2:0 frame on which the test signal and the slate are drawn.
 ///
-/// Everything is clipped to the frame, whatever its place and size: nothing here traps. Used by one thread at a time,
-/// within the closure that lends `pixels`.
+/// Everything is clipped to the frame, so any position and size may be drawn without a trap. Used by one thread at a
+/// time, within the closure that lends `pixels`.
 struct PatternCanvas {
-    /// Places and lengths are limited to this many pixels before they are used in computations: far more than any frame
-    /// has, and far from the bounds of `Int`.
+    /// Positions and lengths are limited to this many pixels before they are used in computations: far more than any
+    /// frame has, and far from the bounds of `Int`.
     private static let farthest = 1 << 20
 
     /// Luma, then the two chroma planes, without padding; `width * height * 3 / 2` bytes.

@@ -18,16 +18,14 @@ struct TestClock: Hashable {
         flashLength = max(1, TimeBase.milliseconds.rescale(80, to: frameRate.timeBase))
     }
 
-    /// Whether frame `number` flashes.
+    /// Whether the frame `number` is one that flashes.
     func flashes(_ number: Int64) -> Bool {
         let second = frameRate.timeBase.rescale(number, to: TimeBase(1, 1), rounding: .down)
         return number - firstFrame(of: second) < flashLength
     }
 
     /// The first frame at or after the full second.
-    func firstFrame(of second: Int64) -> Int64 {
-        TimeBase(1, 1).rescale(second, to: frameRate.timeBase, rounding: .up)
-    }
+    func firstFrame(of second: Int64) -> Int64 { TimeBase(1, 1).rescale(second, to: frameRate.timeBase, rounding: .up) }
 
     /// The sample at which frame `number` begins.
     func sample(of number: Int64) -> Int64 { frameRate.timeBase.rescale(number, to: sampleBase) }

@@ -2,10 +2,10 @@
 
 internal import Media
 
-/// The test signal's frames: 75 % color bars, timecode and frame number, a square that moves, a grey ramp with a
-/// field that flashes white, and the ``FrameCounterCode``.
+/// The test signal's frames: 75 % color bars, timecode and frame number, a moving square, a grey ramp with a field that
+/// flashes white, and the ``FrameCounterCode``.
 ///
-/// The static parts are drawn once; a frame is a copy of them with a few small rectangles drawn over it.
+/// The static parts are drawn once; each frame is a copy of them with a few small rectangles drawn on top.
 struct TestPattern {
     private struct Area {
         var x: Int

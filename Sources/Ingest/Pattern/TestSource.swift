@@ -3,7 +3,7 @@
 internal import Dispatch
 internal import Media
 
-/// The built-in test signal (`test:`): endless, and as fast as its sink takes it, like a file.
+/// The built-in test signal (`test:`). It is endless and, like a file, as fast as its sink accepts it.
 ///
 /// The signal is drawn in the format that the sink requests, so no frame is scaled and no audio is resampled.
 final class TestSource: MediaSource {

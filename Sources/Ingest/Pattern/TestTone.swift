@@ -8,7 +8,7 @@ internal import Media
 struct TestTone {
     private let format: AudioFormat
     private let clock: TestClock
-    /// One second of the tone: 440 complete periods, so that the tone repeats without a seam.
+    /// One second of the tone: 440 complete periods, so that the tone can be repeated without a discontinuity.
     private let tone: [Float]
     /// One second of the beep, from its start.
     private let beep: [Float]
@@ -43,7 +43,7 @@ struct TestTone {
 
     private static func sine(_ frequency: Int, amplitude: Float, rate: Int32) -> [Float] {
         (0..<Int(rate)).map { index in
-            // The phase is reduced first, so that a late sample is as exact as an early one.
+            // The phase is reduced first, so that a sample late in the signal is as exact as an early one.
             let phase = Double(index * frequency % Int(rate)) / Double(rate)
             return amplitude * Float(sin(2 * .pi * phase))
         }

@@ -2,9 +2,9 @@
 
 package import Media
 
-/// The frame that is shown while no source has video: 75 % color bars with lines of text in front.
+/// The frame that is shown while no source has video: 75 % color bars with lines of text in front of them.
 package enum SlatePattern {
-    /// Frame rows for each line of text and dot of the font.
+    /// The rows of the frame for one dot of the font in one line of text.
     private static let rowsPerDot = 12
 
     /// The frame in `format`, with `lines` in capitals in its middle. A line that is wider than the frame is shortened.

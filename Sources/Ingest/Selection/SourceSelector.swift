@@ -2,31 +2,31 @@
 
 package import Media
 
-/// Decides which of a channel's inputs is on air: the first in a list that has video; if none has, a slate.
+/// Decides which of a channel's inputs is on air: the first in a list that has video; if no input has video, a slate.
 ///
-/// A pure machine: events in, actions out, no I/O and no clock of its own. The same machine controls what a program
-/// shows and what a splicer of packets passes on; the splicer carries an action out at the next keyframe. Source 0 is
-/// the first choice, and the others follow in the order in which they replace it.
+/// A pure state machine: events in, actions out, no I/O and no clock of its own. The same state machine controls what a
+/// program shows and what a splicer of packets passes on; the splicer carries an action out at the next keyframe.
+/// Source 0 is the first choice, and the others follow in the order in which they replace it.
 ///
 /// A source is lost when it is disconnected, or shows no video for the timeout. Another source that has video takes
-/// over at once; the slate takes over only when no source had video for the timeout, because a publisher that connects
-/// again usually takes less time. A preferred source returns after it was healthy for as long as the options require,
-/// but at once if the source on air is lost, or the slate is on air. Sources that were opened because of a loss are
-/// closed only after a preferred source was healthy for that long, so a source that fails again and again cannot
-/// prevent the others from being opened.
+/// over at once. The slate takes over only when no source had video for the timeout, because a publisher usually
+/// reconnects sooner. A preferred source returns after it was healthy for as long as the options require, but at once
+/// if the source on air is lost, or the slate is on air. Sources that were opened because of a loss are closed only
+/// after a preferred source was healthy for that long, so a source that fails again and again cannot prevent the others
+/// from being opened.
 ///
-/// If the selector chooses for one of several sources of a program, the source on air may be unwanted. Then only its
-/// keyframes are decoded; or, after it was on air, all inputs are closed, and the selection begins again when the
-/// source is wanted.
+/// If the program has several sources and the selector belongs to one of them, the input on air may be unwanted,
+/// because it is not shown. Then only its keyframes are decoded; or, after it was on air, all inputs are closed, and
+/// the selection begins again when the source is wanted.
 package struct SourceSelector: Sendable {
     /// How ready sources that are not on air are kept.
     package enum Standby: String, Sendable, Hashable, CaseIterable {
-        /// Read and decoded all the time: a switch takes the timeout and one frame, and each source costs a decoder.
+        /// Read and decoded all the time: a switch takes the timeout and one frame, and each source needs a decoder.
         case hot
         /// Read all the time, but only keyframes are decoded: the last frame of the previous source may stay on screen
         /// until the next keyframe.
         case keyframes
-        /// Opened only when needed: a switch takes as long as opening does, and until then the slate is shown.
+        /// Opened only when needed: a switch takes as long as the opening, and until then the slate is shown.
         case cold
     }
 
@@ -86,32 +86,32 @@ package struct SourceSelector: Sendable {
         case keyframes
     }
 
-    /// An event that the selector takes in. Times are the monotonic clock's; a time that goes back counts as the latest
+    /// An event for the selector. Times are those of the monotonic clock; a time that goes back counts as the latest
     /// time so far.
     package enum Event: Sendable, Hashable {
         /// The channel begins.
         case started(at: Timestamp)
         /// The source was opened: its transport is connected.
         case connected(Int, at: Timestamp)
-        /// The source ended, failed, or could not be opened. The caller, which opens the source, repeats that until the
-        /// source is closed.
+        /// The source ended, failed, or could not be opened. The caller tries to open it again until the source is
+        /// closed.
         case lost(Int, at: Timestamp)
-        /// The source has video: a frame, or a packet while not all frames are decoded. To be reported for each frame
+        /// The source has video: a frame or, while not all frames are decoded, a packet. The caller reports each frame
         /// or packet.
         case video(Int, at: Timestamp)
-        /// Whether the source on air is wanted. It counts as wanted until this event changes that.
+        /// Whether the source on air is wanted. It counts as wanted until an event says otherwise.
         case wanted(Bool, at: Timestamp)
         /// Time passed: ``SourceSelector/nextDeadline`` was reached, or any other time.
         case tick(at: Timestamp)
     }
 
-    /// A step for the caller to take. Actions are to be carried out in order.
+    /// A step for the caller to take. The caller must carry actions out in order.
     package enum Action: Sendable, Hashable {
-        /// Open the source, and repeat that until it is closed.
+        /// Open the source, and try again until it is closed.
         case open(Int, Decoding)
         /// Change how much of the source is decoded.
         case decode(Int, Decoding)
-        /// Put this on air, in place of the source or slate before.
+        /// Put this on air, in place of the previous source or slate.
         case air(OnAir, Reason)
         /// Close the source.
         case close(Int)
@@ -120,10 +120,10 @@ package struct SourceSelector: Sendable {
     private struct Source {
         var openedAt: Int64?
         var decoding = Decoding.all
-        /// Whether opening the source failed, or the source was lost, since it was opened or last had video.
+        /// Whether the source could not be opened or was lost, since it was opened or last had video.
         var hasFailed = false
         var lastVideo: Int64?
-        /// Since when the source has had video without an interruption as long as the timeout.
+        /// The time since which the source has had video without an interruption as long as the timeout.
         var liveSince: Int64?
     }
 
@@ -152,11 +152,11 @@ package struct SourceSelector: Sendable {
         sources = Array(repeating: Source(), count: max(1, count))
     }
 
-    /// Whether the source is to be open.
+    /// Whether the source should be open.
     package func isOpen(_ source: Int) -> Bool { sources.indices.contains(source) && sources[source].openedAt != nil }
 
-    /// Takes in an event and returns the actions that follow from it. Events of sources that do not exist or are not to
-    /// be open are ignored, and so are all events before the start.
+    /// Handles an event and returns the resulting actions. Events of sources that do not exist or should not be open
+    /// are ignored, and so are all events before the start.
     package mutating func handle(_ event: Event) -> [Action] {
         switch event {
         case .started(let moment):
@@ -184,8 +184,8 @@ package struct SourceSelector: Sendable {
         }
     }
 
-    /// The next time at which something changes without another event, to be reported with a tick at that time or
-    /// later; nil if there is no such time.
+    /// The next time at which something changes without another event; nil if there is no such time. The caller reports
+    /// a tick at that time or later.
     package var nextDeadline: Timestamp? {
         guard let startedAt else { return nil }
         var moments = sources.flatMap { source in
@@ -197,7 +197,7 @@ package struct SourceSelector: Sendable {
 }
 
 extension SourceSelector {
-    /// Advances the selector's time and marks sources as lost whose video has stopped. Returns false before the start.
+    /// Advances the selector's time, and marks sources whose video has stopped as lost. Returns false before the start.
     private mutating func move(to moment: Timestamp) -> Bool {
         guard startedAt != nil else { return false }
         now = max(now, moment.nanoseconds)
@@ -219,7 +219,7 @@ extension SourceSelector {
         return .open(index, decoding)
     }
 
-    /// How much of a source is decoded with the present choice. A source that was opened because of a loss goes on air
+    /// How much of a source is decoded with the current choice. A source that was opened because of a loss goes on air
     /// with its first frame, so all of its frames are decoded.
     private func decoding(of index: Int) -> Decoding {
         if onAir == .source(index) { return isWanted || options.unseen != .keyframes ? .all : .keyframes }
@@ -237,7 +237,7 @@ extension SourceSelector {
         }
     }
 
-    /// Closes all sources if the source on air has video: before that there is no frame that could stay on screen.
+    /// Closes all sources, if the source on air has video: otherwise there is no frame yet that could stay on screen.
     private mutating func sleep() -> [Action] {
         guard case .source(let index) = onAir, sources[index].liveSince != nil else { return [] }
         (isAsleep, onAir) = (true, nil)
@@ -260,7 +260,7 @@ extension SourceSelector {
         return actions
     }
 
-    /// The choice that should be on air; nil if nothing changes.
+    /// The source or slate that should be on air; nil if nothing changes.
     private func choice() -> (OnAir, Reason)? {
         let best = sources.firstIndex { $0.liveSince != nil }
         switch onAir {
@@ -279,15 +279,15 @@ extension SourceSelector {
         }
     }
 
-    /// A source preferred to `current` that has video and was healthy for long enough; nil without such a source.
+    /// A source that is preferred to `current`, has video and was healthy for long enough; nil without such a source.
     private func recovered(before current: Int) -> (OnAir, Reason)? {
         guard options.returnAfter != nil else { return nil }
         let index = sources.prefix(current).firstIndex { isHealthy($0) }
         return index.map { (.source($0), .recovered) }
     }
 
-    /// Whether the source was healthy for long enough. Only the time up to its last frame counts: a source that has
-    /// just frozen must not become healthy by the passing of time.
+    /// Whether the source was healthy for long enough. Only the time up to its last frame counts: otherwise a source
+    /// that has just frozen would become healthy as time passes.
     private func isHealthy(_ source: Source) -> Bool {
         guard let since = source.liveSince, let last = source.lastVideo else { return false }
         return last &- since >= healthy
@@ -310,8 +310,8 @@ extension SourceSelector {
         return [.decode(index, wanted)]
     }
 
-    /// Opens further sources while no source has video: at once if the source before failed, otherwise after the source
-    /// before showed no video for the timeout.
+    /// Opens further sources while no source has video: at once if the previous source failed, otherwise when the
+    /// previous source has shown no video for the timeout.
     private mutating func openNext() -> [Action] {
         var actions: [Action] = []
         while sources.allSatisfy({ $0.liveSince == nil }),
@@ -325,7 +325,7 @@ extension SourceSelector {
         return actions
     }
 
-    /// Closes the sources behind one that was healthy for long enough, except the source on air.
+    /// If a source was healthy for long enough, closes the sources after it in the list, except the source on air.
     private mutating func closeSpare() -> [Action] {
         guard let first = sources.firstIndex(where: isHealthy) else { return [] }
         var actions: [Action] = []

@@ -5,10 +5,9 @@ package import Logging
 internal import Media
 internal import Synchronization
 
-/// A source that is opened when it is wanted, with repeated attempts until it answers, and closed when it is not
-/// wanted.
+/// A source that is opened when it is wanted, and closed when it is not. Opening is retried until the source answers.
 ///
-/// A live source that was opened once keeps itself open; a file that ends or fails is opened again here.
+/// A live source that was opened once reopens its input by itself; a file that ends or fails is opened again here.
 package final class StandbySource: Sendable {
     /// A source that is open and delivers.
     package struct Running: Sendable {
@@ -17,7 +16,7 @@ package final class StandbySource: Sendable {
 
         /// A source whose frames are decoded.
         package init(_ source: any MediaSource) { (status, stop) = ({ source.status }, { source.stop() }) }
-        /// A source whose packets are handed on.
+        /// A source whose packets are passed on.
         package init(_ source: any PacketSource) { (status, stop) = ({ source.status }, { source.stop() }) }
     }
 
@@ -27,14 +26,16 @@ package final class StandbySource: Sendable {
         package var status = SourceStatus()
         /// How often opening failed, or a file ended.
         package var failures = 0
+        /// The error with which the last attempt to open the source failed; nil if it did not fail.
+        package var error: (any Error)?
         /// Whether the source is being opened and its opening waits for the first frame of its video.
         package var isDescribing = false
         /// Whether a file that is played once was played to its end.
         package var isOver = false
     }
 
-    /// Opens the source and starts it. Blocks until the source answers, or the attempt is cancelled, in which case
-    /// `isWanted` returns false. Throws the reason if opening fails. Called on the source's queue.
+    /// Opens the source and starts it. Blocks until the source answers, or the attempt is cancelled; `isWanted` then
+    /// returns false. Throws the reason if opening fails. Called on the source's queue.
     package typealias Opener = @Sendable (SourceOpening, _ isWanted: () -> Bool) throws -> Running
 
     private struct State {
@@ -103,18 +104,25 @@ package final class StandbySource: Sendable {
 
     private func isWanted(_ turn: Int) -> Bool { state.withLock { $0.turn == turn } }
 
+    /// Changes the state, unless the source was closed since `turn` began. It may already be open again, and then the
+    /// state belongs to the next turn.
+    private func update(_ turn: Int, _ change: (inout State) -> Void) {
+        state.withLock { if $0.turn == turn { change(&$0) } }
+    }
+
     private func run(_ turn: Int) {
         var schedule = ReopenSchedule()
         let clock = SystemClock()
         while isWanted(turn) {
             let began = clock.now
-            let failure = play(turn)
+            let (failure, error) = play(turn)
             // A file that is played once is not opened again after its end.
             guard isWanted(turn), !state.withLock({ $0.report.isOver }) else { return }
             let delay = schedule.fail(after: .nanoseconds(clock.now - began))
-            state.withLock { state in
+            update(turn) { state in
                 state.source = nil
                 state.report.failures += 1
+                state.report.error = error
                 state.report.status.state = .waiting
                 state.report.status.lastError = failure
             }
@@ -130,8 +138,9 @@ package final class StandbySource: Sendable {
         }
     }
 
-    /// Opens the source and lets it deliver until it ends. Returns the reason for which it ended.
-    private func play(_ turn: Int) -> String {
+    /// Opens the source and lets it deliver until it ends. Returns the reason for its end, in words, and the error if
+    /// opening failed.
+    private func play(_ turn: Int) -> (reason: String, error: (any Error)?) {
         let opening = SourceOpening(logger: logger)
         let isWanted = { self.isWanted(turn) }
         guard
@@ -141,29 +150,26 @@ package final class StandbySource: Sendable {
                 opening.decode(onlyKeyframes: state.onlyKeyframes)
                 return true
             })
-        else { return "" }
+        else { return ("", nil) }
         let source: Running
         do {
             defer { opening.monitor.isDescribing = false }
             source = try open(opening, isWanted)
         } catch {
-            return "\(error)"
+            return ("\(error)", error)
         }
         defer { source.stop() }
-        state.withLock { state in
-            guard state.turn == turn else { return }
-            state.source = source
-        }
+        update(turn) { $0.source = source }
         while isWanted() {
             switch source.status().state {
             case .ended:
-                state.withLock { $0.report.isOver = true }
-                return "The input \(name) ended."
-            case .failed: return source.status().lastError ?? "The input \(name) failed."
+                update(turn) { $0.report.isOver = true }
+                return ("The input \(name) ended.", nil)
+            case .failed: return (source.status().lastError ?? "The input \(name) failed.", nil)
             case .opening, .running, .waiting: _ = changed.wait(timeout: .now() + .milliseconds(20))
             }
         }
-        return ""
+        return ("", nil)
     }
 
     private func pause(_ delay: Duration, _ turn: Int) {

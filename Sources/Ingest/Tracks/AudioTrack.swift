@@ -3,7 +3,8 @@
 internal import LibAV
 internal import Media
 
-/// Decodes, resamples and places the audio of a source that may be blocked, such as a file. Used by one thread.
+/// Decodes and resamples the audio of a source that may be blocked, such as a file, and places it on the timeline. Used
+/// by one thread.
 final class AudioTrack {
     let decoder: TrackDecoder
     private let resampler: Resampler
@@ -18,7 +19,7 @@ final class AudioTrack {
 
     /// Whether the decoder is broken, so that there is no audio until the input is opened again.
     private var isGivenUp = false
-    /// Whether the round's last sample was delivered, or the track will give no more audio.
+    /// Whether the round's last sample was delivered, or the track will deliver no more audio.
     private(set) var isFinished = false
     /// The position at which the delivered audio ends.
     private(set) var deliveredEnd: Int64 = 0
@@ -37,7 +38,7 @@ final class AudioTrack {
         placing = AudioTimeline(sampleRate: format.sampleRate)
     }
 
-    /// Decodes one run of audio and delivers the part of it between the start of the round and `limit`.
+    /// Decodes one run of audio samples, and delivers the part of it between the start of the round and `limit`.
     func step(inputEnded: Bool, limit: Int64?, timeline: inout SourceTimeline) -> TrackDecoder.Progress {
         if let limit, let end = placing.end, end >= limit {
             isFinished = true
@@ -65,19 +66,19 @@ final class AudioTrack {
         return isFinished ? .ended : .advanced
     }
 
-    /// Prepares for the next round, which begins at `start`. Audio of this round that was delivered beyond that is
-    /// replaced by silence, and the silence by the next round's audio from where that begins.
+    /// Prepares for the next round, which begins at `start`. If audio of this round was already delivered for later
+    /// times, it is replaced by silence, which the next round's audio then replaces.
     func beginRound(at start: Int64) {
         flush()
         guard deliveredEnd > start else { return }
-        // At most 60 s of silence are made, however far the audio reached: silence replaces all queued audio from its
+        // At most 60 s of silence are needed, however long the audio was: silence replaces all queued audio from its
         // position on.
         let count = Int(min(deliveredEnd - start, 60 * Int64(format.sampleRate)))
         put(AudioBuffer.silence(at: start, count: count, format: format))
         deliveredEnd = start
     }
 
-    /// Delivers audio at its place, without the part that would be before the start of the source.
+    /// Delivers audio at its position, without the part before the start of the source.
     private func put(_ audio: AudioBuffer) {
         var audio = audio
         audio.position += offset
@@ -92,7 +93,7 @@ final class AudioTrack {
         forgetPlace()
     }
 
-    /// Ends the track, in this round and in all that follow.
+    /// Ends the track, in this round and in all later rounds.
     func giveUp() {
         isGivenUp = true
         flush()
@@ -126,4 +127,39 @@ final class AudioTrack {
         deliveredEnd = max(deliveredEnd, wanted.end)
         if leads { timeline.extend(to: wanted.end, in: format.timeBase) }
     }
+}
+
+/// Places each run of decoded audio samples exactly.
+///
+/// Containers round timestamps (FLV and Matroska to the millisecond), so only the first run is placed by its timestamp.
+/// Each further run directly follows the previous run, as long as its timestamp agrees with that position within a
+/// tolerance. A larger difference is a real jump of the audio, and that run is placed by its timestamp.
+package struct AudioTimeline: Sendable, Hashable {
+    /// The position of a run.
+    package enum Placement: Sendable, Hashable {
+        /// Directly after the previous run.
+        case continues
+        /// At this position: the first run, or a jump.
+        case starts(at: Int64)
+    }
+
+    /// How far a timestamp may be from the end of the previous run, in samples.
+    package let tolerance: Int64
+    /// The position at which the last run ended; nil before the first run.
+    package private(set) var end: Int64?
+
+    /// A timeline for audio of `sampleRate`, with a tolerance of 8 ms.
+    package init(sampleRate: Int32) { tolerance = Int64(sampleRate) / 125 }
+
+    /// Decides the position of a run whose timestamp is `stated`; nil means that the run has no timestamp.
+    package func place(stated: Int64?) -> Placement {
+        guard let end else { return .starts(at: stated ?? 0) }
+        guard let stated, abs(stated - end) > tolerance else { return .continues }
+        return .starts(at: stated)
+    }
+
+    /// Records that all audio up to `position` is placed.
+    package mutating func advance(to position: Int64) { end = position }
+    /// Resets the timeline, so that the next run is placed by its timestamp.
+    package mutating func reset() { end = nil }
 }

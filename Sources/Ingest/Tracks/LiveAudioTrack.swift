@@ -4,9 +4,8 @@ internal import LibAV
 internal import Media
 internal import SourceClock
 
-/// Decodes a live source's audio and places it in the program by its stamps, resampled by the difference between the
-/// clocks.
-/// Used by one thread.
+/// Decodes a live source's audio and places it in the program by its timestamps, resampled by the difference between
+/// the clocks. Used by one thread.
 final class LiveAudioTrack {
     let decoder: TrackDecoder
     private let resampler: Resampler
@@ -16,9 +15,9 @@ final class LiveAudioTrack {
     private let monitor: SourceMonitor
     private var servo: AudioServo
     private var placement = 0
-    /// The place of the next run's first sample, in samples of the program, as last reported to the servo.
+    /// The position of the next run's first sample, in samples of the program, as last reported to the servo.
     private var end: Int64?
-    /// The end of the last run on the source's timeline, which is the time of a run that has no stamp.
+    /// The end of the last run on the source's timeline, which is the time of a run without a timestamp.
     private var lastTime: Timestamp?
     /// Whether the track will deliver no more audio.
     private(set) var isFinished = false
@@ -36,7 +35,7 @@ final class LiveAudioTrack {
         servo = AudioServo(sampleRate: format.sampleRate)
     }
 
-    /// Decodes one run of audio and delivers it. Call only after the program has begun.
+    /// Decodes one run of audio samples and delivers it. Must be called only after the program has begun.
     func step(inputEnded: Bool) -> TrackDecoder.Progress {
         let output = decoder.next(inputEnded: inputEnded)
         do throws(AVFailure) {
@@ -50,7 +49,7 @@ final class LiveAudioTrack {
             case .frame(let frame): try take(frame)
             }
         } catch {
-            // The run is lost. The next run is placed by its stamps.
+            // The run is lost. The next run is placed by its timestamp.
             servo.restart()
             resampler.start(at: 0)
             monitor.noteConversionFailure(error)
@@ -97,8 +96,8 @@ final class LiveAudioTrack {
         end = start
     }
 
-    /// Reports to the servo how much audio was made: the samples that the resampler gave, and the input that its filter
-    /// retains.
+    /// Reports to the servo how much audio was produced: the samples that the resampler has output, and the input that
+    /// its filter retains.
     private func note() {
         let now = resampler.position + resampler.pending
         servo.note(made: now - (end ?? now))

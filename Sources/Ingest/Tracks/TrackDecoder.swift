@@ -13,9 +13,9 @@ final class TrackDecoder {
         case frame(DecodedFrame)
         /// There is no frame until another packet is queued.
         case needsPacket
-        /// There is no further frame in this round.
+        /// There are no further frames in this round.
         case ended
-        /// There is no further frame at all: the decoder itself is broken, not just one packet.
+        /// There are no further frames at all: the decoder itself is broken, not just one packet.
         case failed(AVFailure)
     }
 
@@ -31,13 +31,12 @@ final class TrackDecoder {
         case failed(AVFailure)
     }
 
-    /// Number of errors in a row, without a frame or an accepted packet in between, after which a decoder counts as
-    /// broken. A healthy decoder reports as many errors as it has threads, and at the end of a file as many as it
+    /// The number of errors in a row, without a frame or an accepted packet in between, after which a decoder counts as
+    /// broken. A healthy decoder may report as many errors as it has threads, and at the end of a file as many as it
     /// retains frames.
     static let stuckLimit = 64
-    /// Number of packets in a row that cause only errors and give no frame, after which the status reports that; it is
-    /// logged each time this number doubles. A stream that is joined in the middle gives no frame before its next
-    /// keyframe.
+    /// If this many packets in a row cause only errors and no frame, the status reports it; it is logged each time the
+    /// number has doubled. A stream that is joined in the middle has no frame before its next keyframe.
     static let refusedLimit = 100
 
     let stream: StreamInfo
@@ -47,12 +46,11 @@ final class TrackDecoder {
     private var isDraining = false
     /// Whether packets were skipped, so that decoding continues at the next keyframe.
     private var awaitsKeyframe = false
-    /// Whether the decoder is being drained of the frames that it retains, because no packet is decoded before the next
-    /// keyframe.
+    /// Whether the decoder is being drained, because no packet is decoded before the next keyframe.
     private var isEmptying = false
-    /// Errors since the decoder last accepted a packet or gave a frame.
+    /// Errors since the decoder last accepted a packet or output a frame.
     private var stuckErrors = 0
-    /// Errors since the decoder last gave a frame.
+    /// Errors since the decoder last output a frame.
     private var errorsInARow = 0
     /// Finds out whether the decoder refuses every packet.
     private(set) var refusal = DecodingRefusal()
@@ -60,7 +58,7 @@ final class TrackDecoder {
     private var failsWhenRefusing = false
     /// The end of the last packet of audio, in ticks.
     private var audioEnd: Int64?
-    /// The longest gap in audio after which the decoder still continues; behind a longer gap it begins again.
+    /// The longest gap in audio across which the decoder continues. After a longer gap it is flushed.
     private static let hole = Duration.milliseconds(100)
 
     init(_ stream: StreamInfo, decoder: any PacketDecoder, monitor: SourceMonitor) {
@@ -74,8 +72,8 @@ final class TrackDecoder {
     /// are only counted.
     func watch() { failsWhenRefusing = true }
 
-    /// Replaces `other`, whose decoder is broken: continues with the packets that are queued there, from a keyframe on
-    /// unless decoding `beginsAnywhere`.
+    /// Replaces `other`, whose decoder is broken: continues with the packets in its queue. Decoding begins at a
+    /// keyframe, unless `beginsAnywhere` is set.
     func takeOver(from other: TrackDecoder, beginsAnywhere: Bool) {
         (queue, other.queue) = (other.queue, queue)
         if !beginsAnywhere { queue.dropToKeyframe() }
@@ -84,9 +82,8 @@ final class TrackDecoder {
         (errorsInARow, audioEnd) = (other.errorsInARow, other.audioEnd)
     }
 
-    /// The next frame. An error is counted and costs the packet that caused it; decoding continues with the next
-    /// packet. A decoder that only reports errors fails after ``stuckLimit`` of them, so that this function always
-    /// returns.
+    /// The next frame. An error is counted, and its packet is lost; decoding continues with the next packet. A decoder
+    /// that only reports errors fails after ``stuckLimit`` of them, so that this function always returns.
     func next(inputEnded: Bool) -> Output {
         while true {
             do throws(AVFailure) {
@@ -99,7 +96,7 @@ final class TrackDecoder {
         }
     }
 
-    /// Takes a frame from the decoder or gives it a packet; nil if the caller is to call again.
+    /// Takes a frame from the decoder, or passes a packet to it; nil if the caller must call again.
     private func step(inputEnded: Bool) throws(AVFailure) -> Output? {
         switch try decoder.receive() {
         case .frame(let frame):
@@ -117,7 +114,7 @@ final class TrackDecoder {
         case .needsPacket:
             if isDraining { return .ended }
             if let packet = queue.popFirst() {
-                // The packet is used up whether it was accepted or refused, which counts as progress.
+                // The packet is consumed whether it was accepted or refused, which counts as progress.
                 stuckErrors = 0
                 // The frames of an audio codec overlap: without a flush, the first frame would contain the end of the
                 // audio before the gap.
@@ -138,10 +135,10 @@ final class TrackDecoder {
         }
     }
 
-    /// Whether the packet is to be decoded: every packet is, unless only keyframes are wanted. A decoder that reorders
-    /// frames and has threads gives a frame only when further ones were put in. If only keyframes are put in, each
-    /// frame would be several keyframe distances late and never shown. So at the first packet that is skipped, the
-    /// decoder is drained.
+    /// Whether the packet must be decoded: every packet must, unless only keyframes are wanted. A decoder that reorders
+    /// frames or uses threads outputs a frame only after it has received further frames. If it received only keyframes,
+    /// each frame would be several keyframe intervals late and never be shown. Therefore the decoder is drained at the
+    /// first packet that is skipped.
     private func admits(_ packet: PacketBox) -> Bool {
         guard stream.kind == .video else { return true }
         if packet.isKeyframe {
@@ -155,8 +152,7 @@ final class TrackDecoder {
 
     private func note(_ packet: PacketBox) {
         guard let time = packet.dts ?? packet.pts else { return }
-        refusal.note(
-            packetAt: stream.timeBase.duration(time), isKeyframe: stream.kind == .audio || packet.isKeyframe)
+        refusal.note(packetAt: stream.timeBase.duration(time), isKeyframe: stream.kind == .audio || packet.isKeyframe)
     }
 
     private func isBehindHole(_ packet: PacketBox) -> Bool {
@@ -180,10 +176,10 @@ final class TrackDecoder {
             "nothing can be decoded", metadata: ["reason": "\(error)", "errors_in_a_row": "\(errorsInARow)"])
     }
 
-    /// When `frame` is to be presented, in ticks of the stream; nil if its time is unknown or implausible.
+    /// When `frame` should be presented, in ticks of the stream; nil if its time is unknown or implausible.
     func time(of frame: DecodedFrame) -> Int64? { stream.timeBase.believed(frame.pts) }
 
-    /// Prepares for packets from another place of the input.
+    /// Prepares for packets from another position in the input.
     func flush() {
         queue.removeAll()
         decoder.flush()
@@ -197,7 +193,7 @@ final class TrackDecoder {
 protocol PacketDecoder: AnyObject {
     /// The number of audio samples that were invalid and were replaced.
     var repairedSamples: Int64 { get }
-    /// The name of the coding and the input in errors.
+    /// The name of the codec and of the input in errors.
     var subject: String { get }
     func send(_ packet: PacketBox?) throws(AVFailure)
     func receive() throws(AVFailure) -> Decoder.Output

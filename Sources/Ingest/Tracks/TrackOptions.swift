@@ -4,7 +4,7 @@ internal import Media
 package import Networking
 
 /// The selection of an input's tracks and the treatment of its audio: the options `program=`, `video-track=`,
-/// `audio-track=`, `channels=`, `audio=` and `audio-offset=` behind its address.
+/// `audio-track=`, `channels=`, `audio=` and `audio-offset=` after the address.
 package struct TrackOptions: Sendable, Hashable {
     /// How a track is chosen among those of its kind.
     package enum Track: Sendable, Hashable, CustomStringConvertible {
@@ -32,13 +32,13 @@ package struct TrackOptions: Sendable, Hashable {
     package var hasAudio = true
     /// The channels that become the left and the right channel, counted from 0; nil means that all channels are mixed.
     package var channels: [Int]?
-    /// How much later than in the input the audio is, between minus and plus ``longestOffset``.
+    /// By how much the audio is moved later than in the input, between minus and plus ``longestOffset``.
     package var audioOffset = Duration.zero
 
     /// The default: tracks as libavformat chooses them, unchanged.
     package init() {}
 
-    /// The most by which audio can be moved: a file is read ahead by 10 s.
+    /// The maximum by which audio can be moved: a file is read ahead by 10 s.
     package static let longestOffset = Duration.seconds(5)
     /// The options' names.
     static let names: Set<String> = ["program", "video-track", "audio-track", "channels", "audio", "audio-offset"]
@@ -48,7 +48,7 @@ package struct TrackOptions: Sendable, Hashable {
         case no
     }
 
-    /// Takes the options of tracks out of `options`. Throws one sentence about an option that cannot be used.
+    /// Removes the options of tracks from `options`. Throws one sentence about an option that cannot be used.
     package init(taking options: inout OptionList) throws(AddressError) {
         program = try options.takeNumber("program", in: 0...65_535).map(Int.init)
         video = try Self.track("video-track", &options)
@@ -65,9 +65,7 @@ package struct TrackOptions: Sendable, Hashable {
         guard let text = try options.take(name) else { return nil }
         if let number = Int(text), (1...100).contains(number) { return .number(number) }
         let isLanguage = text.allSatisfy { $0.isASCII && $0.isLetter || $0 == "-" } && (2...12).contains(text.count)
-        guard isLanguage else {
-            throw options.error(in: name, "is a number from 1 to 100, or a language such as eng")
-        }
+        guard isLanguage else { throw options.error(in: name, "is a number from 1 to 100, or a language such as eng") }
         return .language(text.lowercased())
     }
 

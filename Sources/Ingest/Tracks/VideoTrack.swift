@@ -4,8 +4,8 @@ internal import LibAV
 internal import Logging
 internal import Media
 
-/// Decodes, places and converts a source's frames. Frames of high dynamic range are tone-mapped if the program has
-/// standard dynamic range. Used by one thread.
+/// Decodes a source's frames, converts them, and places them on the timeline. Frames of high dynamic range are
+/// tone-mapped if the program has standard dynamic range. Used by one thread.
 final class VideoTrack {
     let decoder: TrackDecoder
     private let converter: FrameConverter
@@ -14,7 +14,7 @@ final class VideoTrack {
     /// Monitors whether a live source is decoded in time; nil for a file.
     private let watch: DecodingWatch?
 
-    /// The duration of a frame that no other frame follows, in ticks of the stream; 0 for a live source.
+    /// The duration of a frame that is not followed by another frame, in ticks of the stream; 0 for a live source.
     private var frameDuration: Int64 = 0
     /// Whether the round's last frame was delivered.
     private(set) var isFinished = false
@@ -36,12 +36,10 @@ final class VideoTrack {
         }
     }
 
-    /// Decodes one frame and delivers the frames that are ready. `place` returns the time of a frame on the source's
-    /// timeline, which is nil for a frame that cannot be placed, and its duration, for the frame's pts; all in ticks of
-    /// the stream.
-    func step(
-        inputEnded: Bool, place: (_ pts: Int64?) -> (pts: Int64?, duration: Int64?)
-    ) -> TrackDecoder.Progress {
+    /// Decodes one frame and delivers the frames that are ready. `place` returns a frame's time on the source's
+    /// timeline and its duration, for the frame's pts; the time is nil for a frame that must not be shown. All are in
+    /// ticks of the stream.
+    func step(inputEnded: Bool, place: (_ pts: Int64?) -> (pts: Int64?, duration: Int64?)) -> TrackDecoder.Progress {
         switch decoder.next(inputEnded: inputEnded) {
         case .needsPacket:
             return .needsPacket
@@ -77,8 +75,8 @@ final class VideoTrack {
         watch?.note(frame)
     }
 
-    /// Counts a frame that cannot be converted, and lets decoding continue with the next frame. Returns the failure if
-    /// no frame can ever be converted.
+    /// Runs `body`. If a frame cannot be converted, counts it, and lets decoding continue with the next frame. Returns
+    /// the failure if no frame can ever be converted.
     private func guardingConversion(_ body: () throws(AVFailure) -> Void) -> AVFailure? {
         do throws(AVFailure) {
             try body()

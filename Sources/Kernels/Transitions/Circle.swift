@@ -23,9 +23,7 @@ extension TransitionRenderer {
     ) {
         let (middle, dy) = (Double(width) / 2, Double(y) + 0.5 - Double(height) / 2)
         /// Half the length of the row's part that is inside the circle.
-        func half(_ radius: Double) -> Double {
-            radius <= abs(dy) ? 0 : (radius * radius - dy * dy).squareRoot()
-        }
+        func half(_ radius: Double) -> Double { radius <= abs(dy) ? 0 : (radius * radius - dy * dy).squareRoot() }
         let (outer, inner) = (half(radius + 0.5), half(max(0, radius - 0.5)))
         let first = max(0, Int(middle - outer))
         let last = min(width, Int((middle + outer).rounded(.up)))

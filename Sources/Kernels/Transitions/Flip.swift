@@ -87,8 +87,7 @@ extension TransitionRenderer {
             with: background)
         guard seen > 0 else { return }
         table.prepare(
-            .init(
-                count: source.height, start: 0, length: Double(source.height), target: seen, first: 0, visible: seen))
+            .init(count: source.height, start: 0, length: Double(source.height), target: seen, first: 0, visible: seen))
         let sums = sums.reserve(source.width)
         for y in 0..<seen {
             let row = target.row(edge + y)

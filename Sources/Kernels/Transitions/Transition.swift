@@ -83,7 +83,6 @@ package struct Transition: Sendable, Hashable {
     /// The color of ``Kind/dip``, and of the background of a turning card.
     package var color: PixelColor
 
-    /// Creates a transition.
     package init(_ kind: Kind, easing: Easing = .linear, color: PixelColor = .black) {
         (self.kind, self.easing, self.color) = (kind, easing, color)
     }

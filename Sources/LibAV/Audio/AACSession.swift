@@ -15,8 +15,7 @@ final class AACSession {
     var priming: Int { Int(context.pointee.initial_padding) }
     /// The AudioSpecificConfig.
     var configuration: SharedBytes {
-        SharedBytes(
-            UnsafeBufferPointer(start: context.pointee.extradata, count: Int(context.pointee.extradata_size)))
+        SharedBytes(UnsafeBufferPointer(start: context.pointee.extradata, count: Int(context.pointee.extradata_size)))
     }
 
     /// Opens a session; throws if libavcodec refuses.

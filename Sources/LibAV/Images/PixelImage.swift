@@ -14,9 +14,7 @@ package struct PixelImage: Sendable, Equatable {
 
     /// Reads the first frame of the file at `path`, scaled to the size that `fit` returns for the file's own. Blocks.
     /// Refuses an image that is too large before decoding it.
-    package init(
-        file path: String, fit: (_ width: Int, _ height: Int) -> (width: Int, height: Int)
-    ) throws(AVFailure) {
+    package init(file path: String, fit: (_ width: Int, _ height: Int) -> (width: Int, height: Int)) throws(AVFailure) {
         let reader = try AlphaReader(path)
         guard let decoded = try reader.next() else {
             throw AVFailure(operation: "decode", subject: path, code: AVFailure.invalidData)

@@ -36,8 +36,7 @@ final class JPEGEncoder {
             av_frame_free(&ownedFrame)
             avcodec_free_context(&ownedContext)
             throw AVFailure(
-                operation: "open an encoder for", subject: subject,
-                code: opened < 0 ? opened : relay_averror(ENOMEM))
+                operation: "open an encoder for", subject: subject, code: opened < 0 ? opened : relay_averror(ENOMEM))
         }
         (self.context, self.frame, self.packet) = (context, frame, packet)
         frame.pointee.width = Int32(width)

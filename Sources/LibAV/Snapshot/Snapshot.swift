@@ -65,9 +65,7 @@ package enum Snapshot {
     }
 
     /// The frame's display format, scaled to `width`.
-    private static func format(
-        of decoded: DecodedFrame, _ track: TrackDescription, width: Int?
-    ) -> VideoFormat {
+    private static func format(of decoded: DecodedFrame, _ track: TrackDescription, width: Int?) -> VideoFormat {
         let aspect = track.frameFormat?.sampleAspectRatio ?? .square
         let shown = Double(decoded.width) * Double(aspect.horizontal) / Double(max(1, aspect.vertical))
         let wanted = min(max(width ?? Int(min(shown, 8192).rounded()), widths.lowerBound), widths.upperBound)

@@ -30,8 +30,7 @@ package struct SpliceTables: Sendable {
             let payload = start + 4 + (bytes[start + 3] & 0x20 == 0 ? 0 : 1 + Int(bytes[start + 4]))
             let end = start + Self.size
             guard payload < end, payload + 1 + Int(bytes[payload]) <= end,
-                let section = announcing(bytes[payload + 1 + Int(bytes[payload])..<end]),
-                section.count < end - payload
+                let section = announcing(bytes[payload + 1 + Int(bytes[payload])..<end]), section.count < end - payload
             else { continue }
             bytes[payload] = 0
             bytes.replaceSubrange(payload + 1..<payload + 1 + section.count, with: section)

@@ -74,8 +74,7 @@ package final class TransportStreamWriter {
         if version > 0 || options.isContinuation { values["mpegts_flags"] = "initial_discontinuity" }
         let settings = Muxer.Options(
             format: "mpegts", values: values,
-            metadata: ["service_name": options.service, "service_provider": options.provider],
-            maximumDelay: Self.delay)
+            metadata: ["service_name": options.service, "service_provider": options.provider], maximumDelay: Self.delay)
         return try Muxer(settings, description: description) { [outbox] in outbox.bytes += $0 }
     }
 

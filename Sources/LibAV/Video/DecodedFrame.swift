@@ -21,9 +21,7 @@ package final class DecodedFrame: FrameStorage {
 
     /// Presentation time in ticks of the stream's time base: the coded one, or libav's best guess; nil if neither
     /// exists.
-    package var pts: Int64? {
-        frame.pointee.best_effort_timestamp.asTimestamp ?? frame.pointee.pts.asTimestamp
-    }
+    package var pts: Int64? { frame.pointee.best_effort_timestamp.asTimestamp ?? frame.pointee.pts.asTimestamp }
     /// Columns of a frame.
     package var width: Int { Int(frame.pointee.width) }
     /// Rows of a frame.

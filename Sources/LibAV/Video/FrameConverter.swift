@@ -60,9 +60,7 @@ package final class FrameConverter {
 
     /// Converts a frame with its pts, in ticks of the stream's time base, and delivers the frames that are ready:
     /// usually this one; when deinterlacing, the previous one.
-    package func convert(
-        _ decoded: DecodedFrame, pts: Int64, deliver: (VideoFrame) -> Void
-    ) throws(AVFailure) {
+    package func convert(_ decoded: DecodedFrame, pts: Int64, deliver: (VideoFrame) -> Void) throws(AVFailure) {
         let current = traits(of: decoded)
         if shape != current {
             try finish(deliver: deliver)
@@ -119,8 +117,7 @@ extension FrameConverter {
             aspect: (sameSize ? stream.sampleAspectRatio ?? stated : stated) ?? .square, color: color(of: decoded),
             // Deinterlacing stays on after the first interlaced frame: bwdif leaves progressive frames alone.
             isInterlaced: stream.isInterlaced || relay_frame_is_interlaced(decoded.frame) != 0
-                || (shape?.isInterlaced == true && sameSize),
-            rowsRunDown: values.linesize.0 > 0)
+                || (shape?.isInterlaced == true && sameSize), rowsRunDown: values.linesize.0 > 0)
     }
 
     /// The frame's color tags, else the container's, else the default for its size.
@@ -214,5 +211,29 @@ extension FrameConverter {
         case 9: "bt2020"
         default: nil
         }
+    }
+}
+
+extension ColorDescription {
+    /// Whether the color is HDR: PQ or HLG (ITU-T H.273, table 3).
+    package var isHDR: Bool { transfer == 16 || transfer == 18 }
+}
+
+/// Converts HDR for screens without HDR.
+package enum ToneMapping {
+    /// Whether this machine's libavfilter has the necessary filters. The first call loads it.
+    package static let isPossible = FilterGraph.has(["setparams", "zscale", "tonemap"])
+
+    /// The filters that convert frames of `source` to limited-range BT.709; empty if `target` is HDR too, or if
+    /// `source` is not HDR.
+    static func filters(from source: ColorDescription, to target: ColorDescription) -> [String] {
+        guard source.isHDR, !target.isHDR else { return [] }
+        return [
+            // Frames may lack the tags that their container has.
+            "setparams=color_primaries=\(source.primaries):color_trc=\(source.transfer):colorspace=\(source.matrix)"
+                + ":range=\(source.isFullRange ? "pc" : "tv")",
+            "zscale=t=linear:npl=100", "format=gbrpf32le", "zscale=p=bt709", "tonemap=hable",
+            "zscale=t=bt709:m=bt709:r=tv", "format=yuv420p",
+        ]
     }
 }

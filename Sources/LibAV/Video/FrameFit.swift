@@ -30,9 +30,7 @@ struct FrameFit: Hashable {
     /// Fits an upright video of `width` by `height` pixels with aspect ratio `aspect` into `target`. The displayed
     /// shape is kept, unless `fitting` is ``FrameFitting/stretch``. Bars thinner than two pixels are not drawn: they
     /// come from rounding.
-    init(
-        width: Int, height: Int, aspect: SampleAspectRatio, target: VideoFormat, _ fitting: FrameFitting = .contain
-    ) {
+    init(width: Int, height: Int, aspect: SampleAspectRatio, target: VideoFormat, _ fitting: FrameFitting = .contain) {
         // The ratio of the video's width to its height, in pixels of the target.
         let across = Int128(width) * Int128(aspect.horizontal) * Int128(target.sampleAspectRatio.vertical)
         let down = Int128(height) * Int128(aspect.vertical) * Int128(target.sampleAspectRatio.horizontal)

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Archive
 internal import Catalogue
 internal import Foundation
 internal import Kernels
+internal import MP4
 internal import Media
 internal import Program
 internal import Studio
@@ -35,7 +37,7 @@ struct ClipProject {
     /// run. A clip that has not been ended, or whose recordings are all deleted, becomes a comment.
     func text(_ items: [Item], in order: String, files: [String: [RunFile]]) -> String {
         var lines = [
-            "# Clips of \(Self.plain(channel)), in \(order). Files lie in the directory of the recordings.",
+            "# Clips of \(YAMLText.plain(channel)), in \(order). Files lie in the directory of the recordings.",
             "segments:",
         ]
         for (number, item) in items.enumerated() {
@@ -45,11 +47,11 @@ struct ClipProject {
                 item.times.map { Self.pieces($0, frame: clip.time(of: 1), files[clip.clip.run] ?? []) } ?? []
             if pieces.isEmpty {
                 let why = clip.clip.end == nil ? "is running" : "is not recorded any more"
-                lines.append("  # \(Self.plain(name)) \(why).")
+                lines.append("  # \(YAMLText.plain(name)) \(why).")
             }
             for (index, piece) in pieces.map(fit).enumerated() {
-                lines.append("  - name: \(Self.quoted(name))")
-                lines.append("    file: \(Self.quoted(piece.file))")
+                lines.append("  - name: \(YAMLText.quoted(YAMLText.plain(name)))")
+                lines.append("    file: \(YAMLText.quoted(piece.file))")
                 lines.append("    in: \(Self.seconds(piece.start))s")
                 lines.append("    duration: \(Self.seconds(piece.length))s")
                 if index > 0 {
@@ -107,16 +109,31 @@ struct ClipProject {
         let fraction = String(micros % 1_000_000)
         return "\(micros / 1_000_000).\(String(repeating: "0", count: 6 - fraction.count))\(fraction)"
     }
+}
 
-    /// Returns a text in double quotes (YAML 1.2.2, 7.3.1).
-    private static func quoted(_ text: String) -> String {
-        let escaped = text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
-        return "\"\(plain(escaped))\""
-    }
+extension ClipProject.Piece {
+    /// The maximum rounding error of times, in nanoseconds: a millisecond, the unit of RTMP and FLV.
+    private static let rounding: Int64 = 1_000_000
 
-    /// Returns a text in one line.
-    private static func plain(_ text: String) -> String {
-        String(
-            String.UnicodeScalarView(text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }))
+    /// Returns the piece aligned with the frames of `index`: it begins with the first frame that begins in the piece,
+    /// and ends with the last such frame. This is necessary because the reader of a project takes only frames that are
+    /// completely inside the piece: if the file's frames do not coincide with the program's, the last frame would be
+    /// lost. Returns the piece unchanged if no frame begins in it.
+    func fitted(to index: SegmentIndex) -> Self {
+        let base = TimeBase(1, Int32(clamping: index.video.timescale))
+        func ticks(_ time: Int64) -> Int64 {
+            max(0, TimeBase.nanoseconds.rescale(time - Self.rounding, to: base, rounding: .up))
+        }
+        let (low, high) = (ticks(start), ticks(start + length))
+        var (first, end, last) = (Int64.max, Int64.max, Int64.min)
+        for sample in index.video.samples where sample.pts >= low {
+            first = min(first, sample.pts)
+            if sample.pts >= high { end = min(end, sample.pts) }
+            last = max(last, sample.pts)
+        }
+        guard first < high else { return self }
+        if end == .max { end = last + index.facts.leading.sampleDuration }
+        let begin = base.rescale(first, to: .nanoseconds)
+        return Self(file: file, opened: opened, start: begin, length: base.rescale(end, to: .nanoseconds) - begin)
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Media
+internal import Stitcher
 package import Studio
 
 /// A request to begin a clip, which a client sends when its user presses a button.
@@ -17,7 +18,6 @@ package struct ClipStart: Sendable {
     /// How many seconds before that frame the clip is to begin.
     package var before: Double
 
-    /// Creates a request.
     package init(id: String? = nil, name: String? = nil, at: Double? = nil, before: Double = 0) {
         (self.id, self.name, self.at, self.before) = (id, name, at, before)
     }
@@ -84,7 +84,6 @@ package struct ClipPart: Sendable {
     /// Whether the clip's files remain protected when the export is done.
     package var isHeldOn: Bool
 
-    /// Creates a part.
     package init(
         id: String, skipped: (start: Int64, end: Int64) = (0, 0), transition: TransitionRequest? = nil,
         audioOffset: Duration = .zero, isHeldOn: Bool = false
@@ -126,12 +125,42 @@ package struct ClipExport: Sendable {
     /// the first frame.
     package var finished: @Sendable (_ audioOffset: Int64?) -> Void
 
-    /// Creates an export of the frames in `times`.
     package init(
         run: String, times: Range<Int64>, frameDuration: Int64, isRecorded: @escaping @Sendable () -> Bool,
         finished: @escaping @Sendable (_ audioOffset: Int64?) -> Void
     ) {
         (self.run, self.times, self.frameDuration) = (run, times, frameDuration)
         (self.isRecorded, self.finished) = (isRecorded, finished)
+    }
+}
+
+extension ClipExport {
+    /// Returns the `files` of the run that overlap the clip, and the clip's range in milliseconds since 1970, computed
+    /// from the dates of the files. The range begins and ends in the middle of a frame, because milliseconds are too
+    /// coarse for the beginning of a frame.
+    func selection(
+        _ files: [RunFile], in directory: String
+    ) throws(ClipFailure) -> (files: [(path: String, name: String)], range: Range<Int64>) {
+        let half = frameDuration / 2
+        let middle = times.lowerBound + half..<max(times.lowerBound + half + 1, times.upperBound - half)
+        let found = files.filter { $0.program.overlaps(times) }
+        guard let first = found.first, let last = found.last else {
+            throw ClipFailure("Nothing of the clip is recorded any more.")
+        }
+        func milliseconds(_ time: Int64, _ file: RunFile) -> Int64 {
+            file.start + (time - file.program.lowerBound) / 1_000_000
+        }
+        let start = milliseconds(middle.lowerBound, first)
+        return (
+            found.map { ("\(directory)/\($0.name)", $0.name) },
+            start..<max(start + 1, milliseconds(middle.upperBound, last))
+        )
+    }
+
+    /// Corrects `report`, which makes the clip half a frame longer at both ends, to the frames of the clip.
+    func tell(_ report: inout ClipReport) {
+        let frame = frameDuration / 1_000_000 + 1
+        if report.widenedStart <= frame { report.widenedStart = 0 }
+        if report.widenedEnd <= frame { report.widenedEnd = 0 }
     }
 }

@@ -54,8 +54,7 @@ struct ClipStitching {
 
     static func pieces(of clip: StitchedClip, _ files: [RunFile], in directory: String) -> [StitchClip] {
         // A frame of the file may begin shortly before the frame of the program that it belongs to ends.
-        let pieces = ClipProject.pieces(
-            clip.clip.times, frame: clip.clip.frameDuration, least: shortest, files)
+        let pieces = ClipProject.pieces(clip.clip.times, frame: clip.clip.frameDuration, least: shortest, files)
         return pieces.enumerated().map { index, piece in
             var one = StitchClip(
                 path: "\(directory)/\(piece.opened)", from: .nanoseconds(piece.start),

@@ -122,7 +122,7 @@ extension ClipStore {
         let exported = state.machine.clips.filter { $0.isComplete && facts[$0.id]?.released != nil }
         let oldest = exported.sorted { (facts[$0.id]?.start ?? 0) < (facts[$1.id]?.start ?? 0) }
         for clip in oldest.prefix(max(0, surplus)) {
-            state.facts[clip.id] = nil
+            state.forget(clip.id)
             _ = state.machine.remove(clip.id)
             writer.remove(clip.id)
         }
@@ -147,7 +147,7 @@ extension ClipStore {
     package func remove(_ id: String) throws(Refusal) {
         try load()
         let isGone = state.withLock { state in
-            state.facts[id] = nil
+            state.forget(id)
             guard state.machine.remove(id) != nil else { return false }
             writer.remove(id)
             return true

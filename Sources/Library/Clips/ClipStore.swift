@@ -6,6 +6,7 @@ internal import Dispatch
 internal import Logging
 package import Media
 package import Segmenter
+internal import Stitcher
 internal import Synchronization
 
 /// The clips of one channel, for the API. A clip begins and ends at once, and is written to the catalogue in the
@@ -54,7 +55,6 @@ package final class ClipStore: Sendable {
         /// Ends the recording that was begun only for clips. Returns at once.
         let end: @Sendable () -> Void
 
-        /// Creates a source with these functions.
         package init(
             newest: @escaping @Sendable () -> Double?, recorded: @escaping @Sendable () throws(Refusal) -> [Recorded],
             begin: @escaping @Sendable () throws(Refusal) -> Void, end: @escaping @Sendable () -> Void
@@ -122,8 +122,7 @@ extension ClipStore {
         try load()
         let complete = state.withLock { state -> [String] in
             let changed = now.flatMap { recorded in
-                state.machine.complete(
-                    recorded.program, recordedUpTo: recorded.end, isSuspended: recorded.isSuspended)
+                state.machine.complete(recorded.program, recordedUpTo: recorded.end, isSuspended: recorded.isSuspended)
             }
             for id in changed { writer.note(state.row(id, channel: archive.channel)) }
             return changed.filter { state.machine.clip($0)?.isComplete ?? false }
@@ -294,4 +293,112 @@ extension CatalogueClip {
 
     /// When the clip was on air: milliseconds since 1970.
     fileprivate var clock: Range<Int64> { start..<start + max(1, time(of: lastEnd - clip.first) / 1_000_000) }
+}
+
+// MARK: State
+
+extension ClipStore {
+    /// The properties of a clip besides its frames.
+    struct Facts {
+        let rate: FrameRate
+        let start: Int64
+        var name: String?
+        var pressed: UTCTime?
+        var released: Int64?
+        var audioOffset: Int64?
+        var job: String?
+    }
+
+    struct State {
+        var machine = ClipMachine()
+        var facts: [String: Facts] = [:]
+        var isLoaded = false
+        /// Clips whose files are all deleted. `lookedForFiles` is the time of the last check.
+        var gone: Set<String> = []
+        var lookedForFiles: ContinuousClock.Instant?
+    }
+}
+
+extension ClipStore.State {
+    /// Forgets all that is known of a removed clip: another one may take its id.
+    mutating func forget(_ id: String) {
+        facts[id] = nil
+        gone.remove(id)
+    }
+
+    /// The clip's row in the catalogue.
+    func row(_ id: String, channel: String) -> CatalogueClip? {
+        guard let clip = machine.clip(id), let facts = facts[id] else { return nil }
+        var row = CatalogueClip(clip, channel: channel, rate: facts.rate, start: facts.start, name: facts.name)
+        (row.released, row.audioOffset) = (facts.released, facts.audioOffset)
+        return row
+    }
+
+    /// The clip as the API reports it.
+    func shown(_ clip: ClipMachine.Clip, _ now: [ClipStore.Recorded]) -> RecordedClip? {
+        guard let facts = facts[clip.id] else { return nil }
+        let newest = now.first { $0.program.run == clip.run }?.program.frames.upperBound
+        let frames = max(0, (clip.end ?? newest ?? clip.first) - clip.first)
+        let base = facts.rate.timeBase
+        func seconds(_ frames: Int64) -> Double { Double(base.rescale(frames, to: .nanoseconds)) / 1e9 }
+        let state: RecordedClip.State =
+            if !clip.isComplete {
+                clip.end == nil ? .running : .ending
+            } else {
+                frames == 0 ? .empty : gone.contains(clip.id) ? .gone : .done
+            }
+        var shown = RecordedClip(
+            id: clip.id, name: facts.name, state: state, start: UTCTime(milliseconds: facts.start).extended,
+            programSeconds: seconds(clip.first), durationSeconds: seconds(frames), frames: frames)
+        shown.pressed = facts.pressed?.extended
+        if clip.lacking > 0 { shown.lackingSeconds = seconds(clip.lacking) }
+        shown.audioOffsetSeconds = facts.audioOffset.map { Double($0) / 1e9 }
+        shown.isHeld = facts.released == nil
+        shown.export = facts.job
+        return shown
+    }
+}
+
+/// The properties of clips that only their files contain.
+extension ClipStore {
+    /// Measures, in the background and one after the other, where the audio of the complete clips `ids` begins.
+    private func measureLater(_ ids: [String]) {
+        guard !ids.isEmpty else { return }
+        measuring.async { [self] in ids.forEach(measure) }
+    }
+
+    private func measure(_ id: String) {
+        // If this fails, an export will report the error.
+        guard let row = row(id), row.audioOffset == nil, let offset = try? audioOffset(of: row) else { return }
+        state.withLock { state in
+            guard state.facts[id] != nil else { return }
+            state.facts[id]?.audioOffset = offset
+            writer.note(state.row(id, channel: archive.channel))
+        }
+    }
+
+    /// The beginning of the audio relative to the first frame, in nanoseconds, in an exported file with exactly the
+    /// frames of `row`; nil without audio.
+    private func audioOffset(of row: CatalogueClip) throws -> Int64? {
+        guard let times = row.times, !times.isEmpty, let directory = try archive.directory() else { return nil }
+        let clip = ClipExport(
+            run: row.clip.run, times: times, frameDuration: row.time(of: 1), isRecorded: { true }, finished: { _ in })
+        let chosen = try clip.selection(try archive.files(ofRun: clip.run), in: directory.path)
+        let range = RecordedRange(files: chosen.files, range: chosen.range, program: times)
+        let request = StitchRequest(output: "", replaces: false, version: RelayVersion.text)
+        return try StitchJob(range, request, isCancelled: { false }).audioOffset
+    }
+
+    /// Returns a closure that aligns pieces of a project with the frames of their files. A file is read once if its
+    /// pieces come one after the other.
+    private func fitting() throws(Refusal) -> (ClipProject.Piece) -> ClipProject.Piece {
+        guard let directory = try archive.directory() else { return { $0 } }
+        var last: (name: String, index: SegmentIndex?) = ("", nil)
+        return { piece in
+            if last.name != piece.opened {
+                last = (piece.opened, try? SegmentIndex.read("\(directory.path)/\(piece.opened)"))
+            }
+            return last.index.map(piece.fitted) ?? piece
+        }
+    }
 }

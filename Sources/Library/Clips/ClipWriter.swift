@@ -11,12 +11,16 @@ package final class ClipWriter: Sendable {
     private struct State {
         var changed: [String: CatalogueClip] = [:]
         var removed: Set<String> = []
-        /// All clips that were written; they are written again if the catalogue was lost and replaced.
+        /// All clips that were noted and not removed, to be written again if the catalogue was lost and replaced.
         var noted: [String: CatalogueClip] = [:]
         var isQueued = false
+        var isRetryQueued = false
         var hasFailed = false
-        /// The database that was checked and found intact.
+        /// The database that was checked and found intact; empty if it must be checked again.
         var checked: [UInt64] = []
+        /// The database of the last successful write; empty before that. A failed write does not change it: the next
+        /// write has to see that the catalogue was replaced.
+        var current: [UInt64] = []
     }
 
     private static let retryInterval = DispatchTimeInterval.seconds(10)
@@ -57,43 +61,51 @@ package final class ClipWriter: Sendable {
     private func write() {
         let (changed, removed, checked) = state.withLock { state in
             defer { (state.changed, state.removed, state.isQueued) = ([:], [], false) }
+            // Before the write: a clip that is removed during the write must not be written again later.
+            state.noted.merge(state.changed) { $1 }
             return (state.changed, state.removed, state.checked)
         }
+        guard !changed.isEmpty || !removed.isEmpty else { return }
         do {
             guard let directory = try archive.directory() else { throw ClipWriterError.noDirectory }
             let ledger = archive.ledger(directory)
             let identity = try ledger.note(Array(changed.values), removing: Array(removed), checked: checked)
             let lost = state.withLock { state -> [CatalogueClip] in
-                let isOther = !state.checked.isEmpty && state.checked != identity
-                let lost = isOther ? state.noted.values.filter { changed[$0.id] == nil } : []
-                (state.checked, state.hasFailed) = (identity, false)
-                state.noted.merge(changed) { $1 }
-                return lost
+                let isOther = !state.current.isEmpty && state.current != identity
+                return isOther ? state.noted.values.filter { changed[$0.id] == nil } : []
             }
             if !lost.isEmpty { _ = try ledger.note(lost, removing: [], checked: identity) }
+            state.withLock { ($0.checked, $0.current, $0.hasFailed) = (identity, identity, false) }
         } catch {
             fail(error, changed, removed)
         }
     }
 
     private func fail(_ error: any Error, _ changed: [String: CatalogueClip], _ removed: Set<String>) {
-        let isNews = state.withLock { state in
+        let (isNews, mustQueue) = state.withLock { state in
             // Changes that arrived meanwhile are newer.
             state.changed.merge(changed.filter { !state.removed.contains($0.key) }) { newer, _ in newer }
             state.removed.formUnion(removed.filter { state.changed[$0] == nil })
             state.checked = []
-            defer { (state.hasFailed, state.isQueued) = (true, true) }
-            return !state.hasFailed
+            defer { (state.hasFailed, state.isQueued, state.isRetryQueued) = (true, true, true) }
+            return (!state.hasFailed, !state.isRetryQueued)
         }
         if isNews { archive.logger.warning("clips cannot be noted in the catalogue, which is tried again: \(error)") }
-        queue.asyncAfter(deadline: .now() + Self.retryInterval) { self.write() }
+        guard mustQueue else { return }
+        queue.asyncAfter(deadline: .now() + Self.retryInterval) {
+            self.state.withLock { $0.isRetryQueued = false }
+            self.write()
+        }
     }
 
-    /// Blocks until all changes so far are written, until an attempt to write them has failed, or until the disk has
-    /// not answered for too long.
+    /// Blocks until all changes so far were written, or an attempt was made, or the disk has not answered for too long.
+    /// Changes that wait for a retry are tried at once.
     package func flush() {
         let done = DispatchSemaphore(value: 0)
-        queue.async { done.signal() }
+        queue.async {
+            self.write()
+            done.signal()
+        }
         _ = done.wait(timeout: .now() + Self.patience)
     }
 }

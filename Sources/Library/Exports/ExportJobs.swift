@@ -42,7 +42,6 @@ package final class ExportJobs: Sendable {
     private let queue = DispatchQueue(label: "relay.exports", qos: .utility)
     private let entries = Mutex<[Entry]>([])
 
-    /// Creates an empty list of jobs.
     package init() {}
 
     /// All stored jobs of this run of the process, in the order of their requests. Returns at once.
@@ -90,9 +89,7 @@ package final class ExportJobs: Sendable {
     package func start(
         _ request: ExportRequest, in archive: ChannelArchive, reserve: Int64
     ) throws(Refusal) -> ExportJob {
-        guard try archive.directory() != nil else {
-            throw Refusal(.conflict, "Nothing was recorded yet.")
-        }
+        guard try archive.directory() != nil else { throw Refusal(.conflict, "Nothing was recorded yet.") }
         var job = ExportJob(
             id: String(UInt64.random(in: 1 << 60 ... .max), radix: 16), channel: request.channel,
             from: UTCTime(milliseconds: request.range.lowerBound).extended,
@@ -104,9 +101,7 @@ package final class ExportJobs: Sendable {
             entries.append(Entry(job: job, request: request, archive: archive, reserve: reserve))
             return true
         }
-        guard isTaken else {
-            throw Refusal(.tooMany, "\(Self.mostQueued) exports wait already. Try again later.")
-        }
+        guard isTaken else { throw Refusal(.tooMany, "\(Self.mostQueued) exports wait already. Try again later.") }
         queue.async { [id = job.id] in self.run(id) }
         return job
     }

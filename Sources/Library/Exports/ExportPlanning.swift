@@ -12,7 +12,6 @@ package final class ExportPlanning: Sendable {
 
     private let isBusy = Atomic(false)
 
-    /// Creates a planner.
     package init() {}
 
     /// Plans an export, one request at a time. Blocks on the disk.

@@ -81,7 +81,6 @@ package struct ExportPlan: Sendable, Encodable {
     /// Notes for the person who gets the file.
     package var notes: [String]
 
-    /// Creates a plan.
     package init(copiedFrames: Int, encodedFrames: Int, reasons: [String], notes: [String]) {
         (self.copiedFrames, self.encodedFrames) = (copiedFrames, encodedFrames)
         (self.reasons, self.notes) = (reasons, notes)

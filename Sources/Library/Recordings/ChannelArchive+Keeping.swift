@@ -14,7 +14,7 @@ extension ChannelArchive {
         let name = isHeld ? try hold(id) : try letGo(id)
         logger.notice(
             "the operator \(isHeld ? "holds a recording" : "holds a recording no more")",
-            metadata: [LogKey.event: "operator", "segment": "\(name)"])
+            metadata: [LogKey.event: "\(EventKind.operator.rawValue)", "segment": "\(name)"])
     }
 
     private func letGo(_ id: String) throws(Refusal) -> String {

@@ -5,6 +5,7 @@ internal import Dispatch
 internal import LibAV
 internal import MP4
 package import Media
+internal import Synchronization
 
 /// A requested thumbnail.
 struct ThumbnailKey: Hashable {
@@ -32,9 +33,7 @@ extension ChannelArchive {
         of id: String, at seconds: Double, width: Int, isExact: Bool
     ) throws(Refusal) -> (bytes: [UInt8], isLasting: Bool) {
         let (_, file) = try file(id)
-        guard !file.isStream else {
-            throw Refusal(.unusable, "Of MPEG-TS recordings there are no thumbnails.")
-        }
+        guard !file.isStream else { throw Refusal(.unusable, "Of MPEG-TS recordings there are no thumbnails.") }
         return try telling {
             let time = Int64(seconds * 1e9)
             let bytes = try isExact ? frame(of: file, at: time, width) : keyframe(of: file, at: time, width)
@@ -114,4 +113,37 @@ extension ChannelArchive {
 
     private static let noFrame = Refusal(.notFound, "The recording has no frame that could be shown.")
     private static let tooLarge = Refusal(.unusable, "The frame is too large.")
+}
+
+/// A cache of a limited number of values. The least recently used value is removed first. Any thread may call it.
+final class RecentValues<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+    private struct State {
+        var values: [Key: (value: Value, used: UInt64)] = [:]
+        var clock: UInt64 = 0
+    }
+
+    private let limit: Int
+    private let state = Mutex(State())
+
+    /// Creates a cache of at most `limit` values.
+    init(limit: Int) { self.limit = limit }
+
+    subscript(key: Key) -> Value? {
+        get {
+            state.withLock { state in
+                state.clock += 1
+                state.values[key]?.used = state.clock
+                return state.values[key]?.value
+            }
+        }
+        set {
+            state.withLock { state in
+                state.clock += 1
+                state.values[key] = newValue.map { ($0, state.clock) }
+                guard state.values.count > limit, let oldest = state.values.min(by: { $0.value.used < $1.value.used })
+                else { return }
+                state.values[oldest.key] = nil
+            }
+        }
+    }
 }

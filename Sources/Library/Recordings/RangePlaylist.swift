@@ -32,6 +32,21 @@ struct RangePlaylist {
         var bytes: Range<Int64>
         var start: Int64
         var duration: Int64
+
+        /// Returns the piece with `fragment` at its end; `hasFrames` says whether the file has video.
+        func joined(with fragment: FragmentMap.Fragment, hasFrames: Bool) -> Piece {
+            var joined = self
+            joined.bytes = bytes.lowerBound..<fragment.bytes.upperBound
+            let end = fragment.start + fragment.duration - start
+            if fragment.frames > 0 || !hasFrames {
+                joined.duration += fragment.duration
+            } else if end - duration > RangePlaylist.audioTail {
+                // Audio in a fragment with frames ends a little after the frames, and adds no time. Only audio without
+                // frames adds time.
+                joined.duration = end
+            }
+            return joined
+        }
     }
 
     /// How far audio may extend beyond the frames of the same fragment, in nanoseconds: a few frames of AAC.
@@ -39,10 +54,12 @@ struct RangePlaylist {
     /// The minimum length of a piece, in nanoseconds, even if keyframes are more frequent. A piece begins with a
     /// fragment that contains a keyframe, usually as its first frame.
     private static let shortest: Int64 = 2_000_000_000
-    /// The maximum length of a piece, in nanoseconds: after this time, the next piece begins without a keyframe.
+    /// The maximum length of a piece, in nanoseconds: before it gets longer without a keyframe, a piece ends without one.
     private static let longest: Int64 = 10_000_000_000
-    /// The minimum target duration, in seconds. A playlist that grows must not increase its target duration later.
-    private static let leastTarget: Int64 = 6
+    /// The target duration, in seconds, whatever the lengths of the pieces are: it must not change while the playlist
+    /// grows, nor when it ends (RFC 8216, 6.2.1). Only a single fragment that is longer than a piece may be would raise
+    /// it, and recorders write fragments of half a second.
+    private static let target = longest / 1_000_000_000
 
     private let from: Int64
     private let to: Int64?
@@ -57,7 +74,7 @@ struct RangePlaylist {
     func text(_ files: [File], marks: [Mark] = []) -> String? {
         var marks = Self.numbered(marks)[...]
         var lines: [String] = []
-        var target = Self.leastTarget
+        var target = Self.target
         var isGrowing = false
         for file in files {
             let reached = file.start + (file.fragments.last.map { $0.start + $0.duration } ?? 0) / 1_000_000
@@ -111,17 +128,11 @@ struct RangePlaylist {
         let hasFrames = file.fragments.contains { $0.frames > 0 }
         for fragment in file.fragments {
             let canBegin = fragment.beginsWithKeyframe || fragment.keyframe != nil
-            if var last = pieces.last, !canBegin || last.duration < Self.shortest, last.duration < Self.longest {
-                last.bytes = last.bytes.lowerBound..<fragment.bytes.upperBound
-                let end = fragment.start + fragment.duration - last.start
-                if fragment.frames > 0 || !hasFrames {
-                    last.duration += fragment.duration
-                } else if end - last.duration > Self.audioTail {
-                    // Audio in a fragment with frames ends a little after the frames, and adds no time. Only audio
-                    // without frames adds time.
-                    last.duration = end
-                }
-                pieces[pieces.count - 1] = last
+            let longer = pieces.last.map { $0.joined(with: fragment, hasFrames: hasFrames) }
+            if let last = pieces.last, let longer, !canBegin || last.duration < Self.shortest,
+                longer.duration <= Self.longest
+            {
+                pieces[pieces.count - 1] = longer
             } else {
                 pieces.append(Piece(bytes: fragment.bytes, start: fragment.start, duration: fragment.duration))
             }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Foundation
 internal import Media
 
 /// A list of recordings, gaps and events.
@@ -50,7 +51,6 @@ package struct RecordingList: Sendable, Encodable {
         package var frames: Int?
         package var cause: String
 
-        /// Creates a gap.
         package init(start: String, durationSeconds: Double?, frames: Int?, cause: String) {
             (self.start, self.durationSeconds, self.frames, self.cause) = (start, durationSeconds, frames, cause)
         }
@@ -62,7 +62,6 @@ package struct RecordingList: Sendable, Encodable {
         package var kind: String
         package var text: String
 
-        /// Creates an event.
         package init(time: String, kind: String, text: String) {
             (self.time, self.kind, self.text) = (time, kind, text)
         }
@@ -106,7 +105,6 @@ package struct ArchivedFile: Sendable {
     /// Reads up to `count` bytes from `offset` on; fewer only at the end of the file. Blocks.
     package var read: @Sendable (_ offset: Int64, _ count: Int) throws -> [UInt8]
 
-    /// Creates a file.
     package init(
         name: String, type: String, size: Int64, tag: String?,
         read: @escaping @Sendable (_ offset: Int64, _ count: Int) throws -> [UInt8]
@@ -129,7 +127,6 @@ package struct DeletedRecording: Sendable, Encodable, Equatable {
     package var name: String
     package var bytes: Int64
 
-    /// Creates a file of a plan.
     package init(id: String, name: String, bytes: Int64) { (self.id, self.name, self.bytes) = (id, name, bytes) }
 }
 
@@ -141,7 +138,6 @@ package struct DeletionPlan: Sendable, Encodable {
     /// The number of bytes that are free on the disk now.
     package var freeBytes: Int64?
 
-    /// Creates a plan.
     package init(deletes: [DeletedRecording], token: String, freeBytes: Int64? = nil) {
         (self.deletes, self.token, self.freeBytes) = (deletes, token, freeBytes)
     }
@@ -152,9 +148,31 @@ package struct DeletionResult: Sendable, Encodable {
     package var deleted: [DeletedRecording]
     package var freedBytes: Int64
 
-    /// Creates a result.
     package init(deleted: [DeletedRecording]) {
         self.deleted = deleted
         freedBytes = deleted.reduce(0) { $0 + $1.bytes }
+    }
+}
+
+/// The API's identifier of a recorded file: its closed name, encoded in characters that a URL's path may contain
+/// (base64url, RFC 4648, 5). It does not change when the file is closed.
+enum RecordingID {
+    private static let longest = 4096
+
+    /// The identifier of the file whose closed name is `name`.
+    static func id(of name: String) -> String {
+        Data(name.utf8).base64EncodedString()
+            .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
+    }
+
+    /// The closed name of the file of `id`; nil if `id` is not an identifier.
+    static func name(of id: String) -> String? {
+        guard !id.isEmpty, id.utf8.count <= longest else { return nil }
+        let plain = id.replacing("-", with: "+").replacing("_", with: "/")
+        let padding = String(repeating: "=", count: (4 - plain.utf8.count % 4) % 4)
+        guard let data = Data(base64Encoded: plain + padding), let name = String(data: data, encoding: .utf8),
+            self.id(of: name) == id
+        else { return nil }
+        return name
     }
 }

@@ -54,8 +54,7 @@ struct ProgramFiles {
                     isSameRun ? first - last.first : last.frames + rate.timeBase.ticks(.nanoseconds(gap))
                 place = last.place + max(0, distance)
             }
-            files.append(
-                File(rate: rate, run: segment.run, start: start, first: first, frames: frames, place: place))
+            files.append(File(rate: rate, run: segment.run, start: start, first: first, frames: frames, place: place))
         }
         self.files = files
         runs = Dictionary(grouping: files.indices.filter { files[$0].run != nil }) { files[$0].run ?? "" }

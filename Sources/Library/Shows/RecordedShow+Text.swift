@@ -9,7 +9,9 @@ extension RecordedShow {
     /// Returns the run-down in YAML. `directory` contains the recordings, whose frames have this `size`; comments in
     /// the run-down describe how to render it.
     package func text(directory: String, from: String, to: String, size: (width: Int, height: Int)? = nil) -> String {
-        let lines = instructions(directory, from, to, size) + ["segments:"] + parts.map(line)
+        // A line break in the name of a directory must not end a comment.
+        let comments = instructions(directory, from, to, size).map(YAMLText.plain)
+        let lines = comments + ["segments:"] + parts.map(line)
         return lines.map { $0 + "\n" }.joined()
     }
 
@@ -56,13 +58,13 @@ extension RecordedShow {
         }
         var keys: [String] = []
         if let path {
-            keys.append("file: \(Self.quoted(path))")
+            keys.append("file: \(YAMLText.quoted(path))")
             if let start = scene.detail("in"), start != "0s" { keys.append("in: \(start)") }
         }
         if let seen = self.scene(scene, isFile: isFile) { keys.append(seen) }
         keys.append("frames: \(part.frames)")
         if let change = change(scene) { keys.append(change) }
-        if let audio = scene.detail("audio") { keys.append("audio: \(Self.quoted(audio))") }
+        if let audio = scene.detail("audio") { keys.append("audio: \(YAMLText.quoted(audio))") }
         return "  - {\(keys.joined(separator: ", "))}"
     }
 
@@ -72,7 +74,7 @@ extension RecordedShow {
         if overlays.isEmpty {
             if scene.layout == "slate" { return "scene: slate" }
             if scene.layout == "single", let source = scene.sources.first {
-                return isFile ? nil : "source: \(Self.quoted(source))"
+                return isFile ? nil : "source: \(YAMLText.quoted(source))"
             }
         }
         var keys = ["layout: \(scene.layout)", "sources: \(Self.list(scene.sources))"]
@@ -90,28 +92,14 @@ extension RecordedShow {
 
     /// The transition to a part. An interrupted transition keeps its full length: the following part covers its end.
     private func change(_ scene: SceneEvent) -> String? {
-        if let stinger = scene.stinger { return "transition: {type: stinger, name: \(Self.quoted(stinger))}" }
+        if let stinger = scene.stinger { return "transition: {type: stinger, name: \(YAMLText.quoted(stinger))}" }
         guard let seconds = scene.seconds, scene.transition != "cut" else { return nil }
         let easing = scene.detail("easing").map { ", easing: \($0)" } ?? ""
-        let color = scene.detail("color").map { ", color: \(Self.quoted($0))" } ?? ""
+        let color = scene.detail("color").map { ", color: \(YAMLText.quoted($0))" } ?? ""
         return "transition: {type: \(scene.transition), seconds: \(seconds)\(easing)\(color)}"
     }
 
-    private static func list(_ names: [String]) -> String { "[\(names.map(quoted).joined(separator: ", "))]" }
-
-    /// Returns a text in quotes, so that YAML does not take it for a number or another value.
-    private static func quoted(_ text: String) -> String {
-        let characters = text.unicodeScalars.map { scalar -> String in
-            switch scalar {
-            case "\"", "\\": return "\\\(scalar)"
-            case _ where scalar.value < 0x20 || scalar.value == 0x7F:
-                let digits = String(scalar.value, radix: 16)
-                return "\\x\(digits.count == 1 ? "0" : "")\(digits)"
-            default: return String(scalar)
-            }
-        }
-        return "\"\(characters.joined())\""
-    }
+    private static func list(_ names: [String]) -> String { "[\(names.map(YAMLText.quoted).joined(separator: ", "))]" }
 }
 
 extension SceneEvent {

@@ -53,15 +53,21 @@ struct SceneChange {
 }
 
 extension SceneChange.Told {
-    /// The changes, each with its range up to the next change, or to the end of its recorder's run.
+    /// The changes in the order of the line, each with its range up to the next change of its recorder's run, or to the
+    /// end of that run.
+    ///
+    /// A change of another run ends none: after a change of the clock, a later run may be earlier on the line.
     var shown: [SceneChange] {
-        changes.indices.compactMap { index in
-            var change = changes[index]
-            let next = index + 1 < changes.count ? changes[index + 1].place.lowerBound : .max
-            let end = min(next, change.place.upperBound)
-            guard change.place.lowerBound < end else { return nil }
-            change.place = change.place.lowerBound..<end
+        // By the end of the run.
+        var next: [Int64: Int64] = [:]
+        let shown = changes.reversed().compactMap { change -> SceneChange? in
+            let (begin, run) = (change.place.lowerBound, change.place.upperBound)
+            let end = min(next.updateValue(begin, forKey: run) ?? run, run)
+            guard begin < end else { return nil }
+            var change = change
+            change.place = begin..<end
             return change
         }
+        return shown.sorted { $0.place.lowerBound < $1.place.lowerBound }
     }
 }

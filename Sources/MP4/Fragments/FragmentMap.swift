@@ -25,7 +25,6 @@ package struct FragmentMap: Sendable {
         /// scale as ``start``.
         package var keyframe: Keyframe?
 
-        /// Creates a fragment.
         package init(
             bytes: Range<Int64>, start: Int64, duration: Int64, frames: Int, beginsWithKeyframe: Bool,
             keyframe: Keyframe?
@@ -40,7 +39,6 @@ package struct FragmentMap: Sendable {
         package var bytes: Range<Int64>
         package var time: Int64
 
-        /// Creates a keyframe.
         package init(bytes: Range<Int64>, time: Int64) { (self.bytes, self.time) = (bytes, time) }
     }
 
@@ -132,8 +130,7 @@ package struct FragmentMap: Sendable {
             let start = first.decodeTime + Int64(first.compositionOffset) - track.mediaTime
             found = Fragment(
                 bytes: 0..<0, start: max(0, base.rescale(start, to: .nanoseconds)),
-                duration: base.rescale(length, to: .nanoseconds),
-                frames: track.kind == .video ? run.samples.count : 0,
+                duration: base.rescale(length, to: .nanoseconds), frames: track.kind == .video ? run.samples.count : 0,
                 beginsWithKeyframe: first.isSync && (track.kind == .video || !hasVideo),
                 keyframe: track.kind == .video ? Self.keyframe(of: run, track, at: offset) : nil)
         }

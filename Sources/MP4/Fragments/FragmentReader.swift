@@ -10,9 +10,7 @@ enum FragmentReader {
         var samples: [SampleEntry]
     }
 
-    static func run(
-        _ traf: BoxReader, tracks: [MovieLayout.Track]
-    ) throws(MP4Failure) -> (id: UInt32, run: Run) {
+    static func run(_ traf: BoxReader, tracks: [MovieLayout.Track]) throws(MP4Failure) -> (id: UInt32, run: Run) {
         var header = try traf.first("tfhd")
         let (_, flags) = try header.versionAndFlags()
         let id = try header.u32()

@@ -157,8 +157,10 @@ package struct FragmentedFileReader {
 
     /// Adds the fragment at `offset` to `file` if it is complete, and returns its end.
     private func fragment(at offset: Int64, _ file: inout FragmentedFile) throws -> Int64? {
-        // Check the media's header before reading: a false mark must not cause a large read.
+        // Check the headers of the first box within and of the media before reading: a false mark must not cause a large
+        // read, and several of them may end at the same media.
         guard let headLength = try length(of: "moof", at: offset, limit: Self.fragmentLimit),
+            try length(of: "mfhd", at: offset + 8, limit: headLength - 8) != nil,
             try length(of: "mdat", at: offset + headLength, limit: size) != nil,
             let movie = try bytes(of: "moof", at: offset, limit: Self.fragmentLimit)
         else { return nil }
@@ -168,15 +170,19 @@ package struct FragmentedFileReader {
         guard type == "mdat", length >= 8, length <= size - payload else { return nil }
         let media = Int64(movie.count) + 8...Int64(movie.count) + length
         var runs: [(id: UInt32, run: FragmentReader.Run)] = []
+        var lasts = file.tables.mapValues(\.lastDecodeTime)
         for box in try BoxReader(movie.dropFirst(8)).boxes() where box.type == "traf" {
             let (id, run) = try FragmentReader.run(box.body, tracks: file.layout.tracks)
             let bytes = run.samples.reduce(Int64(0)) { $0 + Int64($1.size) }
             guard media.contains(run.offset), media.contains(run.offset + bytes) else { return nil }
-            let last = file.tables[id]?.lastDecodeTime ?? 0
+            let last = lasts[id] ?? 0
             let timescale = file.layout.tracks.first { $0.id == id }?.timescale ?? 1
-            guard let first = run.samples.first, first.decodeTime >= last,
-                first.decodeTime - last < Int64(timescale) * Self.longestJump
-            else { return nil }
+            // A table has 32 bits for the distance of two samples.
+            let longest = min(Int64(timescale) * Self.longestJump, Int64(UInt32.max))
+            guard let first = run.samples.first, first.decodeTime >= last, first.decodeTime - last < longest else {
+                return nil
+            }
+            lasts[id] = run.samples.last?.decodeTime
             runs.append((id, run))
         }
         guard !runs.isEmpty else { return nil }

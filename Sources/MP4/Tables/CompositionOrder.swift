@@ -21,9 +21,13 @@ package struct CompositionOrder {
         guard !boxes.contains(where: { $0.type == "mvex" }) else {
             throw MP4Failure(description: "it is fragmented")
         }
-        return try boxes.filter { $0.type == "trak" }.map { box in
-            try CompositionOrder(try box.body.first("mdia").first("minf").first("stbl"))
+        var (orders, room): ([CompositionOrder], Int) = ([], sampleLimit)
+        for box in boxes where box.type == "trak" {
+            let order = try CompositionOrder(try box.body.first("mdia").first("minf").first("stbl"), limit: room)
+            room -= order.offsets.count
+            orders.append(order)
         }
+        return orders
     }
 
     private static func movie(_ source: some ByteSource) throws -> BoxReader {
@@ -47,7 +51,8 @@ package struct CompositionOrder {
         throw MP4Failure(description: "there is no moov")
     }
 
-    private init(_ stbl: BoxReader) throws(MP4Failure) {
+    /// Reads the tables of one track, with at most `limit` offsets.
+    private init(_ stbl: BoxReader, limit: Int) throws(MP4Failure) {
         var (count, codings, offsets): (Int?, Int, [Int32]) = (nil, 0, [])
         for box in try stbl.boxes() {
             var body = box.body
@@ -58,7 +63,7 @@ package struct CompositionOrder {
             case "stsz":
                 _ = try body.take(8)
                 count = Int(try body.u32())
-            case "ctts": offsets = try Self.offsets(body)
+            case "ctts": offsets = try Self.offsets(body, limit: limit)
             default: break
             }
         }
@@ -68,10 +73,10 @@ package struct CompositionOrder {
         (self.count, self.codings, self.offsets) = (count, codings, offsets)
     }
 
-    /// Limit for the number of samples: a day of video at 240 frames per second has fewer.
+    /// Limit for the number of offsets of all tracks: more than a day at 240 frames per second.
     private static let sampleLimit = 1 << 25
 
-    private static func offsets(_ box: BoxReader) throws(MP4Failure) -> [Int32] {
+    private static func offsets(_ box: BoxReader, limit: Int) throws(MP4Failure) -> [Int32] {
         var body = box
         _ = try body.take(4)
         let runs = Int(try body.u32())
@@ -80,7 +85,7 @@ package struct CompositionOrder {
         var offsets: [Int32] = []
         for place in stride(from: 0, to: bytes.count, by: 8) {
             let count = Int(number(bytes, place))
-            guard count <= sampleLimit - offsets.count else { throw MP4Failure(description: "a table is absurd") }
+            guard count <= limit - offsets.count else { throw MP4Failure(description: "a table is absurd") }
             offsets += repeatElement(Int32(bitPattern: number(bytes, place + 4)), count: count)
         }
         return offsets

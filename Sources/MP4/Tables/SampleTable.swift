@@ -27,7 +27,6 @@ package struct SampleEntry {
     /// Whether decoding can start here.
     package var isSync: Bool
 
-    /// Creates a sample.
     package init(decodeTime: Int64, duration: UInt32, compositionOffset: Int32, size: UInt32, isSync: Bool) {
         (self.decodeTime, self.duration, self.compositionOffset) = (decodeTime, duration, compositionOffset)
         (self.size, self.isSync) = (size, isSync)

@@ -5,9 +5,7 @@ internal import Media
 /// The boxes inside `stbl` (ISO/IEC 14496-12, 8.5 to 8.7).
 enum SampleTableBox {
     /// Appends the boxes of `table`; an empty table gives the boxes of an open file.
-    static func encode(
-        _ track: MovieLayout.Track, _ table: SampleTable, _ form: MovieForm, _ stbl: inout BoxWriter
-    ) {
+    static func encode(_ track: MovieLayout.Track, _ table: SampleTable, _ form: MovieForm, _ stbl: inout BoxWriter) {
         stbl.raw(track.sampleDescription)
         stbl.fullBox("stts") { box in
             let runs = table.durations.runs

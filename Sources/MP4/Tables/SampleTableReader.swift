@@ -124,9 +124,7 @@ enum SampleTableReader {
 
     /// The number of samples per chunk, for each group of chunks with the same number. `first` is the first chunk of
     /// the group, counted from 0.
-    private static func groups(
-        _ box: BoxReader, chunks: Int
-    ) throws(MP4Failure) -> [(first: Int, count: Int)] {
+    private static func groups(_ box: BoxReader, chunks: Int) throws(MP4Failure) -> [(first: Int, count: Int)] {
         var box = box
         _ = try box.versionAndFlags()
         var groups: [(first: Int, count: Int)] = []

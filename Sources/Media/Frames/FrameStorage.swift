@@ -36,10 +36,39 @@ package struct Planes {
     /// Red difference, half as wide and half as high.
     package let v: Plane
 
-    /// The planes of a frame.
     package init(y: Plane, u: Plane, v: Plane) {
         self.y = y
         self.u = u
         self.v = v
+    }
+}
+
+/// A 4:2:0 frame in memory that relay allocates, with the three planes packed one after the other.
+///
+/// The closure passed to the initializer draws into the buffer; from then on the buffer is immutable.
+package final class FrameBuffer: FrameStorage {
+    private let bytes: SharedBytes
+    private let width: Int
+    private let height: Int
+
+    /// Creates a frame of `width` by `height` (both even). `draw` fills it: luma first, then the two chroma planes,
+    /// without padding between rows.
+    package init(width: Int, height: Int, draw: (UnsafeMutableRawBufferPointer) throws -> Void) rethrows {
+        precondition(width % 2 == 0 && height % 2 == 0, "4:2:0 needs even sizes")
+        self.width = width
+        self.height = height
+        bytes = try SharedBytes(count: width * height * 3 / 2, fill: draw)
+    }
+
+    package func withPlanes<R>(_ body: (Planes) throws -> R) rethrows -> R {
+        try bytes.withUnsafeBytes { (buffer) throws -> R in
+            guard let base = buffer.baseAddress else { preconditionFailure("a frame has pixels") }
+            let luma = width * height
+            let chroma = luma / 4
+            return try body(
+                Planes(
+                    y: .init(bytes: base, stride: width), u: .init(bytes: base + luma, stride: width / 2),
+                    v: .init(bytes: base + luma + chroma, stride: width / 2)))
+        }
     }
 }

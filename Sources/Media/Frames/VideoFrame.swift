@@ -21,7 +21,6 @@ package struct VideoFrame: Sendable {
     /// it fills the frame.
     package var region: FrameRegion?
 
-    /// Creates a frame.
     package init(
         pts: Int64, timeBase: TimeBase, duration: Int64 = 0, width: Int, height: Int, storage: any FrameStorage
     ) {
@@ -31,5 +30,21 @@ package struct VideoFrame: Sendable {
         self.width = width
         self.height = height
         self.storage = storage
+    }
+}
+
+/// The part of a frame that the video fills if there are bars beside the video. All numbers are even.
+package struct FrameRegion: Sendable, Hashable {
+    /// Number of columns to the left of the region.
+    package let x: Int
+    /// Number of rows above the region.
+    package let y: Int
+    /// Number of columns in the region.
+    package let width: Int
+    /// Number of rows in the region.
+    package let height: Int
+
+    package init(x: Int, y: Int, width: Int, height: Int) {
+        (self.x, self.y, self.width, self.height) = (x, y, width, height)
     }
 }

@@ -36,7 +36,6 @@ package final class EncodedPacket: Sendable {
     /// The presentation time in nanoseconds.
     package let ptsNanoseconds: Int64
 
-    /// Creates a packet.
     package init(
         of description: TrackDescription, pts: Int64, dts: Int64, duration: Int64, isKeyframe: Bool,
         isDisposable: Bool = false, payload: SharedBytes
@@ -81,8 +80,7 @@ extension EncodedPacket {
 
     /// A text for the moment `time`, in nanoseconds since the start of the program.
     package convenience init(text: String, at time: Int64) {
-        self.init(
-            of: Self.texts, pts: time, dts: time, duration: 0, isKeyframe: true, payload: SharedBytes(text.utf8))
+        self.init(of: Self.texts, pts: time, dts: time, duration: 0, isKeyframe: true, payload: SharedBytes(text.utf8))
     }
 
     /// The text, if the packet has one.

@@ -29,7 +29,6 @@ package final class CountedKeyframes: KeyframeRequester {
         /// Requests for a keyframe as soon as possible.
         package var prompt = 0
 
-        /// No request yet.
         package init() {}
     }
 

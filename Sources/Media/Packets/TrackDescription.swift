@@ -106,9 +106,7 @@ package final class TrackDescription: Sendable {
     }
 
     /// AAC with one tick per sample, as our encoder produces it.
-    package convenience init(
-        format: AudioFormat, decoderConfiguration: SharedBytes, bitrate: Int, frameLength: Int
-    ) {
+    package convenience init(format: AudioFormat, decoderConfiguration: SharedBytes, bitrate: Int, frameLength: Int) {
         self.init(
             audio: .aac, format: format, decoderConfiguration: decoderConfiguration, bitrate: bitrate,
             frameLength: frameLength)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import Synchronization
+
 /// Converts the readings of one clock to those of another: a straight line through one pair of readings.
 ///
 /// The line is valid while the rate holds; the type that creates it knows how fast the rate may change.
@@ -30,5 +32,23 @@ package struct ClockLine: Sendable, Hashable {
         let distance = moment.nanoseconds &- image.nanoseconds
         let slant = (Double(distance) * rate / (1 + rate)).rounded()
         return Timestamp(nanoseconds: origin.nanoseconds &+ distance &- Int64(slant))
+    }
+}
+
+/// The conversion between CLOCK_MONOTONIC and the program's time, for sources that position media in the program. The
+/// program's thread writes it at each tick; any thread reads it.
+package final class ProgramTime: Sendable {
+    private let current: Mutex<ClockLine?>
+
+    /// The time of a program that has not started.
+    package convenience init() { self.init(nil) }
+
+    /// The time of a program that `line` converts from CLOCK_MONOTONIC; nil for a program that has not started.
+    package init(_ line: ClockLine?) { current = Mutex(line) }
+
+    /// The line that converts CLOCK_MONOTONIC to the program's time; nil before the program starts.
+    package var line: ClockLine? {
+        get { current.withLock { $0 } }
+        set { current.withLock { $0 = newValue } }
     }
 }

@@ -66,15 +66,11 @@ package struct TimeBase: Sendable, Hashable, Codable, CustomStringConvertible {
     }
 
     /// `duration` in ticks of this time base, rounded to the nearest tick.
-    package func ticks(_ duration: Duration) -> Int64 {
-        TimeBase.nanoseconds.rescale(duration.inNanoseconds, to: self)
-    }
+    package func ticks(_ duration: Duration) -> Int64 { TimeBase.nanoseconds.rescale(duration.inNanoseconds, to: self) }
 
     /// The duration of `ticks`, to the nanosecond. Use it for display, deadlines and logs, but never to compute media
     /// times.
-    package func duration(_ ticks: Int64) -> Duration {
-        .nanoseconds(rescale(ticks, to: .nanoseconds))
-    }
+    package func duration(_ ticks: Int64) -> Duration { .nanoseconds(rescale(ticks, to: .nanoseconds)) }
 
     package var description: String { "\(numerator)/\(denominator)" }
 }

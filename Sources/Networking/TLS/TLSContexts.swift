@@ -22,9 +22,7 @@ final class TLSContexts: Sendable {
 
     /// The context for a connection to a host whose certificate is verified by `trust`. With `isAddress`, the host is a
     /// literal address, which ``TLSGuard`` compares with the certificate. Blocks while it reads.
-    func context(
-        for trust: TLSVerification, isAddress: Bool
-    ) throws(OutputFailure) -> NIOSSLContext {
+    func context(for trust: TLSVerification, isAddress: Bool) throws(OutputFailure) -> NIOSSLContext {
         let key = Key(trust: trust, isAddress: isAddress)
         let now = SystemClock().now
         let kept = made.withLock { made in
@@ -59,9 +57,18 @@ final class TLSContexts: Sendable {
     private static func authorities(in file: String) throws(OutputFailure) -> [NIOSSLCertificate] {
         // The library's own error text refers to its source code.
         guard let certificates = try? NIOSSLCertificate.fromPEMFile(file), !certificates.isEmpty else {
-            throw OutputFailure(
-                .refused, step: "tls", reason: "\(file) cannot be read, or holds no certificate in PEM")
+            throw OutputFailure(.refused, step: "tls", reason: "\(file) cannot be read, or holds no certificate in PEM")
         }
         return certificates
     }
+}
+
+/// Determines which server certificates are accepted.
+package enum TLSVerification: Sendable, Hashable {
+    /// Certificates of the authorities that the system trusts.
+    case system
+    /// Certificates of the authorities in this PEM file, and no others.
+    case authority(file: String)
+    /// Any certificate: the connection is encrypted, but the identity of the server is not known.
+    case insecure
 }

@@ -45,9 +45,7 @@ package final class TLSServerIdentity: Sendable {
     /// Blocks. Throws if a file is unreadable or not PEM, if the two do not belong together, if the certificate has
     /// expired, or if every user of the machine may read the key. `notice` is called after each later change, with one
     /// sentence.
-    package init(
-        certificate: String, key: String, notice: @escaping @Sendable (String) -> Void
-    ) throws(OutputFailure) {
+    package init(certificate: String, key: String, notice: @escaping @Sendable (String) -> Void) throws(OutputFailure) {
         self.certificate = certificate
         self.key = key
         self.notice = notice

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
+internal import CLinux  // netdb.h and sys/socket.h: the Glibc module lacks parts of them
 internal import Glibc
 package import Media
-internal import NIOCore
+package import NIOCore
 internal import NIOPosix
 internal import NIOSSL
 internal import Synchronization
@@ -24,7 +25,7 @@ protocol SocketTunnel: AnyObject, Sendable {
 /// then in the output's queue. Releasing the near end closes the session with `close_notify`; ``reset()`` closes it
 /// without.
 package final class TLSTunnel: SocketTunnel {
-    final class Tally: Sendable {
+    private final class Tally: Sendable {
         let buffered = Atomic<Int>(0)
         let ending = Mutex<String?>(nil)
     }
@@ -37,7 +38,7 @@ package final class TLSTunnel: SocketTunnel {
     private let channel: any Channel
     private let tally: Tally
 
-    init(network: TCPSocket, channel: any Channel, tally: Tally) {
+    private init(network: TCPSocket, channel: any Channel, tally: Tally) {
         self.network = network
         self.channel = channel
         self.tally = tally
@@ -103,5 +104,43 @@ package final class TLSTunnel: SocketTunnel {
         _ kind: OutputFailure.Kind, _ reason: String, _ hint: OutputFailure.Hint? = nil
     ) -> OutputFailure {
         OutputFailure(kind, step: "tls", reason: reason, hint: hint)
+    }
+}
+
+extension TLSTunnel {
+    /// Buffer size of the near socket and of the far one, in bytes: a fraction of a second of media.
+    private static let nearBytes: CInt = 64 << 10
+    private static let waterMark = ChannelOptions.Types.WriteBufferWaterMark(low: 32 << 10, high: 64 << 10)
+
+    /// Returns the near end for the session of `channel`, an accepted channel whose pipeline starts with the TLS
+    /// handler. The channel's reading handler must keep its data back, remove itself, then turn reading on again. Runs
+    /// on the channel's loop.
+    package static func socket(of channel: any Channel) -> EventLoopFuture<TCPSocket> {
+        let loop = channel.eventLoop
+        do {
+            let network = try TCPSocket(copyOf: channel)
+            var ends: [CInt] = [-1, -1]
+            let type = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
+            guard socketpair(AF_UNIX, type, 0, &ends) == 0 else { throw TCPSocket.exhausted() }
+            let tally = Tally()
+            let tunnel = TLSTunnel(network: network, channel: channel, tally: tally)
+            let near = TCPSocket(owning: ends[0], tunnel: tunnel)
+            near.setOption(SOL_SOCKET, SO_SNDBUF, nearBytes)
+            return ClientBootstrap(group: loop)
+                .channelOption(.autoRead, value: false)
+                .channelOption(.allowRemoteHalfClosure, value: true)
+                .channelOption(.writeBufferWaterMark, value: waterMark)
+                .withConnectedSocket(ends[1])
+                .flatMapThrowing { far in
+                    let (outer, inner) = (GlueHandler(), GlueHandler { tally.buffered.add($0, ordering: .relaxed) })
+                    GlueHandler.connect(outer, inner)
+                    try far.pipeline.syncOperations.addHandler(inner)
+                    try channel.pipeline.syncOperations.addHandler(outer)
+                    try far.syncOptions?.setOption(.autoRead, value: true)
+                    return near
+                }
+        } catch {
+            return loop.makeFailedFuture(error)
+        }
     }
 }

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CDispatch  // defines the C thread types if it is loaded before Glibc
+internal import Dispatch
+internal import Foundation
 internal import Glibc
+internal import Media
+internal import Synchronization
 
 /// Runs work that may block, even forever, on its own thread.
 ///
@@ -54,5 +58,57 @@ package enum BlockingWork {
         guard file >= 0 else { return }
         _ = name.withCString { write(file, $0, strlen($0)) }
         close(file)
+    }
+}
+
+/// The result of another thread's work, for a caller that may stop waiting. It is set once. Any thread may call it.
+package final class Answer<Value: Sendable>: Sendable {
+    private let value = Mutex<Value?>(nil)
+    private let isGiven = DispatchSemaphore(value: 0)
+
+    /// Starts without a result.
+    package init() {}
+
+    /// Sets the result.
+    package func give(_ value: Value) {
+        self.value.withLock { $0 = value }
+        isGiven.signal()
+    }
+
+    /// Waits for the result without a limit. Call it once.
+    package func wait() -> Value {
+        while true {
+            isGiven.wait()
+            if let value = value.withLock({ $0 }) { return value }
+        }
+    }
+
+    /// Waits for the result; nil if it does not come within `limit`.
+    package func wait(_ limit: Duration) -> Value? {
+        _ = isGiven.wait(timeout: .now() + .nanoseconds(Int(limit.inNanoseconds)))
+        return value.withLock { $0 }
+    }
+
+    /// Runs `work` on a queue called `name` and returns its result; nil if it takes longer than `limit`. If a disk, a
+    /// pipe or a library hangs, a blocked thread remains.
+    package static func of(_ name: String, within limit: Duration, _ work: @escaping @Sendable () -> Value) -> Value? {
+        let answer = Answer()
+        DispatchQueue(label: name).async { answer.give(work()) }
+        return answer.wait(limit)
+    }
+}
+
+/// A thread for encoders and decoders: its stack is as large as a main thread's, as x264 and libavcodec expect.
+package enum MediaThread {
+    private static let stackBytes = 8 << 20
+
+    /// Runs `work` on a new thread called `name`. Returns at once.
+    package static func start(_ name: String, _ work: @escaping @Sendable () -> Void) {
+        let thread = Thread {
+            BlockingWork.setName(name)
+            work()
+        }
+        thread.stackSize = stackBytes
+        thread.start()
     }
 }

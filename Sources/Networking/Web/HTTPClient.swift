@@ -177,9 +177,7 @@ extension HTTPClient {
 // MARK: Words
 
 extension HTTPClient {
-    static func failure(_ reason: String) -> OutputFailure {
-        OutputFailure(.rejected, step: "answer", reason: reason)
-    }
+    static func failure(_ reason: String) -> OutputFailure { OutputFailure(.rejected, step: "answer", reason: reason) }
 
     /// Describes `error` for an operator.
     private static func told(_ error: any Error) -> OutputFailure {

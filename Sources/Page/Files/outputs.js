@@ -15,7 +15,7 @@ const listFrom = 13;
 /** The number of bitrate samples that are kept, one each second. */
 const samples = 60;
 /** The queue lengths in milliseconds at which an output drops disposable frames, and at which it drops runs of frames
- * up to a keyframe. */
+ * up to a keyframe: those of QueueLimits.live. */
 const queueTicks = [700, 900];
 
 /** The data kept about each output between reports: its bitrate, and since when it has been off air. */

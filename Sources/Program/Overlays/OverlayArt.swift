@@ -16,7 +16,6 @@ package struct OverlayArt: Sendable {
         /// How far the pen moves after the glyph; even.
         package var advance: Int
 
-        /// A glyph with these values.
         package init(pixels: [UInt8], width: Int, height: Int, offset: Int, advance: Int) {
             (self.pixels, self.width, self.height) = (pixels, width, height)
             (self.offset, self.advance) = (offset, advance)

@@ -80,8 +80,7 @@ package final class Bus: Sendable {
             let frame = max(frame ?? state.next, state.next)
             if frame == state.next { state.scene = scene }
             state.cues.removeAll { $0.frame == frame }
-            state.cues.append(
-                Cue(scene: scene, transition: transition, frames: frames, frame: frame, stinger: stinger))
+            state.cues.append(Cue(scene: scene, transition: transition, frames: frames, frame: frame, stinger: stinger))
             state.cues.sort { $0.frame < $1.frame }
             return frame
         }
@@ -219,4 +218,19 @@ package final class Bus: Sendable {
         Scaler().draw(frame, at: .full, on: &canvas)
         return canvas.finish(pts: frame.pts, timeBase: frame.timeBase)
     }
+}
+
+/// A short video with alpha that is shown over a change of scene. The scene changes while the video covers the whole
+/// frame.
+package protocol Stinger: AnyObject, Sendable {
+    /// The stinger's length in program frames.
+    var frames: Int64 { get }
+    /// The number of the stinger's frame at which the new scene begins.
+    var cut: Int64 { get }
+    /// Returns the stinger's frame `number`, in the program's size and in memory with alpha. If that frame is not
+    /// ready, returns the previous one; nil before the first frame is ready. Called on the program's thread; does not
+    /// wait.
+    func frame(_ number: Int64) -> VideoFrame?
+    /// Prepares the stinger to be shown again. Returns at once.
+    func rewind()
 }

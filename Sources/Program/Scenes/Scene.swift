@@ -81,7 +81,6 @@ package struct Scene: Sendable, Equatable {
     /// The overlays over the layers, unless an operator has chosen others. Transitions happen below the overlays.
     package var overlays: [Overlay] = []
 
-    /// A scene with these parts.
     package init(layers: [Layer], audio: [Audio], overlays: [Overlay] = []) {
         (self.layers, self.audio, self.overlays) = (layers, audio, overlays)
     }

@@ -27,8 +27,7 @@ extension SceneLayout {
         var shape: Placement.Shape {
             let way = 1 - width - 2 * Corner.margin
             func part(_ start: Double) -> Double { way > 0 ? min(1, max(0, (start - Corner.margin) / way)) : 0.5 }
-            return Placement.Shape(
-                area: .init(x: x, y: y, width: width, height: width), across: part(x), down: part(y))
+            return Placement.Shape(area: .init(x: x, y: y, width: width, height: width), across: part(x), down: part(y))
         }
 
         /// Creates an inset from the values that users write: a corner, or `x` and `y`; if a coordinate is missing, it

@@ -57,10 +57,7 @@ package struct SceneLayout: Sendable, Codable, Equatable {
     /// The maximum number of overlays in a program.
     private static let mostOverlays = 16
 
-    /// A scene with these parts.
-    package init(
-        _ layout: Kind, _ sources: [String], inset: Inset? = nil, fit: Fit? = nil, overlays: [String]? = nil
-    ) {
+    package init(_ layout: Kind, _ sources: [String], inset: Inset? = nil, fit: Fit? = nil, overlays: [String]? = nil) {
         (self.layout, self.sources, self.inset, self.fit) = (layout, sources, inset, fit)
         self.overlays = overlays
     }

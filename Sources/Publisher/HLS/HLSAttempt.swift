@@ -10,12 +10,12 @@ internal import Synchronization
 
 /// One attempt to write HLS to a directory.
 ///
-/// A file system may block the queue for good; a deadline then reports the failure, and no thread waits for the queue.
+/// A file system may block the queue forever; a deadline then reports the failure, and no thread waits for the queue.
 actor HLSAttempt: EndingAttempt, PacketServer {
     private struct Shared {
         var isAccepted = false
         var progress = AttemptProgress()
-        /// When the current write began, in monotonic nanoseconds; nil without one.
+        /// When the current write began, in monotonic nanoseconds; nil while nothing is being written.
         var busySince: Int64?
     }
 
@@ -121,7 +121,7 @@ extension HLSAttempt {
                 return drained()
             }
         } catch {
-            // The output was on air, whatever the cause is.
+            // The output was on air, so any failure to reach the directory counts as a lost connection.
             let kind = error.kind == .unreachable ? .lost : error.kind
             return fail(OutputFailure(kind, step: "write", reason: error.reason))
         }
@@ -156,7 +156,7 @@ extension HLSAttempt {
         report.end(.failed(silence(.lost, "write", Self.writeTimeout)))
     }
 
-    /// Checks once per second by itself, because no thread wakes the attempt any more at the end.
+    /// Checks once per second: after the end of the program, no other thread wakes the attempt.
     private nonisolated func watch(until deadline: Int64) {
         DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(1)) { [weak self] in
             guard let self, !report.isOver, clock.now < deadline else { return }
@@ -176,7 +176,7 @@ extension HLSAttempt {
             reason: "\(location.path): the file system does not answer within \(timeout.components.seconds) s")
     }
 
-    /// Closes; unpublished data is dropped with the writer.
+    /// Closes the attempt; data that was not published yet is dropped together with the writer.
     func close() {
         phase = .closed
         writer = nil

@@ -6,7 +6,7 @@ internal import Media
 internal import Networking
 
 extension OutputKind {
-    /// HLS, in a directory that a web server hands out.
+    /// HLS, in a directory that a web server serves.
     package static let hls = OutputKind(
         "hls", beginnings: ["hls:"], title: "HLS", help: "hls:directory", options: HLSOptions.options,
         numbers: [.segments]
@@ -16,12 +16,11 @@ extension OutputKind {
 }
 
 extension OutputNumber {
-    /// Segments written.
-    static let segments = OutputNumber(
-        "segments", metric: "relay_output_segments_total", "HLS: segments written.")
+    /// The number of segments that were written.
+    static let segments = OutputNumber("segments", metric: "relay_output_segments_total", "HLS: segments written.")
 }
 
-/// A directory of HLS, and how it is written.
+/// An HLS directory, and how it is written.
 private struct HLSDestination: OutputDestination {
     let location: HLSLocation
     let options: HLSOptions

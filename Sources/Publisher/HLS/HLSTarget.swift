@@ -10,8 +10,8 @@ internal import Networking
 package struct HLSTarget: OutputTarget {
     private let location: HLSLocation
     private let options: HLSOptions
-    /// Shared by all attempts: two never write at the same time, and a file system that hangs blocks only one thread,
-    /// however many attempts there are.
+    /// Shared by all attempts, so that two never write at the same time, and a file system that hangs blocks only one
+    /// thread, regardless of the number of attempts.
     private let queue: DispatchQueue
 
     /// The directory at `location` for the output `name`.
@@ -25,7 +25,7 @@ package struct HLSTarget: OutputTarget {
     package var displayAddress: String { location.description }
 
     package func conclude(_ completion: @escaping @Sendable (OutputFailure?) -> Void) {
-        // Runs after the last write of the previous attempt.
+        // The shared queue runs this after the last write of the previous attempt.
         queue.async { [location, options] in
             do throws(OutputFailure) {
                 try HLSWriter.conclude(location.path, options)

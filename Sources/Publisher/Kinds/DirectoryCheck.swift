@@ -5,7 +5,7 @@ internal import Glibc
 
 /// Tests whether a directory can be written to. The functions block on the disk.
 package enum DirectoryCheck {
-    /// Tests whether `path`, or the part of it that exists, can be written to.
+    /// Tests whether `path` can be written to or, if it does not exist, its longest part that exists.
     package static func check(_ path: String) -> OutputFinding {
         let existing = existing(path)
         guard access(existing, W_OK | X_OK) == 0 else {

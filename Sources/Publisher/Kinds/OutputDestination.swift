@@ -5,18 +5,19 @@ package import Media
 package import Networking
 package import RTMP
 
-/// An address of one ``OutputKind`` that was read, with its options.
+/// A parsed address of one ``OutputKind``, with its options.
 package protocol OutputDestination: Sendable {
-    /// The most descriptors that the output uses, except for the moment of a change from one connection to the next.
+    /// The maximum number of descriptors that the output uses, except for the short time in which it changes from one
+    /// connection to the next.
     var descriptors: Int { get }
-    /// The port at which receivers call relay; nil for an output that calls its receiver.
+    /// The port at which receivers connect to relay; nil for an output that connects to its receiver.
     var listening: ListeningPort? { get }
-    /// Whether the connection is encrypted, but the identity of the other end is not verified.
+    /// Whether the connection is encrypted without verifying the identity of the peer.
     var isUnverified: Bool { get }
     /// Makes the target at this address for the output `name`. If the output listens, blocks until its port is open;
     /// throws if the port cannot be opened.
     func target(name: String, with resources: OutputResources) throws(OutputFailure) -> any OutputTarget
-    /// Tests the address as far as that is possible without publishing. Blocks, 15 s at most.
+    /// Tests the address as far as that is possible without publishing. Blocks for 15 s at most.
     func check(with resources: OutputCheckResources) -> OutputFinding
 }
 
@@ -46,16 +47,15 @@ package struct ListeningPort: Sendable {
 package struct OutputResources: Sendable {
     /// The threads that write RTMP connections.
     package let writers: RTMPWriterPool
-    /// The server that RTMP players connect to.
+    /// The server to which RTMP players connect.
     package let server: RTMPServer
     /// The certificate that the server presents to players that use TLS.
     package let identity: TLSServerIdentity?
-    /// Decides which players may play; nil means that all players that have the key may.
+    /// Decides which players may play; nil means that every player with the key may.
     package let onPlay: RTMPAuthorization?
     /// The encoding of the program that the output publishes.
     package var stream: PacketStream
 
-    /// Resources with these values.
     package init(
         writers: RTMPWriterPool, server: RTMPServer, identity: TLSServerIdentity?, onPlay: RTMPAuthorization?,
         stream: PacketStream
@@ -67,12 +67,12 @@ package struct OutputResources: Sendable {
 
 /// The objects with which an address is tested.
 package struct OutputCheckResources: Sendable {
-    /// The server that RTMP players connect to.
+    /// The server to which RTMP players connect.
     package let server: RTMPServer
-    /// Reads the certificate that the server presents to players that use TLS; returns nil if none is configured.
+    /// Reads the certificate that the server presents to players that use TLS; returns nil if no certificate is
+    /// configured.
     package let identity: @Sendable () throws(OutputFailure) -> TLSServerIdentity?
 
-    /// Resources with these values.
     package init(server: RTMPServer, identity: @escaping @Sendable () throws(OutputFailure) -> TLSServerIdentity?) {
         (self.server, self.identity) = (server, identity)
     }
@@ -93,10 +93,9 @@ package struct OutputFinding: Sendable, Equatable {
     /// The finding as a sentence without secrets.
     package let text: String
 
-    /// A finding with these values.
     package init(_ result: Result, _ text: String) { (self.result, self.text) = (result, text) }
 
-    /// The finding of `work`; an error that `work` throws makes the address unusable.
+    /// The finding that results from `work`; if `work` throws, the address is unusable.
     static func of(_ work: () throws(OutputFailure) -> String) -> OutputFinding {
         do throws(OutputFailure) {
             return OutputFinding(.usable, try work())

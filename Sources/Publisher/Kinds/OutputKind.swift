@@ -14,14 +14,14 @@ package struct OutputKind: Sendable {
     package let title: String
     /// The syntax of its addresses, for the help of flags.
     package let help: String
-    /// The options of this kind behind the `#` of an address.
+    /// The options of this kind after the `#` of an address.
     package let options: [AddressOption]
-    /// The counters of its outputs, in addition to those that all outputs have.
+    /// The numbers of its outputs, in addition to the numbers that all outputs have.
     package let numbers: [OutputNumber]
-    /// Reads an address, and takes the options of this kind out of a list.
+    /// Parses an address, and removes the options of this kind from a list.
     let read: @Sendable (String, inout OptionList, OutputDefaults) throws(AddressError) -> any OutputDestination
 
-    /// A kind whose addresses `read` reads.
+    /// A kind whose addresses are parsed by `read`.
     init(
         _ name: String, beginnings: [String], title: String, help: String, options: [AddressOption] = [],
         numbers: [OutputNumber] = [],
@@ -42,11 +42,31 @@ package struct OutputKind: Sendable {
     }
 }
 
-/// Settings of flags for all outputs, which the options of a single output override.
+/// Settings of flags for all outputs; the options of a single output override them.
 package struct OutputDefaults: Sendable {
-    /// Which certificates of servers are accepted.
+    /// Which server certificates are accepted.
     package var tls = TLSVerification.system
 
-    /// The usual defaults.
     package init() {}
+}
+
+/// The destination of a live output, with the options of its kind.
+package struct OutputAddress: Sendable {
+    /// The kind of output.
+    package let kind: OutputKind
+    /// The destination that was parsed from the address.
+    package let destination: any OutputDestination
+
+    /// Parses the address in `text`. The options of its kind are removed from `options`; `defaults` apply where an
+    /// option is missing.
+    package init(
+        _ text: String, options: inout OptionList, defaults: OutputDefaults = OutputDefaults()
+    ) throws(AddressError) {
+        guard let kind = OutputKind.of(text) else {
+            let all = OutputKind.all.flatMap(\.beginnings)
+            throw AddressError("Addresses begin with \(all.dropLast().joined(separator: ", ")) or \(all.last ?? "").")
+        }
+        self.kind = kind
+        destination = try kind.read(text, &options, defaults)
+    }
 }

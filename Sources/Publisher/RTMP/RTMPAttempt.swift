@@ -10,15 +10,15 @@ internal import Synchronization
 /// One attempt to publish on an RTMP server.
 ///
 /// Blocking steps (connecting, proxy, TLS, librtmp's part) run on the attempt's own thread. Each step has a deadline,
-/// and so have all of them together; shutting down the sockets interrupts them.
+/// and there is a deadline for all steps together; shutting down the sockets interrupts them.
 final class RTMPAttempt: OutputAttempt {
     private struct State {
-        /// Whether the time for being accepted has passed.
+        /// Whether the time within which the server must accept has passed.
         var isOverdue = false
         var wantsLive = false
         var wantsDrain = false
         var step = "resolve"
-        /// The sockets that are being connected, or the one that librtmp uses.
+        /// The sockets that are connecting, or the single socket that librtmp uses.
         var sockets: [TCPSocket] = []
         var connection: RTMPConnection?
     }
@@ -27,10 +27,10 @@ final class RTMPAttempt: OutputAttempt {
     private static let connectTimeout = Duration.seconds(4)
     /// How long a proxy's answer, or a TLS handshake, may take.
     private static let openTimeout = Duration.seconds(5)
-    /// A login takes three connections: one without credentials, one with the user name, one with the response.
+    /// A login needs three connections: one without credentials, one with the user name, and one with the response.
     private static let loginConnections = 3
-    /// The longest time from the start until the server accepts: longer than a frozen server usually sleeps, so that a
-    /// server that comes back is served at once.
+    /// The maximum time from the start until the server accepts. It is longer than a server is usually frozen, so that
+    /// a server that recovers is used at once.
     private static let acceptTimeout = Duration.seconds(10)
 
     private let writer: RTMPWriter
@@ -95,7 +95,7 @@ final class RTMPAttempt: OutputAttempt {
     }
 
     func abandon() {
-        // This comes before the sockets are taken, so that a thread that adopts one later sees it.
+        // This comes before the sockets are taken, so that a thread that later wants to register a socket sees the end.
         report.silence()
         let (sockets, connection) = state.withLock { state in
             defer { state.sockets = [] }
@@ -142,7 +142,7 @@ extension RTMPAttempt {
         }
     }
 
-    /// Checks the stream against the codecs that a server says it accepts.
+    /// Checks the stream against the codecs that the server accepts, according to the server.
     private func check(_ capabilities: RTMPCapabilities) throws(OutputFailure) {
         let unknown = capabilities.unknownCodecs(of: streams)
         guard !unknown.isEmpty else { return }
@@ -150,13 +150,12 @@ extension RTMPAttempt {
         throw OutputFailure(.refused, step: "publish", reason: "\(url): the server does not take \(names)")
     }
 
-    /// Returns the blocking socket for RTMP, through the proxy and TLS if there are any.
+    /// Returns the blocking socket for RTMP, connected through the proxy and TLS if they are configured.
     private func open(_ addresses: [HostAddress]) throws(OutputFailure) -> TCPSocket {
         try enter("connect")
         let proxy = transport.proxy
         var socket = try TCPSocket.connect(
-            to: addresses, name: proxy?.description ?? "\(url.host) port \(url.port)",
-            within: Self.connectTimeout
+            to: addresses, name: proxy?.description ?? "\(url.host) port \(url.port)", within: Self.connectTimeout
         ) { adopt($0, alone: false) }
         guard adopt(socket, alone: true) else { throw abandoned }
         if let proxy {
@@ -165,8 +164,7 @@ extension RTMPAttempt {
         }
         if url.isSecure {
             try enter("tls")
-            socket = try TLSTunnel.open(
-                over: socket, host: url.host, trust: transport.tls, within: Self.openTimeout)
+            socket = try TLSTunnel.open(over: socket, host: url.host, trust: transport.tls, within: Self.openTimeout)
             guard adopt(socket, alone: true) else {
                 socket.resetOnClose()
                 throw abandoned
@@ -177,7 +175,8 @@ extension RTMPAttempt {
         return socket
     }
 
-    /// Registers a socket so that ``interrupt(_:)`` shuts it down. Returns whether the attempt still needs it.
+    /// Registers a socket so that ``interrupt(_:)`` shuts it down. Returns false if the attempt no longer needs the
+    /// socket.
     private func adopt(_ socket: TCPSocket, alone: Bool) -> Bool {
         state.withLock { state in
             guard !report.isOver, !state.isOverdue else { return false }
@@ -208,7 +207,7 @@ extension RTMPAttempt {
 extension RTMPAttempt {
     private var abandoned: OutputFailure { OutputFailure(.unreachable, step: "connect", reason: "abandoned") }
 
-    /// Notes and reports the step, unless the attempt is over.
+    /// Stores and reports the step, unless the attempt has ended.
     private func enter(_ step: String) throws(OutputFailure) {
         state.withLock { $0.step = step }
         if report.isOver { throw abandoned }

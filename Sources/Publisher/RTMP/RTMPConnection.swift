@@ -14,10 +14,10 @@ internal import Synchronization
 actor RTMPConnection: QueueActor {
     private enum Phase { case attached, live, draining, leaving, closed }
 
-    /// The next packet is taken only below this number of pending bytes; otherwise packets wait in the queue, where the
-    /// policy sees them.
+    /// Further packets are taken from the queue only while fewer bytes than this are pending. Otherwise they wait in
+    /// the queue, where the drop policy counts them.
     private static let lowWaterBytes = 64 << 10
-    /// Together with the second or two that buffers take to fill, a dead peer is detected within 15 s.
+    /// Buffers take one or two seconds to fill, so a dead peer is detected within 15 s.
     static let stallTimeout = Duration.seconds(13)
     /// How long the peer may take to close the connection after the teardown.
     private static let teardownTimeout = Duration.milliseconds(300)
@@ -29,18 +29,18 @@ actor RTMPConnection: QueueActor {
     private var phase = Phase.attached
     private var isWriteArmed = false
     private var owesReplies = false
-    /// Released at the end: the last reference closes it.
+    /// The socket, which is closed when the last reference is released at the end.
     private var socket: TCPSocket?
     private let packets: PacketQueue
     private let writer: RTMPWriter
     private let clock: any MonotonicClock
     private var outbound: OutboundBuffer
     private var lastProgress: Int64 = 0
-    /// When the round trip is measured again.
+    /// When the round-trip time is measured again.
     private var nextMeasurement: Int64 = 0
     private var timeline = RTMPTimeline()
     private var chunks: RTMPChunkWriter
-    /// The tracks that the peer was told about.
+    /// The tracks that were announced to the peer.
     private var streams: StreamDescription
     private let sent = Mutex(AttemptProgress())
 
@@ -50,13 +50,13 @@ actor RTMPConnection: QueueActor {
     private let report: AttemptReport
     private var inbound: RTMPBackChannel
     private var watcher: DescriptorWatcher?
-    /// The watch of the socket.
+    /// The watch that reports when the socket is ready.
     private var watch: UInt64?
     private var isWatching = false
     private var leftAt: Int64 = 0
     private var wasAskedToReconnect = false
 
-    /// A connection over `socket`, which now belongs to it; it writes its headers when it goes live.
+    /// A connection over `socket`, which it owns from now on. The connection writes its headers when it goes live.
     init(
         to peer: RTMPPeer, socket: TCPSocket, handover: RTMPSession.Handover, writer: RTMPWriter, packets: PacketQueue,
         description: StreamDescription, carriage: Carriage = .rtmp, clock: any MonotonicClock = SystemClock(),
@@ -83,17 +83,17 @@ actor RTMPConnection: QueueActor {
     /// The totals so far.
     nonisolated var progress: AttemptProgress { sent.withLock { $0 } }
 
-    /// Starts to send queued packets. Any thread may call it.
+    /// Starts to send queued packets. May be called on any thread.
     nonisolated func goLive() { post { $0.begin() } }
 
-    /// Sends all queued packets, then ends the stream. Any thread may call it.
+    /// Sends all queued packets, then ends the stream. May be called on any thread.
     nonisolated func drain() { post { $0.beginToDrain() } }
 
-    /// Ends at once with a reset. Any thread may call it.
+    /// Ends at once with a reset. May be called on any thread.
     nonisolated func abandon() { post { $0.close(reset: true) } }
 
-    /// Serves the connection after the writer was woken at `now`. If the socket is full, the connection continues when
-    /// it has room.
+    /// Sends queued packets after the writer was woken at `now`. If the socket is full, the connection continues when
+    /// the socket has room.
     func serve(now: Int64) {
         if phase == .live || phase == .draining, !isWriteArmed { service(now: now) }
     }
@@ -149,7 +149,7 @@ extension RTMPConnection {
 
     /// The part of ``service(now:)`` that uses the socket; returns `.bytes` if everything was sent.
     private func pump(into socket: TCPSocket, _ shared: inout RTMPWriter.Shared, now: Int64) -> TCPSocket.Outcome {
-        // A connection without pending bytes borrows the writer's buffer, which is in the processor's cache.
+        // A connection without pending bytes borrows the writer's buffer, which is still in the processor's cache.
         if outbound.isEmpty { swap(&outbound, &shared.outbound) }
         defer { if outbound.isEmpty { swap(&outbound, &shared.outbound) } }
         var (bytes, frames) = (0, 0)
@@ -178,7 +178,7 @@ extension RTMPConnection {
         let isAll = packets.pop(upTo: room, into: &shared.batch)
         defer { shared.batch.removeAll(keepingCapacity: true) }
         if !playback.isWhole { shared.batch.removeAll { !playback.takes($0) } }
-        // Shared bytes contain no headers.
+        // Bytes that are shared with other connections contain no headers.
         let isAnnounced = shared.batch.allSatisfy { $0.track != .data && streams.holds($0) }
         if isAll, isAnnounced, chunks.append(shared.batch, on: &timeline, sharing: &shared.bursts, to: &outbound) {
             return true
@@ -190,15 +190,15 @@ extension RTMPConnection {
         return isAll
     }
 
-    /// Whether `packet` is sent in this stream. A text about a moment is not sent before the first frame.
+    /// Whether `packet` is sent on this connection. A text mark is not sent before the first frame.
     private func carries(_ packet: EncodedPacket) -> Bool {
         guard packet.track == .data else { return true }
         let codec = packet.description.codec
         return codec == .amf0 || codec == .text && timeline.hasBegun
     }
 
-    /// Announces the new coding of the track, which begins with `packet`. Returns false if the peer does not support
-    /// it, which ends the connection.
+    /// Announces the track's new codec configuration, which begins with `packet`. Returns false if the peer does not
+    /// support it, which ends the connection.
     private func announce(_ packet: EncodedPacket) -> Bool {
         streams = streams.updated(by: packet)
         guard packet.track != .data else { return true }
@@ -263,15 +263,15 @@ extension RTMPConnection {
         watcher?.arm(watch, socket.descriptor, for: isWriteArmed ? [.read, .write] : .read)
     }
 
-    /// Handles readiness of the socket; a watch is good for one event.
+    /// Handles that the socket is ready. A watch reports only one event, and is then armed again.
     private func ready(_ readiness: DescriptorWatcher.Readiness) {
         if readiness.contains(.read) { readable() }
         if readiness.contains(.write), isWriteArmed { service() }
         arm()
     }
 
-    /// Ends a connection whose peer reads nothing: `TCP_USER_TIMEOUT` does not detect a peer whose kernel answers while
-    /// its program sleeps.
+    /// Ends a connection whose peer reads nothing. `TCP_USER_TIMEOUT` does not detect this if the peer's kernel still
+    /// answers while its program hangs.
     private func watchForStall() {
         guard !isWatching, phase != .closed else { return }
         isWatching = true
@@ -343,7 +343,8 @@ extension RTMPConnection {
         }
     }
 
-    /// Sends the teardown and half-closes, after everything was sent or the player has stopped.
+    /// Sends the teardown and half-closes the connection. Called after everything was sent, or when the player has
+    /// stopped.
     private func leave() {
         phase = .leaving
         send(peer.ending(streamID: chunks.streamID))
@@ -352,8 +353,8 @@ extension RTMPConnection {
         finishLeaving()
     }
 
-    /// Waits for the peer to close after the teardown, for at most 300 ms. Closing with data in flight does no harm,
-    /// but closing with unread received data is a reset, so reading continues until then.
+    /// Waits for at most 300 ms for the peer to close after the teardown. If received data is unread when the socket is
+    /// closed, the connection is reset, so reading continues until then; data that is still being sent does no harm.
     private func finishLeaving() {
         guard phase == .leaving, let socket else { return }
         if outbound.isEmpty { socket.shutDown(CInt(SHUT_WR)) }

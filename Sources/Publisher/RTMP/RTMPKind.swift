@@ -19,7 +19,7 @@ extension OutputKind {
     }
 }
 
-/// A stream on an RTMP server, and how that is reached.
+/// A stream on an RTMP server, and how the server is reached.
 private struct RTMPDestination: OutputDestination {
     let url: RTMPURL
     let transport: RTMPTransport

@@ -4,12 +4,13 @@ internal import Dispatch
 internal import FanOut
 internal import Media
 internal import RTMP
+internal import Synchronization
 
 /// One attempt to serve the players that pull an offered stream.
 ///
-/// Each player is a consumer of the program's stream with its own queue and connection, so a slow player delays no
-/// other. It begins with the current GOP. The output's own queue only shows that there is a program: its packets are
-/// discarded.
+/// Each player is a consumer of the program's stream with its own queue and connection, so a slow player does not delay
+/// the others. A player begins with the current GOP. The output's own queue only shows that there is a program: its
+/// packets are discarded.
 actor RTMPListenAttempt: EndingAttempt, PacketServer {
     private enum Phase { case idle, listening, live, draining, closed }
 
@@ -22,7 +23,7 @@ actor RTMPListenAttempt: EndingAttempt, PacketServer {
     private let pool: RTMPWriterPool
     private let clock: any MonotonicClock
     let report: AttemptReport
-    private let totals = RTMPAudienceTotals()
+    private let totals = ReceiverTotals(.players)
     private let wakes = WakeFlag()
     nonisolated let executor: QueueExecutor
 
@@ -69,7 +70,7 @@ actor RTMPListenAttempt: EndingAttempt, PacketServer {
 
     nonisolated var progress: AttemptProgress { totals.progress }
 
-    /// Discards queued packets: the stream itself feeds the players.
+    /// Discards the packets in the output's queue: players get their packets from the stream itself.
     private func empty() { while packets.pop() != nil {} }
 }
 
@@ -146,7 +147,7 @@ extension RTMPListenAttempt {
         post(after: Self.dropsInterval) { $0.checkDrops() }
     }
 
-    /// Reports when a player's queue begins to drop packets, and when that is over.
+    /// Reports when a player's queue begins to drop packets, and when it stops dropping.
     private func noteDrops(of seat: RTMPPlayerOutput) {
         let counts = seat.packets.drops
         var log = drops[seat.number] ?? DropLog()
@@ -164,7 +165,8 @@ extension RTMPListenAttempt {
         }
     }
 
-    /// Ends the players' streams. A player that has just joined is told again once the queue may be read.
+    /// Ends the players' streams. If a player has just joined and the queue may not be read yet, does nothing: the
+    /// supervisor then calls it again.
     private func drain() {
         offer.endServing(self)
         guard phase == .live else {
@@ -189,5 +191,41 @@ extension RTMPListenAttempt {
             seat.connection.abandon()
         }
         seats = []
+    }
+}
+
+/// One player: its queue, which gets packets from the program's stream, and its connection.
+final class RTMPPlayerOutput: PacketConsumer, CountedReceiver {
+    /// The player's number in the log, counted from 1.
+    let number: Int
+    let packets: PacketQueue
+    let connection: RTMPConnection
+    private let writer: RTMPWriter
+    /// Kept alive as long as this object, because the player occupies one of the limited places for players.
+    private let player: RTMPPlayer
+    private let hasBegun = Atomic(false)
+
+    init(number: Int, player: RTMPPlayer, packets: PacketQueue, connection: RTMPConnection, writer: RTMPWriter) {
+        self.number = number
+        self.player = player
+        self.packets = packets
+        self.connection = connection
+        self.writer = writer
+        // The queue must be on air before its first packet, because that may be an old keyframe.
+        _ = packets.connected()
+    }
+
+    var progress: AttemptProgress { connection.progress }
+
+    /// The player's address.
+    var address: String { player.address }
+
+    func accept(_ packets: [EncodedPacket]) -> (any PacketServer)? {
+        if hasBegun.exchange(true, ordering: .relaxed) {
+            for packet in packets { self.packets.push(packet) }
+        } else {
+            self.packets.join(with: packets)
+        }
+        return writer
     }
 }

@@ -18,9 +18,7 @@ extension OutputKind {
 extension RTMPListenURL: OutputDestination {
     package var descriptors: Int { maximumPlayers * (isSecure ? 3 : 1) + 2 }
 
-    package var listening: ListeningPort? {
-        ListeningPort(host: host, port: port, transport: .tcp, offer: self)
-    }
+    package var listening: ListeningPort? { ListeningPort(host: host, port: port, transport: .tcp, offer: self) }
 
     package func target(name: String, with resources: OutputResources) throws(OutputFailure) -> any OutputTarget {
         let offer = try RTMPOffer(
@@ -29,7 +27,7 @@ extension RTMPListenURL: OutputDestination {
         return RTMPListenTarget(offer: offer, name: name, pool: resources.writers, stream: resources.stream)
     }
 
-    /// A port that is taken may be that of the relay that the check is for.
+    /// If the port is in use, the user may be the very relay for which the address is checked.
     package func check(with resources: OutputCheckResources) -> OutputFinding {
         do throws(OutputFailure) {
             let identity = isSecure ? try resources.identity() : nil
@@ -41,7 +39,7 @@ extension RTMPListenURL: OutputDestination {
     }
 }
 
-/// A host that no player plays from: a port is only tried.
+/// A host without players: it is used only to test a port.
 private final class NoPlayer: RTMPPlayerHost {
     func joined(_ player: RTMPPlayer) {}
 }

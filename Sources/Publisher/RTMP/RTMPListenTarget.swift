@@ -11,8 +11,8 @@ package struct RTMPListenTarget: OutputTarget {
     private let pool: RTMPWriterPool
     private let stream: PacketStream
 
-    /// The stream `offer`, which is already open, for the output `name`: players get `stream` from the current GOP on,
-    /// written by `pool`.
+    /// The stream `offer`, which is already open, for the output `name`. Players get `stream` from the current GOP on;
+    /// `pool` writes it.
     package init(offer: RTMPOffer, name: String, pool: RTMPWriterPool, stream: PacketStream) {
         self.offer = offer
         self.name = name
@@ -24,7 +24,8 @@ package struct RTMPListenTarget: OutputTarget {
     package var displayAddress: String { offer.url.description }
     package var awaitsCallers: Bool { true }
 
-    /// What some players can be sent. What only some understand is decided for each.
+    /// What the most capable players can receive. Whether a particular player can receive it is decided for each
+    /// connection.
     package var carriage: Carriage { .enhancedRTMP }
 
     package func makeAttempt(

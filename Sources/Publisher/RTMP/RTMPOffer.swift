@@ -6,25 +6,27 @@ package import RTMP
 internal import Synchronization
 
 /// A stream that players may pull, at an address that is open as long as this object exists. Players are refused while
-/// no attempt serves it. Any thread may use it.
+/// no attempt serves the stream. May be used on any thread.
 package final class RTMPOffer: Sendable {
-    /// The part of the offer that the server holds; separate, because the server keeps it alive.
+    /// The part of the offer that the server retains. It is a separate object, so that the server does not keep the
+    /// offer itself alive.
     final class Door: RTMPPlayerHost {
         let serving = Mutex<(attempt: ObjectIdentifier, take: @Sendable (RTMPPlayer) -> Void)?>(nil)
 
         func joined(_ player: RTMPPlayer) {
-            // A player that arrives just when the stream ends is released.
+            // A player that arrives just as the stream ends is released, which disconnects it.
             serving.withLock { $0?.take }?(player)
         }
     }
 
-    /// Where players find the stream.
+    /// The address where players find the stream.
     package let url: RTMPListenURL
     let door = Door()
     private let registration: RTMPServer.Registration
 
-    /// Offers the stream at `url`, through `server`; `identity` is needed for TLS. `authorization` is asked about each
-    /// player with the right key. Blocks until the port is open. Throws if that fails, or if the stream already exists.
+    /// Offers the stream at `url`, through `server`; `identity` is needed for TLS. `authorization` decides about each
+    /// player with the right key. Blocks until the port is open. Throws if the port cannot be opened, or if the stream
+    /// already exists.
     package init(
         _ url: RTMPListenURL, server: RTMPServer, identity: TLSServerIdentity? = nil,
         authorization: RTMPAuthorization? = nil
@@ -43,7 +45,7 @@ package final class RTMPOffer: Sendable {
         door.serving.withLock { $0 = (ObjectIdentifier(attempt), take) }
     }
 
-    /// Refuses players from now on, unless another attempt already serves them.
+    /// Refuses players from now on, unless another attempt already serves the stream.
     func endServing(_ attempt: AnyObject) {
         door.serving.withLock { if $0?.attempt == ObjectIdentifier(attempt) { $0 = nil } }
     }

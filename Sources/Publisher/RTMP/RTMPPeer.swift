@@ -2,9 +2,10 @@
 
 internal import RTMP
 
-/// The peer of a connection, with the words of the log and of the protocol. Its description contains no secrets.
+/// The peer of a connection, and the differences between peers in log messages and in the protocol. Its description
+/// contains no secrets.
 enum RTMPPeer: Sendable, CustomStringConvertible {
-    /// A server that relay publishes to.
+    /// A server to which relay publishes.
     case server(RTMPURL)
     /// A player that pulls the stream from relay, with its name in the log.
     case player(String)
@@ -16,10 +17,11 @@ enum RTMPPeer: Sendable, CustomStringConvertible {
         }
     }
 
-    /// Whether it plays the stream itself, so that it is not told to keep it for others.
+    /// Whether the peer plays the stream itself. A server, in contrast, is told to store the metadata for its players
+    /// (`@setDataFrame`).
     var isPlayer: Bool { if case .player = self { true } else { false } }
 
-    /// Its name in a sentence.
+    /// The peer's name in a sentence.
     var noun: String { isPlayer ? "player" : "server" }
 
     /// Returns `text` with every secret of the address replaced.

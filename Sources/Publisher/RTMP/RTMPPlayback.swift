@@ -3,21 +3,21 @@
 internal import Media
 internal import RTMP
 
-/// What a player currently wants of the stream. What it does not want does not count as lost.
+/// Which packets a player currently wants. Packets that it does not want do not count as lost.
 struct RTMPPlayback {
     private let leading: TrackKind
     private var isPaused = false
     private var unwanted: Set<TrackKind> = []
-    /// The tracks that resume at the next keyframe of the leading one.
+    /// The tracks that resume at the leading track's next keyframe.
     private var resuming: Set<TrackKind> = []
 
-    /// A player that wants everything of a stream that can be joined at keyframes of `leading`.
+    /// A player that wants everything. Decoders can start at keyframes of `leading`.
     init(leading: TrackKind) { self.leading = leading }
 
-    /// Whether it wants every packet.
+    /// Whether the player wants every packet.
     var isWhole: Bool { !isPaused && unwanted.isEmpty && resuming.isEmpty }
 
-    /// Takes a command of the player.
+    /// Follows a command of the player.
     mutating func obey(_ wish: RTMPPlayerCommand) {
         switch wish {
         case .stop: isPaused = true
@@ -37,7 +37,7 @@ struct RTMPPlayback {
         }
     }
 
-    /// Returns whether the player gets `packet`, the next one of the stream.
+    /// Returns whether the player gets `packet`, the stream's next packet.
     mutating func takes(_ packet: EncodedPacket) -> Bool {
         if isPaused { return false }
         if packet.isKeyframe, packet.track == leading || packet.track == .video { resuming = [] }

@@ -10,7 +10,7 @@ package struct RTMPTarget: OutputTarget {
     private let name: String
     private let pool: RTMPWriterPool
     private let transport: RTMPTransport
-    /// What the server understands.
+    /// The codecs and data that the server supports.
     package let carriage: Carriage
 
     /// The stream at `url` for the output `name`, reached by `transport`. All outputs of a process share one `pool`.
@@ -44,7 +44,7 @@ package struct RTMPTarget: OutputTarget {
     }
 
     /// Returns the same stream, with the same credentials and transport, at the `tcUrl` in `address`, which may be
-    /// relative. Never changes from TLS to no TLS.
+    /// relative. Never changes from TLS to an unencrypted connection.
     package func redirected(to address: String) -> (any OutputTarget)? {
         url.redirected(to: address).map {
             RTMPTarget(url: $0, name: name, pool: pool, transport: transport, carriage: carriage)

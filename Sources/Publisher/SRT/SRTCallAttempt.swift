@@ -8,7 +8,7 @@ internal import Networking
 internal import SRT
 internal import Synchronization
 
-/// One attempt to call an SRT receiver, or to meet one in a rendezvous.
+/// One attempt to connect to an SRT receiver, as caller or in rendezvous mode.
 actor SRTCallAttempt: EndingAttempt, PacketServer {
     private enum Phase { case idle, resolving, calling, connected, closed }
 
@@ -24,7 +24,7 @@ actor SRTCallAttempt: EndingAttempt, PacketServer {
     private var socket: SRTSocket?
     private var untried: [HostAddress] = []
     private var deadline: Int64 = 0
-    /// When the call ends, even if some addresses were not tried.
+    /// When the attempt to connect ends, even if some addresses were not tried.
     private var lastDeadline: Int64 = 0
 
     init(
@@ -53,10 +53,10 @@ actor SRTCallAttempt: EndingAttempt, PacketServer {
 }
 
 extension SRTCallAttempt {
-    /// How long all addresses together may take, unless one alone may take longer.
+    /// The time limit for all addresses together, unless one address alone may take longer.
     private static let callTimeout = Duration.seconds(15)
 
-    /// How long one address may take. The library's own deadline comes first.
+    /// The time limit for one address. The library's own time limit is shorter.
     private var addressTimeout: Duration { .milliseconds(url.connectMilliseconds + 1000) }
 
     private func resolve() {
@@ -72,7 +72,7 @@ extension SRTCallAttempt {
         guard phase == .resolving else { return }
         do throws(OutputFailure) {
             untried = try answer.get()
-            // The local address determines the family.
+            // The local address determines the address family.
             if let local = url.local { untried.removeAll { $0.family != local.family } }
             guard !untried.isEmpty else {
                 throw OutputFailure(
@@ -95,7 +95,8 @@ extension SRTCallAttempt {
             try socket.connect(to: address, url: url)
             self.socket = socket
         } catch {
-            // An address family that the host lacks fails at once; the next address may be of the other family.
+            // If the host has no address of this family, connecting fails at once; the next address may be of the other
+            // family.
             guard !untried.isEmpty, error.kind == .unreachable else { throw error }
             return try callNext()
         }
@@ -116,9 +117,7 @@ extension SRTCallAttempt {
             poll()
         } else {
             let rejection = socket.rejection(of: url)
-            guard rejection.kind == .unreachable, !untried.isEmpty, now < lastDeadline else {
-                return fail(rejection)
-            }
+            guard rejection.kind == .unreachable, !untried.isEmpty, now < lastDeadline else { return fail(rejection) }
             do throws(OutputFailure) { try callNext() } catch { fail(error) }
         }
     }
@@ -146,7 +145,7 @@ extension SRTCallAttempt {
         }
     }
 
-    /// Closes the socket; the session stays for its statistics.
+    /// Closes the socket; the session is kept for its statistics.
     func close() {
         phase = .closed
         socket = nil

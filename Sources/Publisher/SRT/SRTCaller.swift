@@ -3,16 +3,16 @@
 internal import FanOut
 internal import Media
 
-/// A receiver that called a listening output: its session and its log. Only one thread may use it at a time.
+/// A receiver that connected to a listening output: its session and its log. Only one thread may use it at a time.
 struct SRTCaller {
-    /// Its number in log and status, counted from 1.
+    /// The receiver's number in log and status, counted from 1.
     let number: Int
     let session: SRTSession
-    /// Whether its queue was filled, so that it may be read.
+    /// Whether packets were added to its queue, so that the queue may be read.
     private var isOnAir = false
-    /// Whether it waited for a keyframe at the last check.
+    /// Whether its queue waited for a keyframe at the last check.
     private(set) var awaitsKeyframe = false
-    /// The log of its queue's drops.
+    /// The log of the drops in its queue.
     private var drops = DropLog()
 
     init(number: Int, session: SRTSession) {
@@ -20,10 +20,10 @@ struct SRTCaller {
         self.session = session
     }
 
-    /// Sends what is in its queue. Returns whether it now waits for a keyframe.
+    /// Sends the packets in its queue. Returns whether the queue now waits for a keyframe.
     ///
-    /// The queue of a new caller is not read before: by then it contains a backlog, which would look like congestion if
-    /// it were pushed into a queue that is on air.
+    /// The queue of a new caller is read only when it contains the backlog: if the queue were already on air, the
+    /// backlog would look like congestion.
     mutating func wake() -> Bool {
         if !isOnAir {
             _ = session.packets.connected()
@@ -37,13 +37,11 @@ struct SRTCaller {
         return needs && !awaitsKeyframe
     }
 
-    /// Checks what its queue dropped, at `now` (monotonic nanoseconds). Returns a message for the log.
-    mutating func noteDrops(at now: Int64) -> String? {
-        drops.note(session.packets.drops, at: now).map(text)
-    }
+    /// Checks at `now` (monotonic nanoseconds) which packets its queue dropped. Returns a message for the log.
+    mutating func noteDrops(at now: Int64) -> String? { drops.note(session.packets.drops, at: now).map(text) }
 
-    /// Ends its session for the reason `ending`: counts the packets that were not sent. Returns messages for the log;
-    /// `others` are still on air.
+    /// Ends its session for the reason `ending`, and counts the packets that were not sent. Returns messages for the
+    /// log; `others` is the number of callers that are still on air.
     mutating func leave(_ ending: SRTSession.Ending, others: Int) -> [String] {
         var notices = drops.leave(session.packets.drops).map { [text($0)] } ?? []
         let before = session.packets.drops

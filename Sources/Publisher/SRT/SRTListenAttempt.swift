@@ -7,16 +7,17 @@ internal import Media
 internal import Networking
 internal import SRT
 
-/// One attempt to serve SRT receivers that call relay, several at a time.
+/// One attempt to serve SRT receivers that connect to relay, several at a time.
 ///
-/// Each caller is a session with its own queue, so a slow caller delays no other. The output's queue is emptied into
-/// these queues at once, and discarded while there is no caller. The listening socket stays open all the time.
+/// Each caller has a session with its own queue, so a slow caller does not delay the others. Packets are moved from the
+/// output's queue to these queues at once, and discarded while there is no caller. The listening socket stays open all
+/// the time.
 actor SRTListenAttempt: EndingAttempt, PacketServer {
     private enum Phase { case idle, resolving, listening, live, draining, closed }
 
     private static let listenInterval = Duration.milliseconds(50)
-    /// The first caller gets the backlog from before its call only if it is no longer than this: the caller plays at
-    /// the pace of arrival, so a longer backlog would remain as delay.
+    /// The first caller gets the packets from before its connection only if they are no longer than this: the caller
+    /// plays packets at the pace at which they arrive, so a longer backlog would become a permanent delay.
     private static let freshMilliseconds = 500
 
     private let url: SRTURL
@@ -26,7 +27,7 @@ actor SRTListenAttempt: EndingAttempt, PacketServer {
     private let clock: any MonotonicClock
     let report: AttemptReport
     private let admission: SRTAdmission
-    private let totals = SRTCallerTotals()
+    private let totals = ReceiverTotals(.callers)
     private let wakes = WakeFlag()
     nonisolated let executor: QueueExecutor
 
@@ -101,7 +102,7 @@ extension SRTListenAttempt {
         checkListener()
     }
 
-    /// Checks the listening socket. A listener without callers waits; it has not failed.
+    /// Accepts new callers, and checks the listening socket. A listener without callers is waiting, and has not failed.
     private func checkListener() {
         guard phase == .listening || phase == .live, let socket else { return }
         noteRejections()
@@ -113,17 +114,17 @@ extension SRTListenAttempt {
         post(after: Self.listenInterval) { $0.checkListener() }
     }
 
-    /// Reports refused receivers, each at first and then ever more rarely, because anyone can call.
+    /// Reports refused receivers: first each one, then more and more rarely, because anyone can connect.
     private func noteRejections() {
         let (count, last) = admission.rejections
-        let known = totals.setRejected(count)
+        let known = totals.setRefused(count)
         let hasDoubled = count.leadingZeroBitCount < known.leadingZeroBitCount
         guard count > known, let last, known < 4 || hasDoubled else { return }
         report.tell(.notice("a receiver was sent away with code \(last.rawValue), \(last) (\(count) so far)"))
     }
 
-    /// Adds a caller with its own queue, which begins at a keyframe. It is on air once that queue was filled, see
-    /// ``serve()``.
+    /// Adds a caller with its own queue, which begins at a keyframe. The caller is on air when packets were added to
+    /// that queue, see ``serve()``.
     private func join(_ socket: SRTSocket) {
         guard callers.count < url.maximumCallers else {
             admission.countOverload()
@@ -138,10 +139,10 @@ extension SRTListenAttempt {
                 onNotice: { [report] in report.tell($0) },
                 onEnd: { [weak self] ending in self?.post { $0.left(number, ending) } })
             callers.append(SRTCaller(number: number, session: session))
+            totals.add(session)
         } catch {
             return report.tell(.notice("a receiver could not be served: \(error)"))
         }
-        totals.setSessions(callers.map(\.session))
         admission.setCallers(callers.count)
         report.tell(.notice("receiver \(number) called; \(callers.count) on air"))
         phase = .live
@@ -174,7 +175,7 @@ extension SRTListenAttempt {
         serve()
     }
 
-    /// Empties the output's queue into the callers' queues.
+    /// Moves the packets from the output's queue to the callers' queues.
     private func serve() {
         guard mayServe, phase == .live || phase == .draining else { return }
         while let packet = packets.pop() {
@@ -188,8 +189,8 @@ extension SRTListenAttempt {
         if wantsKeyframe { report.tell(.wantsKeyframe) }
     }
 
-    /// Ends the callers' sessions. A listener without callers has nothing to send. A caller that has just joined is
-    /// told again once the queue may be read.
+    /// Ends the callers' sessions. A listener without callers has nothing to send. If a caller has just joined and the
+    /// queue may not be read yet, does nothing: the supervisor then calls it again.
     private func drain() {
         guard phase == .live else {
             guard phase == .resolving || phase == .listening else { return }

@@ -7,15 +7,15 @@ internal import Media
 internal import SRT
 
 extension SRTSession {
-    /// After how many messages within a frame the age of the library's oldest message is checked again.
+    /// The age of the library's oldest message is checked again after this many messages of one frame.
     private static let messagesPerLook = 16
     /// The part of the frame interval over which a frame is spread, in percent: the rest absorbs the clock's jitter.
     private static let spreadPercent: Int64 = 80
     /// A null packet of a transport stream (ISO/IEC 13818-1, 2.4.1), which receivers ignore.
     private static let probe: [UInt8] = [0x47, 0x1F, 0xFF, 0x10] + [UInt8](repeating: 0xFF, count: 184)
 
-    /// The failure for a lost connection. The library gives no details: it ends a connection when the peer closes it or
-    /// is silent for 5 s.
+    /// The failure for a lost connection. The library gives no reason: it ends a connection when the peer closes it or
+    /// sends nothing for 5 s.
     var gone: OutputFailure {
         OutputFailure(.lost, step: "send", reason: "\(url): the receiver closed the connection or fell silent")
     }
@@ -51,7 +51,7 @@ extension SRTSession {
         unsentFrames += frames
         let isAll = packets.isEmpty
         if isAll { stream.flush() }
-        // More than one frame is a backlog, which is sent as fast as possible.
+        // Several frames are a backlog, which is sent as fast as possible.
         let isInTime = isAll && frames <= 1 && !isCatchingUp
         let now = SRTSocket.now
         pace.begin(at: now, spread: isInTime ? spacing.interval / 1000 * Self.spreadPercent / 100 : 0)
@@ -59,7 +59,7 @@ extension SRTSession {
         return true
     }
 
-    /// Returns whether the library may be given more now. If not, it is tried again later, or the session has ended.
+    /// Returns whether more may be passed to the library now. If not, a retry is scheduled, or the session has ended.
     private func mayHandOver() -> Bool {
         let (now, held) = (SRTSocket.now, socket.sendBuffer)
         let age = held.bytes > 0 ? held.milliseconds + max(0, now - pace.newest) / 1000 : nil
@@ -87,23 +87,22 @@ extension SRTSession {
         let hasKeyframe = packets.connected()
         catchUp()
         guard phase == .live else { return }
-        onNotice(
-            .notice("the receiver took nothing for \(duration / 1000) ms: the stream continues at a keyframe"))
+        onNotice(.notice("the receiver took nothing for \(duration / 1000) ms: the stream continues at a keyframe"))
         if !hasKeyframe { onNotice(.needsKeyframe) }
     }
 
-    /// Sends a probe if a message is unacknowledged and it is time, so that the receiver notices that the newest
+    /// Sends a probe if a message is unacknowledged and a probe is due, so that the receiver notices that the newest
     /// messages are missing.
     private func probe(at now: Int64) {
         guard window.isProbeDue(roundTrip: roundTrip, at: now) else { return }
         window.handedOver(at: now)
-        // If this would block, or fails, so will the next message.
+        // If the probe cannot be sent, the next message cannot be sent either.
         guard socket.send(Self.probe, at: pace.next(at: now, remaining: 1)) == .sent else { return }
         account(bytes: Self.probe.count, frames: 0)
     }
 
-    /// Checks again later while messages are unacknowledged: their loss is not noticed before the next message, which
-    /// may be long in coming.
+    /// Checks again later while messages are unacknowledged: their loss is noticed only with the next message, which
+    /// may come much later.
     private func watchTail() {
         guard !isWatching, socket.sendBuffer.bytes > 0 else { return }
         isWatching = true
@@ -117,8 +116,7 @@ extension SRTSession {
         }
     }
 
-    /// Passes messages to the library until none is left. Returns false if that would block, or if the connection
-    /// broke.
+    /// Passes all messages to the library. Returns false if that would block, or if the connection broke.
     private func flush() -> Bool {
         var (bytes, messages) = (0, 0)
         defer { account(bytes, isComplete: stream.count == 0) }
@@ -155,7 +153,7 @@ extension SRTSession {
         if bandwidth.adaptsOverhead { socket.setOverhead(100) }
     }
 
-    /// Notes that the backlog was sent; from now on the stream has its own rate.
+    /// Records that the backlog was sent; from now on packets are sent at the stream's own rate.
     private func caughtUp() {
         guard isCatchingUp, phase == .live, window.shutSince == nil else { return }
         isCatchingUp = false
@@ -182,9 +180,9 @@ extension SRTSession {
         awaitReceipt(until: SRTSocket.now + (latency + 1000) * 1000)
     }
 
-    /// Waits until everything is acknowledged, and then for the receiver's latency, because a receiver that is closed
-    /// drops what it has not played yet. Messages that stay unacknowledged long after that are given up: with a packet
-    /// filter, loss at the very end is never reported.
+    /// Waits until everything is acknowledged, and then for the receiver's latency, because a receiver drops what it
+    /// has not played yet when it is closed. Messages that are still unacknowledged long after that are given up: if a
+    /// packet filter is used, losses at the very end are never reported.
     private func awaitReceipt(until limit: Int64) {
         guard phase == .lingering else { return }
         if socket.condition == .broken || SRTSocket.now > limit { return end(.drained) }
@@ -192,7 +190,7 @@ extension SRTSession {
             probe(at: SRTSocket.now)
             post(after: Self.pollInterval) { $0.awaitReceipt(until: limit) }
         } else {
-            // The messages of the last frame may be due within its duration.
+            // The last frame's messages may be scheduled over the duration of that frame.
             let ahead = max(0, pace.newest - SRTSocket.now)
             post(after: .milliseconds(latency + 50) + .microseconds(ahead)) { $0.end(.drained) }
         }

@@ -9,8 +9,8 @@ internal import Synchronization
 
 /// One SRT connection and the program that it carries: a queue of packets, a transport stream, a socket.
 ///
-/// It runs on its own queue, or on that of the attempt that made the call.
-actor SRTSession: QueueActor {
+/// It runs on its own queue, or on the queue of the attempt that connected.
+actor SRTSession: QueueActor, CountedReceiver {
     /// How a session ended. It is reported once, on `queue`.
     enum Ending: Sendable {
         case failed(OutputFailure)
@@ -21,7 +21,7 @@ actor SRTSession: QueueActor {
     private struct Sent {
         var bytes: UInt64 = 0
         var frames: UInt64 = 0
-        /// Packets that were taken from the queue, but were not with the library when the session ended.
+        /// Packets that were taken from the queue but not passed to the library before the session ended.
         var lost = DropCounts()
         var statistics = SRTStatistics()
     }
@@ -30,11 +30,12 @@ actor SRTSession: QueueActor {
 
     static let pollInterval = Duration.milliseconds(10)
     static let retryInterval = Duration.milliseconds(10)
-    /// How many messages are made ahead of the library: enough for a frame, few enough to stop in time.
+    /// The number of messages that are made before they are passed to the library: enough for a frame, but few enough
+    /// to stop in time.
     static let messagesAhead = 64
 
     let url: SRTURL
-    let packets: PacketQueue
+    nonisolated let packets: PacketQueue
     nonisolated let executor: QueueExecutor
     let socket: SRTSocket
     let stream: TransportStream
@@ -47,12 +48,12 @@ actor SRTSession: QueueActor {
     var phase = Phase.idle
     var pace = SRTPace()
     var bandwidth: SRTBandwidth
-    /// The receiver's latency and the round trip, in milliseconds.
+    /// The receiver's latency and the round-trip time, in milliseconds.
     let latency: Int64
     var roundTrip = 0.0
-    /// Whether the library may be given more.
+    /// Decides whether more may be passed to the library.
     var window: SRTSendWindow
-    /// Whether a backlog, from the beginning or from an outage, is still being sent.
+    /// Whether a backlog, from before the connection or from an outage, is still being sent.
     var isCatchingUp = true
     var isRetrying = false
     /// Whether a check for unacknowledged messages is scheduled.
@@ -64,8 +65,7 @@ actor SRTSession: QueueActor {
     /// A session that sends `packets` to the receiver behind `socket`, on the queue of `executor`. `onNotice` and
     /// `onEnd` are called there.
     init(
-        socket: SRTSocket, url: SRTURL, packets: PacketQueue, description: StreamDescription,
-        executor: QueueExecutor,
+        socket: SRTSocket, url: SRTURL, packets: PacketQueue, description: StreamDescription, executor: QueueExecutor,
         onNotice: @escaping @Sendable (AttemptEvent) -> Void, onEnd: @escaping @Sendable (Ending) -> Void
     ) throws(AVFailure) {
         self.socket = socket
@@ -81,7 +81,7 @@ actor SRTSession: QueueActor {
             latency: latency, dropAge: url.dropAge(latency: latency), silence: url.silenceMilliseconds)
     }
 
-    /// The totals so far. Any thread may read them.
+    /// The totals so far. May be read on any thread.
     nonisolated var progress: AttemptProgress {
         let sent = shared.withLock { $0 }
         var progress = AttemptProgress()
@@ -90,10 +90,10 @@ actor SRTSession: QueueActor {
         return progress
     }
 
-    /// The library's latest statistics. Any thread may read them.
+    /// The library's latest statistics. May be read on any thread.
     nonisolated var statistics: SRTStatistics { shared.withLock { $0.statistics } }
 
-    /// Notes that packets were queued. Any thread may call it; it does not block.
+    /// Reports that packets were queued. May be called on any thread; does not block.
     nonisolated func wake() {
         guard wakes.raise() else { return }
         post { session in
@@ -129,7 +129,7 @@ actor SRTSession: QueueActor {
 
     func end(_ ending: Ending) {
         guard phase != .closed else { return }
-        // Never called directly, so that everything sent is counted before.
+        // The end is always reported asynchronously, so that everything that was sent is counted first.
         let tell: @Sendable () -> Void = { [executor, onEnd] in executor.queue.async { onEnd(ending) } }
         if case .drained = ending {
             close(tell)
@@ -139,7 +139,7 @@ actor SRTSession: QueueActor {
         }
     }
 
-    /// Reads the library's statistics once more, and counts packets that it was not given as lost.
+    /// Reads the library's statistics once more. Packets that were not passed to the library count as lost.
     private func close(_ completion: @escaping @Sendable () -> Void) {
         guard phase != .closed else { return }
         phase = .closed
@@ -159,7 +159,7 @@ actor SRTSession: QueueActor {
         }
     }
 
-    /// Updates the numbers for display and the rate once per second, and checks that the connection is still up.
+    /// Once per second, updates the numbers for display and the rate, and checks that the connection still exists.
     private func startTimer() {
         let timer = DispatchSource.makeTimerSource(queue: executor.queue)
         timer.schedule(deadline: .now() + 1, repeating: 1, leeway: .milliseconds(50))

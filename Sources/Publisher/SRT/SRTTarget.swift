@@ -4,7 +4,7 @@ package import FanOut
 package import Media
 package import SRT
 
-/// An SRT receiver, which relay calls, waits for, or meets in a rendezvous.
+/// An SRT receiver: relay connects to it, waits for its connection, or uses rendezvous mode.
 ///
 /// ```swift
 /// let target = SRTTarget(url: url, name: "studio")

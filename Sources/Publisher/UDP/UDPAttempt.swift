@@ -11,13 +11,13 @@ internal import Synchronization
 /// One attempt to send an MPEG transport stream by UDP.
 ///
 /// UDP has no connections: the output is live as soon as there is a route to the address, and stays live whether or not
-/// there is a receiver; errors about single datagrams are counted. The attempt ends only if there is no route.
+/// there is a receiver; errors of single datagrams are counted. The attempt ends only if there is no route.
 actor UDPAttempt: EndingAttempt, PacketServer {
     private enum Phase { case idle, connected, live, draining, closed }
 
     /// The minimum time between two notices about an absent receiver.
     private static let noticeInterval = Duration.seconds(60)
-    /// How soon a datagram that the kernel refused is tried again at the end.
+    /// At the end of the stream, the interval after which a datagram that the kernel refused is tried again.
     private static let retryInterval = Duration.milliseconds(5)
 
     nonisolated let executor: QueueExecutor
@@ -38,7 +38,7 @@ actor UDPAttempt: EndingAttempt, PacketServer {
     /// Frames whose last datagram was not sent yet.
     private var unsentFrames = 0
     private var lostDatagrams = 0
-    /// When the operator was last told about lost datagrams.
+    /// When the operator was last notified of lost datagrams.
     private var lastNotice: Int64?
 
     /// An attempt at `url` for the output `name`, on its own queue.
@@ -122,10 +122,10 @@ extension UDPAttempt {
 // MARK: Sending
 
 extension UDPAttempt {
-    /// Handles a new frame: sends the rest of the previous one now, and spreads this one over its duration.
+    /// Handles a new frame: sends the rest of the previous frame now, and spreads the new frame over its duration.
     private func service() {
         guard phase == .live || phase == .draining, let socket, let stream else { return }
-        // Datagrams that the kernel refuses stay, and the queue's policy handles the rest.
+        // Datagrams that the kernel refuses are kept; later packets wait in the queue, where the drop policy applies.
         guard send(stream.count, of: stream, by: socket) else { return retryIfDraining() }
         guard fill(stream) else { return }
         if phase == .draining { return leave(stream, socket) }
@@ -175,7 +175,8 @@ extension UDPAttempt {
         timer = nil
     }
 
-    /// Sends the oldest `count` datagrams. Returns false if the kernel takes no more at present, or the attempt is over.
+    /// Sends the oldest `count` datagrams. Returns false if the kernel takes no more at present, or the attempt is
+    /// over.
     private func send(_ count: Int, of stream: TransportStream, by socket: UDPSocket) -> Bool {
         var (bytes, handled) = (0, 0)
         defer {
@@ -224,9 +225,45 @@ extension UDPAttempt {
         drained()
     }
 
-    /// Schedules a retry at the end, because no further frame will trigger sending.
+    /// At the end of the stream, schedules a retry, because no further frame will trigger sending.
     private func retryIfDraining() {
         guard phase == .draining else { return }
         post(after: Self.retryInterval) { $0.service() }
     }
+}
+
+/// Spreads the datagrams of one frame over the time until the next frame.
+///
+/// A receiver on the same segment, and each switch on the way, then needs a buffer of only a few datagrams. A burst of
+/// a whole IDR frame would overrun such a buffer.
+struct UDPPacing {
+    /// The time over which a frame is spread, in nanoseconds: nine tenths of the frame, so that everything is sent
+    /// before the next frame comes.
+    private(set) var window: Int64 = 1
+    private var start: Int64 = 0
+    private var total = 0
+    private var sent = 0
+
+    /// The state before the first frame.
+    init() {}
+
+    /// The interval of the timer, in nanoseconds: an eighth of a frame, but at least 2 ms.
+    var tick: Int64 { max(2_000_000, window / 8) }
+
+    /// Starts to pace a frame of `count` datagrams that lasts `frame` nanoseconds, at `now`.
+    mutating func begin(count: Int, at now: Int64, frame: Int64) {
+        (start, total, sent) = (now, count, 0)
+        window = max(1, frame / 10 * 9)
+    }
+
+    /// Returns how many datagrams may be sent at `now`; at least one for each frame.
+    func due(at now: Int64) -> Int {
+        let elapsed = min(max(0, now - start), window)
+        // The datagrams of the first interval may be sent at once.
+        let share = Double(elapsed + min(tick, window)) / Double(window)
+        return min(total, max(1, Int((Double(total) * share).rounded(.up)))) - sent
+    }
+
+    /// Records that `count` datagrams were sent.
+    mutating func note(sent count: Int) { sent = min(total, sent + count) }
 }

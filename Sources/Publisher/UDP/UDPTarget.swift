@@ -4,7 +4,7 @@ package import FanOut
 package import Media
 package import Networking
 
-/// A receiver, or a group of receivers, of an MPEG transport stream by UDP.
+/// A receiver, or a multicast group of receivers, of an MPEG transport stream by UDP.
 package struct UDPTarget: OutputTarget {
     private let url: UDPURL
     private let name: String

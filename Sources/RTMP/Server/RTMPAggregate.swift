@@ -3,15 +3,15 @@
 /// An aggregate message (Adobe RTMP 1.0, 7.1.6): several messages of one stream, each as an FLV tag.
 struct RTMPAggregate {
     private static let headerBytes = 11
-    /// Number of bytes after each tag, which hold the tag's size.
+    /// The size of the field after each tag that contains the tag's size, in bytes.
     private static let trailerBytes = 4
 
     private let streamID: UInt32
-    /// Added to the times of the inner messages.
+    /// The offset that is added to the times of the inner messages.
     private let offset: UInt32
     private var bytes: ArraySlice<UInt8>
 
-    /// Splits `message`. Its first inner message gets the time of the whole.
+    /// Splits `message`. Its first inner message gets the time of the whole message.
     init(_ message: RTMPInboundParser.Message) {
         streamID = message.streamID
         bytes = message.body[...]

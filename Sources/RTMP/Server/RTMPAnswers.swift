@@ -2,7 +2,7 @@
 
 /// Encodes the server's messages for the wire, each with a full header.
 struct RTMPAnswers {
-    /// The content of an `onStatus` or of a result.
+    /// The content of an `onStatus` or a `_result`.
     struct Status {
         let level: String
         let code: String
@@ -29,9 +29,9 @@ struct RTMPAnswers {
         static let pingResponse: UInt16 = 7
     }
 
-    /// The window that we announce; clients acknowledge, but nothing depends on it.
+    /// The window that we announce. Clients acknowledge the bytes, but nothing depends on these acknowledgements.
     static let windowBytes: UInt32 = 2_500_000
-    /// The codecs that we announce to Enhanced RTMP clients, each with the bit "can forward".
+    /// The codecs that we announce to Enhanced RTMP clients, each with the flag "can forward".
     static let videoFourCCs = FLVVideo.Codec.allCases.map(\.rawValue)
     static let audioFourCCs = FLVAudio.Codec.allCases.map(\.rawValue)
     private static let canForward = 4.0
@@ -44,10 +44,10 @@ struct RTMPAnswers {
         return bytes
     }
 
-    /// Appends raw bytes: those of the handshake.
+    /// Appends raw bytes, which belong to the handshake.
     mutating func append(_ raw: [UInt8]) { bytes += raw }
 
-    /// Windows and chunk size, before the answer to `connect`.
+    /// Announces windows and chunk size, before the answer to `connect`.
     mutating func announce() {
         control(5, Self.windowBytes)
         message(type: 6, chunkStream: 2, stream: 0, body: Self.bigEndian(Self.windowBytes) + [2])
@@ -71,8 +71,7 @@ struct RTMPAnswers {
             server += [
                 ("fourCcList", .array((Self.videoFourCCs + Self.audioFourCCs).map { .string($0) })),
                 ("videoFourCcInfoMap", Self.map(Self.videoFourCCs)),
-                ("audioFourCcInfoMap", Self.map(Self.audioFourCCs)),
-                ("capsEx", .number(0)),
+                ("audioFourCcInfoMap", Self.map(Self.audioFourCCs)), ("capsEx", .number(0)),
             ]
         }
         let status = Status.success("NetConnection.Connect.Success", "Connection succeeded.")
@@ -108,7 +107,7 @@ struct RTMPAnswers {
         command(writer, stream: 0)
     }
 
-    /// `onStatus`, on the stream that it concerns.
+    /// `onStatus`, on the message stream that it concerns.
     mutating func status(_ status: Status, stream: UInt32) {
         var writer = AMF0Writer()
         writer.write("onStatus")
@@ -135,7 +134,7 @@ struct RTMPAnswers {
         message(type: type, chunkStream: 2, stream: 0, body: Self.bigEndian(value))
     }
 
-    /// A message of one chunk: all messages of a server are shorter than the chunk size that it announces first.
+    /// A message of one chunk. All messages of the server are shorter than the chunk size that it announces first.
     private mutating func message(type: UInt8, chunkStream: UInt8, stream: UInt32, body: [UInt8]) {
         let count = UInt32(body.count)
         bytes += [chunkStream, 0, 0, 0, UInt8(count >> 16 & 0xFF), UInt8(count >> 8 & 0xFF), UInt8(count & 0xFF), type]

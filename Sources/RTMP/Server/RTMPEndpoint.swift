@@ -2,8 +2,8 @@
 
 internal import Synchronization
 
-/// Decides whether a client may publish or play. Called for each request with a known stream and the right key; after
-/// at most 10 s the client is refused and the task cancelled. `address` is the client's.
+/// Decides whether a client may publish or play. Called for each request with a known stream and the right key. After
+/// at most 10 s, the client is refused and the task is cancelled. `address` is the client's address.
 package typealias RTMPAuthorization = @Sendable (_ request: RTMPStreamRequest, _ address: String) async -> Bool
 
 /// A stream that a listener receives or offers.
@@ -30,8 +30,8 @@ final class RTMPEndpoint: Sendable {
         self.authorization = authorization
     }
 
-    /// Whether `request` names this stream, and has the key that players need. It takes the same time for a wrong name
-    /// or key of the same length as for the right one.
+    /// Whether `request` names this stream, and has the key that players need. Comparing a wrong name or key of the
+    /// same length takes the same time as comparing the right one.
     func matches(_ request: RTMPStreamRequest) -> Bool {
         let isSameRole = (request.action == .publish) == (url.role == .input)
         let isSameName = Self.isEqual(request.path, url.path)
@@ -39,7 +39,7 @@ final class RTMPEndpoint: Sendable {
         return isSameRole && isSameName && isSameKey
     }
 
-    /// Compares all bytes of `given`, wherever they differ.
+    /// Compares all bytes of `given`, so that the time does not depend on where they differ.
     static func isEqual(_ given: String, _ secret: String) -> Bool {
         let (given, secret) = (Array(given.utf8), Array(secret.utf8))
         var difference = given.count ^ secret.count
@@ -61,7 +61,7 @@ final class RTMPEndpoint: Sendable {
         }
     }
 
-    /// Reports the end of `publication`; another one may occupy the stream by now.
+    /// Reports the end of `publication`; another publication may already occupy the stream.
     func end(_ publication: RTMPPublication) {
         state.withLock { if $0.publication === publication { $0.publication = nil } }
     }

@@ -6,10 +6,10 @@ package import Networking
 /// `rtmp-listen://[address][:port]/app[/instance…]/name[?options]`, or the same with `rtmps-listen://`, which is RTMP
 /// over TLS.
 ///
-/// Without an address it listens on the loopback interface only; `0.0.0.0` and `::` mean all interfaces. The name of a
-/// received stream is its key. Options of a received stream: `takeover=yes`, with which a second publisher replaces the
-/// first. Options of an offered stream: `key=`, which players add to the name as `?key=`, and `players=`, the maximum
-/// number of players.
+/// Without an address, the server listens on the loopback interface only; `0.0.0.0` and `::` mean all interfaces. The
+/// name of a received stream is its key. An option of a received stream is `takeover=yes`: a second publisher then
+/// replaces the first. Options of an offered stream are `key=`, which players add to the name as `?key=`, and
+/// `players=`, the maximum number of players.
 ///
 /// Its description contains no secrets, so that interpolation cannot leak them.
 package struct RTMPListenURL: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible,
@@ -28,9 +28,9 @@ package struct RTMPListenURL: Sendable, Equatable, CustomStringConvertible, Cust
 
     /// The direction of the stream.
     package let role: Role
-    /// Whether the connection is TLS.
+    /// Whether the connection uses TLS.
     package let isSecure: Bool
-    /// The numeric address to listen on; IPv6 without brackets.
+    /// The numeric address to listen on; an IPv6 address without brackets.
     package let host: String
     /// The port; by default 1935, or 443 with TLS.
     package internal(set) var port: UInt16
@@ -43,7 +43,7 @@ package struct RTMPListenURL: Sendable, Equatable, CustomStringConvertible, Cust
     package let maximumPlayers: Int
     let playKey: String?
 
-    /// Whether both have the same direction and the same stream of one application.
+    /// Whether both addresses have the same direction, application and stream.
     package func hasSameStream(as other: RTMPListenURL) -> Bool {
         role == other.role && app == other.app && name == other.name
     }

@@ -8,22 +8,22 @@ internal import NIOPosix
 internal import Networking
 internal import Synchronization
 
-/// One open port with its connections, all on one event loop.
+/// One open port with its connections. All of them run on one event loop.
 final class RTMPListener: Sendable {
     private struct Connection {
         let channel: any Channel
         let address: String
-        /// Whether it has not named an existing stream yet.
+        /// Whether the connection has not named an existing stream yet.
         var isWaiting = true
     }
 
     private struct State {
         var endpoints: [RTMPEndpoint] = []
         var connections: [UInt64: Connection] = [:]
-        /// The waiting connections, oldest first, each once.
+        /// The waiting connections, oldest first. Each is in the list once.
         var waiting: [UInt64] = []
         var lastID: UInt64 = 0
-        /// Number of decisions in progress, and the queue of further ones.
+        /// Number of decisions in progress. `undecided` is the queue of further decisions.
         var decisions = 0
         var undecided = Deque<@Sendable () -> Void>()
         /// Number of closed connections by cause.
@@ -32,9 +32,9 @@ final class RTMPListener: Sendable {
 
     /// The result of accepting a connection.
     private struct Admission {
-        /// Its number; nil if there are too many.
+        /// The connection's number; nil if there are too many connections.
         let id: UInt64?
-        /// The connection that it replaced.
+        /// The connection that was closed to make room for this one.
         var evicted: (any Channel)?
     }
 
@@ -78,13 +78,13 @@ final class RTMPListener: Sendable {
             let name = "\(URLParts.bracketed(host)):\(own)"
             opened.withLock { $0 = Opened(channel: channel, name: name, port: own) }
         } catch let error as IOError {
-            // Another process may release the port, and an address may appear; a missing permission is final.
+            // Opening may succeed later, because another process may release the port, or the address may be added to
+            // the machine. A missing permission is final.
             let kind: OutputFailure.Kind = [EACCES, EPERM].contains(error.errnoCode) ? .refused : .unreachable
             let reason = TCPSocket.message(error.errnoCode)
             throw OutputFailure(kind, step: "listen", reason: "\(URLParts.bracketed(host)):\(port): \(reason)")
         } catch {
-            throw OutputFailure(
-                .unreachable, step: "listen", reason: "\(URLParts.bracketed(host)):\(port): \(error)")
+            throw OutputFailure(.unreachable, step: "listen", reason: "\(URLParts.bracketed(host)):\(port): \(error)")
         }
     }
 
@@ -99,7 +99,7 @@ final class RTMPListener: Sendable {
         let bootstrap = ServerBootstrap(group: loop)
             .serverChannelOption(.backlog, value: 512)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            // With Nagle's algorithm a round trip of a command would take 40 ms.
+            // With Nagle's algorithm, each round trip of a command would take 40 ms longer.
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelOption(.socketOption(.so_keepalive), value: 1)
             // Unread data stays in the kernel, where it slows down its sender but no other client.
@@ -131,7 +131,8 @@ final class RTMPListener: Sendable {
             let oldest =
                 ofAddress.count >= limits.waitingPerAddress ? ofAddress.first : isFull ? state.waiting.first : nil
             if let oldest {
-                // The newest may be a real client; the oldest has shown that it is not.
+                // The newest connection may be from a real client; the oldest has had time to request a stream and has
+                // not done so.
                 evicted = state.connections.removeValue(forKey: oldest)?.channel
                 state.waiting.removeAll { $0 == oldest }
                 state.closed[.crowded, default: 0] += 1
@@ -147,7 +148,7 @@ final class RTMPListener: Sendable {
         }
     }
 
-    /// Records whether the connection has named an existing stream, or waits again.
+    /// Records whether the connection waits for a request again, or has named an existing stream.
     func note(_ id: UInt64, isWaiting: Bool) {
         state.withLock { state in
             guard state.connections[id] != nil, state.connections[id]?.isWaiting != isWaiting else { return }
@@ -156,7 +157,7 @@ final class RTMPListener: Sendable {
         }
     }
 
-    /// Removes a connection that ended or was handed over.
+    /// Removes a connection that has ended or was handed over.
     func forget(_ id: UInt64) {
         state.withLock { state in
             state.connections[id] = nil
@@ -164,7 +165,8 @@ final class RTMPListener: Sendable {
         }
     }
 
-    /// Calls `ask`, perhaps at once, when a decision may start. ``decided()`` must follow each call.
+    /// Calls `ask` when a decision may start, which may be at once. ``decided()`` must be called after each call of
+    /// `ask`.
     func decide(_ ask: @escaping @Sendable () -> Void) {
         let isTurn = state.withLock { state in
             guard state.decisions < limits.decisions else {
@@ -187,10 +189,10 @@ final class RTMPListener: Sendable {
         next?()
     }
 
-    /// Counts a connection that the listener ends.
+    /// Counts a connection that the listener closes.
     func count(_ cause: RTMPServerStatus.Cause) { state.withLock { $0.closed[cause, default: 0] += 1 } }
 
-    /// Present and refused connections.
+    /// The current and the refused connections.
     var status: RTMPServerStatus.Listener {
         let (name, isSecure) = (name, isSecure)
         return state.withLock { state in
@@ -201,7 +203,7 @@ final class RTMPListener: Sendable {
         }
     }
 
-    /// Starts to serve a stream; false if there is already one with that role and name.
+    /// Starts to serve a stream; false if there already is one with the same role and name.
     func add(_ endpoint: RTMPEndpoint) -> Bool {
         state.withLock { state in
             let url = endpoint.url
@@ -213,7 +215,7 @@ final class RTMPListener: Sendable {
         }
     }
 
-    /// Stops serving the stream. Returns whether it was the last.
+    /// Stops serving the stream. Returns whether it was the last stream.
     func remove(_ endpoint: RTMPEndpoint) -> Bool {
         state.withLock { state in
             let count = state.endpoints.count
@@ -222,13 +224,13 @@ final class RTMPListener: Sendable {
         }
     }
 
-    /// The stream that `request` names. All streams are compared.
+    /// The stream that `request` names. All streams are compared, so that the time does not depend on the match.
     func endpoint(for request: RTMPStreamRequest) -> RTMPEndpoint? {
         let endpoints = state.withLock { $0.endpoints }
         return endpoints.filter { $0.matches(request) }.first
     }
 
-    /// Completes when the port is closed; nil if it was not open.
+    /// Completes when the port is closed; nil if the port was not open.
     var closing: EventLoopFuture<Void>? { opened.withLock { $0?.channel.closeFuture } }
 
     /// Closes the port and all connections. Returns at once.

@@ -2,19 +2,19 @@
 
 package import Networking
 
-/// A player whose stream was accepted; it waits for `onMetaData`, the configurations and media. From here on it is an
-/// output; the server has no further part in it.
+/// A player whose stream was accepted and that waits for `onMetaData`, the configurations and media. From now on it is
+/// an output, and the server does not use it any more.
 ///
-/// The socket's owner sends the bytes of ``RTMPChunkWriter`` on it, without blocking; each player gets the same bodies
-/// as an RTMP output. Releasing the player makes room for another.
+/// The owner sends the bytes of ``RTMPChunkWriter`` on the socket, without blocking; each player gets the same message
+/// bodies as a server of an RTMP output. When the player is released, there is room for another.
 package final class RTMPPlayer: Sendable {
     /// The player's request.
     package let request: RTMPStreamRequest
     /// The player's IP address.
     package let address: String
-    /// The connection, or the near end of its TLS session.
+    /// The connection or, with TLS, our end of the socket pair to the TLS session.
     package let socket: TCPSocket
-    /// The stream's ID, and the parser that continues where the server stopped.
+    /// The stream's ID, and the parser that continues where the server stopped parsing.
     package let handover: RTMPSession.Handover
     private let release: @Sendable () -> Void
 
@@ -39,10 +39,36 @@ package protocol RTMPPlayerHost: AnyObject, Sendable {
 }
 
 extension RTMPServerSession {
-    /// Hands the conversation with a player over, after ``accept()``; `unread` are the bytes not parsed yet. The
-    /// player's memory limits stay the same.
+    /// Hands the connection of a player over to its output, after ``accept()``; `unread` are the bytes that were not
+    /// parsed yet. The player's memory limits stay the same.
     package func handOver(unread: [UInt8]) -> RTMPSession.Handover {
         RTMPSession.Handover(
             streamID: request?.stream ?? 1, parser: parser, unread: unread, receivedBytes: receivedBytes)
+    }
+}
+
+/// A request of a player on air (Adobe RTMP 1.0, 7.2.2).
+package enum RTMPPlayerCommand: Equatable, Sendable {
+    /// Stop the stream.
+    case stop
+    /// Pause or continue everything. Live media continues at the next keyframe.
+    case pause(Bool)
+    /// Pause or continue the video.
+    case video(Bool)
+    /// Pause or continue the audio.
+    case audio(Bool)
+
+    /// Parses the AMF0 `command`; nil if it is another command.
+    init?(command: [UInt8]) {
+        let values = AMF0Reader.values(command)
+        // The flag follows the transaction ID and a null.
+        let flag = values.count > 3 ? values[3] : .null
+        switch values.first?.text {
+        case "deleteStream", "closeStream": self = .stop
+        case "pause": self = .pause(flag == .boolean(true))
+        case "receiveVideo": self = .video(flag != .boolean(false))
+        case "receiveAudio": self = .audio(flag != .boolean(false))
+        default: return nil
+        }
     }
 }

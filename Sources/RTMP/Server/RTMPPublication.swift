@@ -3,15 +3,15 @@
 internal import Media
 internal import Synchronization
 
-/// A stream that a client publishes. Any thread may call.
+/// A stream that a client publishes. May be used on any thread.
 package final class RTMPPublication: Sendable {
     /// Why a publication ended.
     package enum End: Sendable, Equatable, CustomStringConvertible {
-        /// The client ended it by command.
+        /// The client ended the stream by a command.
         case unpublished
         /// The connection ended without a command.
         case disconnected
-        /// The client violated the protocol, or the connection failed: one sentence.
+        /// The client violated the protocol, or the connection failed; the value is one sentence.
         case failed(String)
         /// The client sent nothing for this many seconds.
         case silent(seconds: Int64)
@@ -37,9 +37,9 @@ package final class RTMPPublication: Sendable {
     /// The client's IP address.
     package let address: String
     private let bytes = Atomic<UInt64>(0)
-    /// When data last arrived; far in the future while reading is paused.
+    /// When data last arrived; a time in the far future while reading is paused.
     private let lastReceived = Atomic<Int64>(SystemClock().now)
-    /// Controls the connection, on its loop.
+    /// Controls the connection, on its event loop.
     private let control: @Sendable (RTMPPublication, Control) -> Void
 
     enum Control: Sendable {
@@ -56,7 +56,7 @@ package final class RTMPPublication: Sendable {
     /// Number of bytes received on the connection.
     package var receivedBytes: UInt64 { bytes.load(ordering: .relaxed) }
 
-    /// Records received bytes. Bytes that arrive while reading is paused do not count as a sign of life.
+    /// Records received bytes. Bytes that arrive while reading is paused do not show that the client is alive.
     func received(_ count: Int, isRead: Bool) {
         bytes.add(UInt64(count), ordering: .relaxed)
         if isRead { lastReceived.store(SystemClock().now, ordering: .relaxed) }
@@ -67,12 +67,13 @@ package final class RTMPPublication: Sendable {
         SystemClock().now - lastReceived.load(ordering: .relaxed) >= time.inNanoseconds
     }
 
-    /// Ends the connection in favor of another client. Runs on the loop; the receiver was told when it returns.
+    /// Ends the connection in favor of another client. Runs on the event loop; when it returns, the receiver has been
+    /// informed.
     func yield() { control(self, .end(.takenOver)) }
 
-    /// Stops reading from the client until ``resume()``. Up to 64 KiB already read are held back, and further data
-    /// stays with the client. When called within ``RTMPStreamReceiver/publication(_:sent:)``, no further message is
-    /// delivered.
+    /// Stops reading from the client until ``resume()``. Up to 64 KiB that were already read are kept here, and further
+    /// data stays with the client. If it is called within ``RTMPStreamReceiver/publication(_:sent:)``, no further
+    /// message is delivered.
     package func pause() {
         lastReceived.store(.max, ordering: .relaxed)
         control(self, .read(false))
@@ -88,8 +89,9 @@ package final class RTMPPublication: Sendable {
     package func cancel() { control(self, .end(.cancelled)) }
 }
 
-/// Receives a published stream. All calls come on the server's loop, in this order, and must not block: `began`, any
-/// number of `sent`, `ended`. After a takeover the next `began` follows the `ended` of the previous publication.
+/// Receives a published stream. All calls come on the server's event loop, in this order, and must not block: `began`,
+/// any number of `sent`, `ended`. After a takeover, the next `began` comes after the `ended` of the previous
+/// publication.
 package protocol RTMPStreamReceiver: AnyObject, Sendable {
     /// A client was accepted. Its first message follows.
     func publicationBegan(_ publication: RTMPPublication)

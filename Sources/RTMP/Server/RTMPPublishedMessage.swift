@@ -12,9 +12,9 @@ package struct RTMPPublishedMessage: Sendable {
         case metadata([String: AMF0Value])
         /// Any other data message, such as `onTextData` or `onCuePoint`: its AMF0 body.
         case data(SharedBytes)
-        /// Media of an unsupported codec, reported once for each track.
+        /// Media of an unsupported codec. It is reported once for each track.
         case unsupported(String)
-        /// Audio tracks other than the first, such as `audio track 2 (AAC)`, reported once each.
+        /// Audio tracks other than the first, such as `audio track 2 (AAC)`. Each is reported once.
         case otherTracks([String])
     }
 

@@ -6,8 +6,8 @@ internal import NIOPosix
 package import Networking
 internal import Synchronization
 
-/// Receives and offers streams over RTMP and RTMPS. Inputs and outputs that name the same address and port share one
-/// listener, which is open as long as one of them needs it. Any thread may call.
+/// Receives and offers streams over RTMP and RTMPS. Inputs and outputs with the same address and port share one
+/// listener, which is open as long as one of them needs it. May be used on any thread.
 ///
 /// ```swift
 /// let server = RTMPServer()
@@ -18,7 +18,7 @@ internal import Synchronization
 package final class RTMPServer: Sendable {
     /// Serves a stream as long as this object is held, or until it is cancelled.
     package final class Registration: Sendable {
-        /// The port that is open, for an address with port 0.
+        /// The port that was opened, if the address has port 0.
         package let port: UInt16
         private let end: @Sendable () -> Void
 
@@ -29,8 +29,8 @@ package final class RTMPServer: Sendable {
 
         deinit { end() }
 
-        /// Stops receiving or offering the stream: a publisher's connection is closed, accepted players keep theirs. A
-        /// second call does nothing.
+        /// Stops receiving or offering the stream. A publisher's connection is closed; accepted players keep their
+        /// connections. A second call does nothing.
         package func cancel() { end() }
     }
 
@@ -41,7 +41,8 @@ package final class RTMPServer: Sendable {
 
     private struct State {
         var listeners: [Place: RTMPListener] = [:]
-        /// The closing of released ports: until they complete, the system refuses to open the ports again.
+        /// Futures for ports that are being closed: until they complete, the operating system refuses to open the ports
+        /// again.
         var closings: [EventLoopFuture<Void>] = []
 
         mutating func takeClosings() -> [EventLoopFuture<Void>] {
@@ -56,11 +57,11 @@ package final class RTMPServer: Sendable {
     private let limits: RTMPServerLimits
     private let notice: @Sendable (String) -> Void
     private let state = Mutex(State())
-    /// Held while a port is opened, which may wait for one that is being closed.
+    /// Locked while a port is opened, which may have to wait until the same port is closed.
     private let opening = Mutex<Void>(())
 
-    /// A server without listeners. `notice` receives messages for an operator, one sentence without secrets, on any
-    /// thread; a hostile client can cause any number of them.
+    /// A server without listeners. `notice` is called on any thread with messages for an operator, each one sentence
+    /// without secrets; a hostile client can cause any number of them.
     package init(
         limits: RTMPServerLimits = RTMPServerLimits(), notice: @escaping @Sendable (String) -> Void = { _ in }
     ) {
@@ -68,9 +69,9 @@ package final class RTMPServer: Sendable {
         self.notice = notice
     }
 
-    /// Receives the stream at `url`, an input, for `receiver`. `identity` is the certificate for a secure address; all
-    /// streams of a port use the certificate of the stream that opened it. Blocks until the port is open. Throws if it
-    /// cannot be opened, or if the stream is already received.
+    /// Receives the stream at `url`, which is an input, for `receiver`. `identity` is the certificate for a secure
+    /// address; all streams of a port use the certificate of the stream that opened the port. Blocks until the port is
+    /// open. Throws if the port cannot be opened, or if the stream is already received.
     package func receive(
         _ url: RTMPListenURL, identity: TLSServerIdentity? = nil, authorization: RTMPAuthorization? = nil,
         receiver: any RTMPStreamReceiver
@@ -78,7 +79,7 @@ package final class RTMPServer: Sendable {
         try register(RTMPEndpoint(url, .receive(receiver), authorization: authorization), identity)
     }
 
-    /// Offers the stream at `url`, an output, to players, and passes them to `host`. Otherwise like
+    /// Offers the stream at `url`, which is an output, to players, and passes them to `host`. Otherwise the same as
     /// ``receive(_:identity:authorization:receiver:)``.
     package func offer(
         _ url: RTMPListenURL, identity: TLSServerIdentity? = nil, authorization: RTMPAuthorization? = nil,
@@ -87,7 +88,7 @@ package final class RTMPServer: Sendable {
         try register(RTMPEndpoint(url, .offer(host), authorization: authorization), identity)
     }
 
-    /// The listeners' present and refused connections.
+    /// The current and the refused connections of all listeners.
     package var status: RTMPServerStatus {
         let all = state.withLock { Array($0.listeners.values) }
         return RTMPServerStatus(listeners: all.map(\.status).sorted { $0.address < $1.address })
@@ -112,10 +113,9 @@ package final class RTMPServer: Sendable {
         if let listener = try join(endpoint, at: place) { return listener }
         let result = opening.withLock { _ -> Result<RTMPListener, OutputFailure> in
             do throws(OutputFailure) {
-                // Another thread may have opened it meanwhile.
+                // Another thread may have opened the port meanwhile.
                 if let listener = try join(endpoint, at: place) { return .success(listener) }
-                let listener = RTMPListener(
-                    identity: identity, limits: limits, loop: Self.group.next(), notice: notice)
+                let listener = RTMPListener(identity: identity, limits: limits, loop: Self.group.next(), notice: notice)
                 _ = listener.add(endpoint)
                 for closing in state.withLock({ $0.takeClosings() }) { try? closing.wait() }
                 try listener.open(host: place.host, port: place.port)
@@ -136,15 +136,14 @@ package final class RTMPServer: Sendable {
             guard listener.isSecure == url.isSecure else {
                 return .failure(Self.failure("\(url): the port is used with and without TLS"))
             }
-            guard listener.add(endpoint) else {
-                return .failure(Self.failure("\(url): the stream is named twice"))
-            }
+            guard listener.add(endpoint) else { return .failure(Self.failure("\(url): the stream is named twice")) }
             return .success(listener)
         }
         return try result.get()
     }
 
-    /// Any thread, including the connections' loops.
+    /// Stops serving a stream, and closes the port after its last stream. May be called on any thread, including the
+    /// connections' event loops.
     private func remove(_ endpoint: RTMPEndpoint, from listener: RTMPListener, at place: Place) {
         endpoint.cancel()
         let isLast = state.withLock { state in
@@ -153,24 +152,22 @@ package final class RTMPServer: Sendable {
             if let closing = listener.closing { state.closings.append(closing) }
             return true
         }
-        // Not under the lock: on its own loop a channel closes at once, and calls its observers.
+        // The lock must not be held here: on its own event loop, a channel closes at once and calls its observers.
         if isLast { listener.close() }
     }
 
-    static func failure(_ reason: String) -> OutputFailure {
-        OutputFailure(.refused, step: "listen", reason: reason)
-    }
+    static func failure(_ reason: String) -> OutputFailure { OutputFailure(.refused, step: "listen", reason: reason) }
 }
 
 /// Limits for a server's clients.
 package struct RTMPServerLimits: Sendable {
-    /// Connections that have not named an existing stream. A further one replaces the oldest.
+    /// The maximum number of connections that have not named an existing stream. A further one replaces the oldest.
     package var waiting = 512
-    /// Connections of that kind from one IP address.
+    /// The maximum number of such connections from one IP address.
     package var waitingPerAddress = 128
-    /// Connections in total. A further one is closed.
+    /// The maximum number of connections in total. A further one is closed.
     package var connections = 1024
-    /// Simultaneous decisions: each may run a process. Others wait in a queue.
+    /// The maximum number of simultaneous decisions, because each may run a process. Others wait in a queue.
     package var decisions = 32
     /// Time limit for the handshake, TLS included.
     package var handshakeTime = Duration.seconds(5)
@@ -178,13 +175,12 @@ package struct RTMPServerLimits: Sendable {
     package var requestTime = Duration.seconds(10)
     /// Time limit for the decision about a request, including the wait in the queue.
     package var authorizationTime = Duration.seconds(10)
-    /// How long a publisher may be silent.
+    /// The maximum time for which a publisher may be silent.
     package var silence = Duration.seconds(15)
-    /// A publisher that was silent for this long loses its stream to another one that has the key.
+    /// If a publisher was silent for this long, another publisher with the key may take over the stream.
     package var takeoverSilence = Duration.seconds(3)
     /// How long a refused client has to read the reason.
     package var refusalTime = Duration.milliseconds(300)
 
-    /// The default limits.
     package init() {}
 }

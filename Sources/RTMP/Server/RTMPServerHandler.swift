@@ -4,9 +4,10 @@ internal import Media
 internal import NIOCore
 internal import Networking
 
-/// One connection of a listener: feeds the session, enforces deadlines, asks for authorization, and forwards messages.
+/// One connection of a listener: passes bytes to the session, enforces deadlines, requests authorization, and forwards
+/// messages.
 ///
-/// It runs on the listener's loop.
+/// It runs on the listener's event loop.
 final class RTMPServerHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -19,7 +20,7 @@ final class RTMPServerHandler: ChannelInboundHandler, RemovableChannelHandler {
         case publishing(RTMPPublication, RTMPEndpoint)
         /// The player is being handed over.
         case joining
-        /// The client was told why the connection ends.
+        /// The client was told why the connection ends, and the connection is about to be closed.
         case leaving
         case closed
     }
@@ -30,7 +31,8 @@ final class RTMPServerHandler: ChannelInboundHandler, RemovableChannelHandler {
     private var session = RTMPServerSession()
     private var phase = Phase.waiting
     private var context: ChannelHandlerContext?
-    /// Received bytes not processed yet: during the authorization, or while the receiver of the stream has no room.
+    /// Received bytes that wait to be processed, because the authorization is pending or the receiver of the stream has
+    /// no room.
     private var held = ByteBuffer()
     private var isPaused = false
     private var deadline: Scheduled<Void>?
@@ -64,7 +66,7 @@ final class RTMPServerHandler: ChannelInboundHandler, RemovableChannelHandler {
         take()
     }
 
-    /// Processes the held bytes, as far as possible.
+    /// Processes the held bytes as far as possible.
     private func take() {
         var cursor = 0
         let bytes = held.slice()  // the slice begins at index 0
@@ -115,9 +117,7 @@ final class RTMPServerHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     /// Turns reading on or off. While it is off, data stays with the client.
-    private func read(_ isWanted: Bool) {
-        try? context?.channel.syncOptions?.setOption(.autoRead, value: isWanted)
-    }
+    private func read(_ isWanted: Bool) { try? context?.channel.syncOptions?.setOption(.autoRead, value: isWanted) }
 }
 
 extension RTMPServerHandler {
@@ -144,7 +144,7 @@ extension RTMPServerHandler {
         }
     }
 
-    /// Closes a publisher that is silent for too long.
+    /// Closes the connection of a publisher that is silent for too long.
     private func watch() {
         let silence = listener.limits.silence
         let left = isPaused ? silence : silence - .nanoseconds((NIODeadline.now() - lastReceived).nanoseconds)
@@ -164,7 +164,7 @@ extension RTMPServerHandler {
         return loop.scheduleTask(in: .nanoseconds(time.inNanoseconds)) { work.value.1(work.value.0) }
     }
 
-    /// Closes the connection after the client had `time` to read its last message.
+    /// Closes the connection after `time`, in which the client can read its last message.
     private func leave(because reason: String, _ cause: RTMPServerStatus.Cause, at time: Duration? = nil) {
         switch phase {
         case .leaving, .closed: return
@@ -177,16 +177,15 @@ extension RTMPServerHandler {
         phase = .leaving
         held = ByteBuffer()
         deadline?.cancel()
-        // Read and discard: closing a socket with unread data sends a reset, which may overtake the last message.
+        // Further data is read and discarded: closing a socket with unread data sends a reset, which may overtake the
+        // last message.
         read(true)
         let time = time ?? listener.limits.refusalTime
         guard time > .zero else { return finish() }
         deadline = schedule(after: time) { $0.finish() }
     }
 
-    private func finish() {
-        context?.close(promise: nil)
-    }
+    private func finish() { context?.close(promise: nil) }
 
     private func close(_ end: RTMPPublication.End) {
         self.end(end)
@@ -223,7 +222,7 @@ extension RTMPServerHandler {
         listener.decide { loop.execute { bound.value.ask(authorization, request, endpoint) } }
     }
 
-    /// Starts the authorization of this connection's request, if it still waits for it.
+    /// Starts the authorization of this connection's request, if the request is still pending.
     private func ask(
         _ authorization: @escaping RTMPAuthorization, _ request: RTMPStreamRequest, _ endpoint: RTMPEndpoint
     ) {
@@ -257,9 +256,7 @@ extension RTMPServerHandler {
         }
     }
 
-    private func publish(
-        _ request: RTMPStreamRequest, _ endpoint: RTMPEndpoint, _ receiver: any RTMPStreamReceiver
-    ) {
+    private func publish(_ request: RTMPStreamRequest, _ endpoint: RTMPEndpoint, _ receiver: any RTMPStreamReceiver) {
         guard let loop = context?.eventLoop else { return }
         let bound = NIOLoopBound(self, eventLoop: loop)
         let publication = RTMPPublication(request: request, address: address) { publication, control in
@@ -282,14 +279,15 @@ extension RTMPServerHandler {
         takeLater()
     }
 
-    /// Processes bytes after the client's request, once the caller has returned.
+    /// Processes the bytes that follow the client's request, after the caller has returned.
     private func takeLater() {
         guard let loop = context?.eventLoop, held.readableBytes > 0 else { return }
         let bound = NIOLoopBound(self, eventLoop: loop)
         loop.execute { bound.value.take() }
     }
 
-    /// A publication that ended must not control the next one of its connection.
+    /// Carries out `control`, unless `publication` has ended: it must not control the next publication of its
+    /// connection.
     private func obey(_ control: RTMPPublication.Control, of publication: RTMPPublication) {
         guard case .publishing(let current, _) = phase, current === publication else { return }
         switch control {
@@ -313,11 +311,11 @@ extension RTMPServerHandler {
         session.accept()
         let bytes = session.takeAnswers()
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        // A client that does not read even this stays until its request's deadline.
+        // A client that does not even read this answer is disconnected at its request's deadline.
         expect("room for the first answer", within: listener.limits.requestTime)
         let (channel, isSecure) = (context.channel, listener.isSecure)
         context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes))).flatMap {
-            // A duplicate of the descriptor, or the near end of the TLS session.
+            // The socket is a duplicate of the descriptor or, with TLS, our end of the socket pair to the TLS session.
             if isSecure { return TLSTunnel.socket(of: channel) }
             return channel.eventLoop.makeCompletedFuture(Result { try TCPSocket(copyOf: channel) })
         }.whenComplete { result in
@@ -344,7 +342,7 @@ extension RTMPServerHandler {
             context.pipeline.syncOperations.removeHandler(self, promise: nil)
             try? channel.syncOptions?.setOption(.autoRead, value: true)
         } else {
-            // This closes only the channel's descriptor, not the connection.
+            // This closes only the channel's descriptor; the connection stays open.
             context.close(promise: nil)
         }
         host.joined(player)

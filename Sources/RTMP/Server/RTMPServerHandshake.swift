@@ -3,7 +3,7 @@
 internal import LibAV
 
 /// The server's side of the handshake (Adobe RTMP 1.0, 5.2), including the variant with digests that some clients
-/// require and verify. Bytes in, bytes out.
+/// require and verify. Pure: bytes in, bytes out.
 struct RTMPServerHandshake {
     /// The client does not speak RTMP: the reason in a few words.
     struct Malformed: Error, Equatable {
@@ -46,7 +46,7 @@ struct RTMPServerHandshake {
                 answer = [Self.plainVersion] + reply(to: packet)
                 phase = .second
             } else {
-                // C2 should equal S1, but clients send anything.
+                // C2 should be equal to S1, but clients send arbitrary bytes.
                 phase = .done
             }
             packet = []
@@ -82,7 +82,7 @@ struct RTMPServerHandshake {
         return first + filler + proof
     }
 
-    /// Random bytes; `count` is a multiple of eight. Each call of the generator is a system call.
+    /// Random bytes; `count` is a multiple of eight, because the generator makes eight bytes with each system call.
     private mutating func random(_ count: Int) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(count)
@@ -102,7 +102,7 @@ extension RTMPServerHandshake {
         ]
     }
 
-    /// Position of the digest in a packet: the sum of four bytes gives its offset after them.
+    /// Where the digest is in a packet: it follows a field of four bytes, at an offset that is the sum of these bytes.
     enum Schema: Int, CaseIterable {
         case behindVersion = 8
         case behindKey = 772
@@ -118,8 +118,7 @@ extension RTMPServerHandshake {
         func digest(in first: [UInt8]) -> [UInt8]? {
             let place = place(in: first)
             let digest = Array(first[place])
-            let expected = HMACSHA256.code(
-                of: first[..<place.lowerBound] + first[place.upperBound...], key: Key.client)
+            let expected = HMACSHA256.code(of: first[..<place.lowerBound] + first[place.upperBound...], key: Key.client)
             return expected == digest ? digest : nil
         }
     }

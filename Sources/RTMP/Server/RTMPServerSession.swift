@@ -5,11 +5,12 @@ internal import Media
 /// The server's side of one RTMP connection: bytes in, events and bytes out, no I/O.
 ///
 /// `handshake → connecting → connected ⇄ requested → publishing | playing`. `FCUnpublish`, `deleteStream` or
-/// `closeStream` ends a stream, and the connection is `connected` again. After ``Event/requested(_:)`` the caller
-/// stops, keeps the following bytes, and calls ``accept()`` or ``refuse(_:)``. It sends ``takeAnswers()`` after each
-/// call. After an error it sends the remaining answers and closes the connection.
+/// `closeStream` ends a stream, and the connection is `connected` again. After ``Event/requested(_:)`` the caller stops
+/// parsing, keeps the following bytes, and calls ``accept()`` or ``refuse(_:)``. The caller sends ``takeAnswers()``
+/// after each call. After an error, it sends the remaining answers and closes the connection.
 ///
-/// A client that is not accepted yet can use at most 64 KiB of memory, a publisher 17 MiB. One stream at a time.
+/// A client that is not accepted yet can use at most 64 KiB of memory, a publisher 17 MiB. A connection has at most one
+/// stream at a time.
 package struct RTMPServerSession {
     /// The result of received bytes.
     package enum Event: Sendable {
@@ -23,23 +24,23 @@ package struct RTMPServerSession {
 
     /// Why a request is refused.
     package enum Refusal: Sendable, Equatable {
-        /// No such stream, a wrong key, or no permission; the client is not told which.
+        /// There is no such stream, the key is wrong, or a permission is missing; the client is not told which.
         case denied
         /// Another client publishes the stream.
         case busy
-        /// The maximum number of clients plays the stream.
+        /// The maximum number of clients is playing the stream.
         case full
-        /// No decision in time, or the request cannot be served now.
+        /// There was no decision in time, or the request cannot be served now.
         case failed
     }
 
     /// The client violated the protocol or a limit.
     package struct Failure: Error, Sendable, Equatable, CustomStringConvertible {
-        /// One sentence that contains nothing sent by the client.
+        /// One sentence that contains nothing that the client sent.
         package let description: String
     }
 
-    /// The state of the conversation.
+    /// The state of the connection.
     package enum Phase: Sendable, Equatable {
         case handshake
         case connecting
@@ -53,11 +54,11 @@ package struct RTMPServerSession {
     static let greetingLimits = RTMPInboundParser.Limits(messageBytes: 64 << 10, heldBytes: 64 << 10, chunkStreams: 16)
     /// Memory limits for a publisher; a message's length has 24 bits.
     static let publisherLimits = RTMPInboundParser.Limits(messageBytes: 1 << 24, heldBytes: 17 << 20)
-    /// Limit for a command or data message: longer ones are not used.
+    /// The maximum size of a command or data message; longer messages are ignored.
     private static let amfBytes = 64 << 10
     private static let streams = 32
 
-    /// The state of the conversation.
+    /// The state of the connection.
     package private(set) var phase = Phase.handshake
     /// Number of bytes received so far.
     package private(set) var receivedBytes = 0
@@ -73,7 +74,7 @@ package struct RTMPServerSession {
     private var createdStreams = 0
     /// The client's last request, and its message stream.
     private(set) var request: (RTMPStreamRequest.Action, stream: UInt32)?
-    /// The rest of an aggregate message.
+    /// The unread part of an aggregate message.
     private var aggregate: RTMPAggregate?
     private var toldUnsupported: Set<UInt8> = []
     private var toldTracks: Set<String> = []
@@ -81,7 +82,7 @@ package struct RTMPServerSession {
     /// A connection that was just accepted.
     package init() {}
 
-    /// Returns the bytes to send, once.
+    /// Returns the bytes to send; each byte is returned once.
     package mutating func takeAnswers() -> [UInt8] { answers.take() }
 
     /// Number of buffered bytes.
@@ -131,13 +132,13 @@ package struct RTMPServerSession {
         switch message.type {
         case 4: control(message.body)
         case 5:
-            // With a window of a few bytes, each of our messages would trigger the next.
+            // The window must not be a few bytes: each of our acknowledgements would then trigger another one.
             let window = message.body.prefix(4).reduce(0) { $0 << 8 | Int($1) }
             if message.body.count >= 4 { windowBytes = max(1 << 14, min(window, Int(RTMPAnswers.windowBytes))) }
         case 6: answers.announceWindow()
         case 8, 9, 18, 15: return media(message)
         case 20: return try command(message.body[...], stream: message.streamID)
-        // AMF3: one byte, then AMF0.
+        // An AMF3 command is one byte, followed by AMF0.
         case 17: return try command(message.body.dropFirst(), stream: message.streamID)
         case 22 where phase == .publishing: aggregate = RTMPAggregate(message)
         default: break
@@ -170,8 +171,8 @@ extension RTMPServerSession {
         }
     }
 
-    /// Refuses the client's request. Close the connection after the client had time to read this: some clients
-    /// (librtmp) ignore it.
+    /// Refuses the client's request. The caller must close the connection after the client had time to read the
+    /// refusal, because some clients (librtmp) ignore it.
     package mutating func refuse(_ refusal: Refusal) {
         guard phase == .requested, let (action, stream) = request else { return }
         phase = .connected
@@ -195,8 +196,7 @@ extension RTMPServerSession {
         let transaction = values.count > 1 ? values[1].number ?? 0 : 0
         guard phase != .connecting || name == "connect" else {
             answers.error(
-                transaction: transaction,
-                .error("NetConnection.Call.Failed", "connect must be the first command."))
+                transaction: transaction, .error("NetConnection.Call.Failed", "connect must be the first command."))
             throw Failure(description: "its first command is not connect")
         }
         switch name {
@@ -209,7 +209,7 @@ extension RTMPServerSession {
             if transaction != 0 {
                 answers.result(transaction: transaction, name == "getStreamLength" ? 0 : nil)
             }
-        // On air, the player's output handles these; before `play` they do not affect live media.
+        // On air, the player's output handles these commands; before `play` they have no effect on live media.
         case "pause", "receiveAudio", "receiveVideo", "setBufferLength", "_result", "_error", "onStatus": break
         default:
             if transaction != 0 {
@@ -251,13 +251,12 @@ extension RTMPServerSession {
         _ action: RTMPStreamRequest.Action, _ values: [AMF0Value], _ stream: UInt32
     ) throws(Failure) -> Event? {
         guard phase == .connected else { throw Failure(description: "it asks for a second stream") }
-        // After the transaction ID and a null; `play2` has an object with the name.
+        // The argument follows the transaction ID and a null; for `play2` it is an object that contains the name.
         let argument = values.count > 3 ? values[3] : .null
         let name = argument.text ?? argument.text("streamName") ?? ""
         request = (action, stream)
         phase = .requested
-        return .requested(
-            RTMPStreamRequest(action, app: app, name: name, client: client, capabilities: capabilities))
+        return .requested(RTMPStreamRequest(action, app: app, name: name, client: client, capabilities: capabilities))
     }
 
     private mutating func end() -> Event? {
@@ -271,7 +270,7 @@ extension RTMPServerSession {
 }
 
 extension RTMPServerSession {
-    /// Parses an audio, video or data message of the published stream; nil without content.
+    /// Parses an audio, video or data message of the published stream; nil if it has no content.
     private mutating func media(_ message: RTMPInboundParser.Message) -> Event? {
         guard phase == .publishing else { return nil }
         do throws(FLVFailure) {
@@ -290,7 +289,7 @@ extension RTMPServerSession {
             toldTracks.formUnion(tracks)
             return .message(RTMPPublishedMessage(timestamp: message.timestamp, content: .otherTracks(tracks)))
         } catch {
-            // One bad message does no further harm: encoders send empty and odd ones.
+            // One invalid message is ignored: encoders send empty and malformed ones.
             return nil
         }
     }
@@ -300,7 +299,7 @@ extension RTMPServerSession {
 
     private static func data(_ body: ArraySlice<UInt8>) -> RTMPPublishedMessage.Content? {
         guard body.count <= amfBytes else { return nil }
-        // Data to keep for players follows a command to the server.
+        // `@setDataFrame` is a command to the server, and the data that it should store for players follows.
         let body = body.starts(with: setDataFrame) ? body.dropFirst(setDataFrame.count) : body
         let values = AMF0Reader.values(body)
         guard let name = values.first?.text, name.first != "@" else { return nil }

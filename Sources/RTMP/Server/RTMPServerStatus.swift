@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A snapshot of the listeners' present and refused connections.
+/// A snapshot of the current and the refused connections of all listeners.
 package struct RTMPServerStatus: Sendable, Codable, Equatable {
     /// Why a listener ended a connection.
     package enum Cause: String, Sendable, Codable, CaseIterable {
-        /// There were too many connections: this one was the oldest without a stream, or exceeded the total.
+        /// There were too many connections: this one was the oldest without a stream, or exceeded the maximum.
         case crowded
-        /// It missed a deadline.
+        /// The client missed a deadline.
         case late
-        /// It violated the protocol or a limit.
+        /// The client violated the protocol or a limit.
         case broken
-        /// It did not read what the server sent.
+        /// The client did not read what the server sent.
         case deaf
-        /// Its request to publish or play was refused.
+        /// The client's request to publish or play was refused.
         case refused
-        /// Its stream was taken over, or is no longer received.
+        /// Another client took over the stream, or the stream is no longer received.
         case replaced
     }
 
@@ -22,9 +22,9 @@ package struct RTMPServerStatus: Sendable, Codable, Equatable {
     package struct Listener: Sendable, Codable, Equatable {
         /// The address and port.
         package var address: String
-        /// Whether it uses TLS.
+        /// Whether the port uses TLS.
         package var isSecure: Bool
-        /// Open connections, without accepted players.
+        /// Open connections, except those of accepted players.
         package var connections = 0
         /// Open connections that have not named an existing stream.
         package var waiting = 0

@@ -16,10 +16,10 @@ package struct RTMPCapabilities: Sendable, Equatable {
     /// Whether the client supports the codec `fourCC` in Enhanced RTMP's form.
     package func knows(_ fourCC: String) -> Bool { fourCCs.contains("*") || fourCCs.contains(fourCC) }
 
-    /// Reads the object of `connect`; at most 64 codecs are kept.
+    /// Reads the capabilities in the command object of `connect`; at most 64 codecs are stored.
     init(connect: AMF0Value) { add(connect) }
 
-    /// Adds the capabilities in an object of `connect`, or of its answer.
+    /// Adds the capabilities in the command object of `connect`, or in the answer to `connect`.
     mutating func add(_ connect: AMF0Value) {
         if case .array(let list)? = connect.property("fourCcList") {
             fourCCs.formUnion(list.compactMap(\.text).prefix(32))
@@ -30,7 +30,7 @@ package struct RTMPCapabilities: Sendable, Equatable {
         extensions |= connect.property("capsEx")?.number.flatMap { Int(exactly: $0.rounded()) } ?? 0
     }
 
-    /// The capabilities of a client that sent none of them.
+    /// The capabilities of a client that announced none of them.
     package init() {}
 }
 
@@ -48,11 +48,11 @@ package struct RTMPStreamRequest: Sendable, Equatable, CustomStringConvertible, 
     package let action: Action
     /// The application with its instance, without surrounding slashes and without a query.
     package let app: String
-    /// The stream's name: a publisher's key.
+    /// The stream's name, which is a publisher's key.
     package let name: String
-    /// The text after a question mark in the name, or else in the application.
+    /// The text after a question mark in the name; without one, the text after a question mark in the application.
     package let query: String
-    /// The client's own name for itself, such as `FMLE/3.0 (compatible; Lavf59.27.100)`.
+    /// The name that the client gives itself, such as `FMLE/3.0 (compatible; Lavf59.27.100)`.
     package let client: String
     /// The client's capabilities.
     package let capabilities: RTMPCapabilities
@@ -76,7 +76,7 @@ package struct RTMPStreamRequest: Sendable, Equatable, CustomStringConvertible, 
         self.app = Self.trimmed(app)
         self.name = Self.trimmed(name)
         query = nameQuery ?? appQuery ?? ""
-        // It is written to logs.
+        // The name is written to logs.
         self.client = String(client.prefix(100).filter { !$0.isNewline && $0.isASCII })
         self.capabilities = capabilities
     }

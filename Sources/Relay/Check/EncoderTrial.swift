@@ -48,7 +48,7 @@ struct EncoderTrial {
         let rate = program.description.video?.nominalRate ?? FrameRate(25)
         let before = Self.processorSeconds
         if case .failed(let cause) = program.run() {
-            throw ChannelFailure(cause, "The encoder ended before the trial was over.")
+            throw ChannelFailure(cause, .openEncoder(), saying: "The encoder ended before the trial was over.")
         }
         cores = (Self.processorSeconds - before) / Self.length.inSeconds
         let size = format.map { "\($0.width)x\($0.height), " } ?? ""

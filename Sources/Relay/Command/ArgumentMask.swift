@@ -69,9 +69,7 @@ enum ArgumentMask {
     static func secretRange(in address: [UInt8]) -> Range<Int>? {
         let range = addressRange(in: address)
         let isGraph = String(decoding: address.prefix(6), as: UTF8.self).lowercased() == "lavfi:"
-        guard isGraph, let start = FilterGraphSecrets.start(in: address) else {
-            return range
-        }
+        guard isGraph, let start = FilterGraphSecrets.start(in: address) else { return range }
         return min(start, range?.lowerBound ?? start)..<address.count
     }
 

@@ -8,16 +8,12 @@ internal import Media
 enum ArgumentParsing {
     static func duration(_ text: String) throws(TextFailure) -> Duration {
         let duration = try anyDuration(text)
-        guard duration > .zero else {
-            throw TextFailure("A length of time must be more than nothing, such as 10s.")
-        }
+        guard duration > .zero else { throw TextFailure("A length of time must be more than nothing, such as 10s.") }
         return duration
     }
 
     /// A duration that may be zero.
-    static func anyDuration(_ text: String) throws(TextFailure) -> Duration {
-        try DurationText(parsing: text).duration
-    }
+    static func anyDuration(_ text: String) throws(TextFailure) -> Duration { try DurationText(parsing: text).duration }
 
     /// The duration after which an alarm is raised; zero, which is written `off`, disables the alarm.
     static func alarm(_ text: String) throws(TextFailure) -> Duration { text == "off" ? .zero : try duration(text) }

@@ -8,8 +8,7 @@ internal import Ingest
 /// `relay devices`: lists capture devices.
 struct DevicesCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
-        commandName: "devices",
-        abstract: "Lists the capture devices of this machine, with what they can capture.",
+        commandName: "devices", abstract: "Lists the capture devices of this machine, with what they can capture.",
         discussion: """
             The first word of each is what --input or --audio-input takes. A device that another program uses may not say \
             what it can do.

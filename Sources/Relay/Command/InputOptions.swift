@@ -148,9 +148,7 @@ struct InputOptions: ParsableArguments {
 
     func apply(to configuration: inout ChannelConfiguration) throws(TextFailure) {
         if !isStudio { try applyChoice(to: &configuration) }
-        configuration.audioInput = try audioInput.map { (text) throws(TextFailure) in
-            try Self.location(text, flag: "--audio-input")
-        }
+        configuration.audioInput = try audioInput.map { (text) throws(TextFailure) in try audioLocation(text) }
         configuration.loops = loop
         configuration.copying = try copying
         if !isStudio { try checkCopy(configuration) }
@@ -258,6 +256,7 @@ struct InputOptions: ParsableArguments {
                 throw TextFailure("\(location) is not usable: \(error)")
             }
         }
+        try checkAudioListener(configuration)
     }
 
     private func checkCommand(_ configuration: inout ChannelConfiguration) throws(TextFailure) {
@@ -269,7 +268,7 @@ struct InputOptions: ParsableArguments {
         configuration.onPublish = try ClientDecision(onPublish, of: "--on-publish")
     }
 
-    private static func listenURL(of location: InputLocation) throws(AddressError) -> RTMPListenURL? {
+    static func listenURL(of location: InputLocation) throws(AddressError) -> RTMPListenURL? {
         try location.rtmpListenAddress.map { (text) throws(AddressError) in try RTMPListenURL(text, for: .input) }
     }
 
@@ -293,7 +292,7 @@ struct InputOptions: ParsableArguments {
         }
     }
 
-    private static func location(_ text: String, flag: String) throws(TextFailure) -> InputLocation {
+    static func location(_ text: String, flag: String) throws(TextFailure) -> InputLocation {
         guard !text.isEmpty else { throw TextFailure("\(option: flag) is empty: name a file, a URL or test:.") }
         let location: InputLocation
         do throws(SecretReferenceError) {

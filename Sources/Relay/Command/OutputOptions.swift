@@ -17,8 +17,7 @@ struct OutputOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Send MPEG-TS by SRT. May be given again and again.",
-            discussion: OutputKind.srt.help, valueName: "url"))
+            "Send MPEG-TS by SRT. May be given again and again.", discussion: OutputKind.srt.help, valueName: "url"))
     var srt: [String] = []
 
     @Option(

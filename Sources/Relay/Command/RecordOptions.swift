@@ -224,6 +224,17 @@ struct RecordOptions: ParsableArguments {
         }
     }
 
+    /// Throws if file systems could not store the name of a file of `configuration`.
+    func checkNames(of configuration: ChannelConfiguration) throws(TextFailure) {
+        for name in configuration.recordedNames {
+            do throws(TextFailure) {
+                try recordName.checkLength(channel: name)
+            } catch {
+                throw TextFailure("\(option: "--record-name"): \(error)")
+            }
+        }
+    }
+
     /// Throws if files must end at certain times of the wall clock although the program runs faster than the clock, or
     /// although a day is not a multiple of their length.
     func checkAlignment(isPaced: Bool) throws(TextFailure) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import ArgumentParser
+internal import CLinux
 internal import Glibc
 internal import Media
 
@@ -29,8 +30,7 @@ struct RelayCommand: AsyncParsableCommand {
         subcommands: [
             RunCommand.self, CtlCommand.self, CheckCommand.self, RecordingsCommand.self, RenderCommand.self,
             StitchCommand.self, DevicesCommand.self, DiagnoseCommand.self,
-        ],
-        defaultSubcommand: RunCommand.self)
+        ], defaultSubcommand: RunCommand.self)
 
     /// Replaces the parser's own method, whose messages would repeat arguments that may contain a key.
     static func main() async {
@@ -68,4 +68,16 @@ struct RelayCommand: AsyncParsableCommand {
         let usage = run.firstRange(of: "USAGE:")?.lowerBound ?? run.startIndex
         return helpMessage(columns: columns) + "\n\n" + run[usage...]
     }
+}
+
+/// Settings of the C library's allocator.
+enum Allocator {
+    /// glibc gives each new thread its own arena, up to eight per core, and an arena hardly ever returns memory. Each
+    /// connection attempt of an RTMP output is a new thread, and frames are large, so each additional arena costs
+    /// megabytes. Four arenas are enough for the threads that allocate all the time.
+    static let arenaLimit: Int32 = 4
+
+    /// Limits the number of arenas. Must be called before there are other threads. The environment variable
+    /// `MALLOC_ARENA_MAX` cannot raise the limit.
+    static func limit() { _ = relay_limit_malloc_arenas(arenaLimit) }
 }

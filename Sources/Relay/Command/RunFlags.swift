@@ -69,6 +69,7 @@ struct RunFlags: ParsableArguments {
             throw TextFailure(
                 "\(option: "--channel") is the beginning of file names: letters, digits and hyphens only.")
         }
+        try record.checkNames(of: configuration)
         return configuration
     }
 }

@@ -20,9 +20,7 @@ struct ChannelFlags {
         let mark: ConfigurationMark
 
         /// The flag that was read from the node at `mark`.
-        init(
-            _ argument: String, path: String, key: String? = nil, name: String? = nil, _ mark: ConfigurationMark
-        ) {
+        init(_ argument: String, path: String, key: String? = nil, name: String? = nil, _ mark: ConfigurationMark) {
             (self.argument, self.path, self.key) = (argument, path, key ?? path)
             (self.name, self.mark) = (name, mark)
         }

@@ -46,8 +46,7 @@ struct ConfigurationKey {
         .init("rundown", "--rundown"),
         .init("slate", "--slate"),
         .init(
-            "copy", "",
-            .choice(["all": "--copy", "video": "--copy-video", "audio": "--copy-audio", "nothing": nil])),
+            "copy", "", .choice(["all": "--copy", "video": "--copy-video", "audio": "--copy-audio", "nothing": nil])),
         .init("onPublish", "--on-publish"),
         .init("onPlay", "--on-play"),
         .init("tls.certificate", "--tls-cert"),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Networking
+internal import Program
 internal import Studio
 
 /// Converts the tree of a configuration file to the equivalent flags. Each error is stored with its position, and
@@ -155,9 +156,7 @@ extension ConfigurationReader {
 
     /// Reads an address and its options, and returns them in the form that the flag accepts. The node is a text, or a
     /// mapping with `address` and the keys of options.
-    private mutating func address(
-        _ node: ConfigurationNode, _ key: String, _ options: [AddressOption]
-    ) -> String? {
+    private mutating func address(_ node: ConfigurationNode, _ key: String, _ options: [AddressOption]) -> String? {
         guard case .mapping(let entries) = node.content else {
             return scalar(node, key, orElse: "It is an address, or a mapping with address: and options.")
         }
@@ -188,9 +187,7 @@ extension ConfigurationReader {
         return address + "#" + pairs.joined(separator: ",")
     }
 
-    mutating func values(
-        of option: AddressOption, _ node: ConfigurationNode, _ key: String
-    ) -> [String]? {
+    private mutating func values(of option: AddressOption, _ node: ConfigurationNode, _ key: String) -> [String]? {
         switch option.form {
         case .text: return scalar(node, key).map { [$0] }
         case .time: return time(node, key).map { [$0] }
@@ -203,4 +200,161 @@ extension ConfigurationReader {
             return nodes.enumerated().compactMap { address($1, "\(key)[\($0)]", AddressOption.ofBackup) }
         }
     }
+}
+
+// Converts renditions, which have names, to the equivalent flags.
+extension ConfigurationReader {
+    /// The keys of a rendition. The names of the flag's options are accepted as well.
+    static let renditionOptions: [AddressOption] = [
+        .init("videoBitrate", "video-bitrate"), .init("gop", "gop", .time), .init("size", "size"),
+        .init("preset", "preset"), .init("tune", "tune"), .init("profile", "profile"), .init("bFrames", "bframes"),
+        .init("audioBitrate", "audio-bitrate"),
+    ]
+
+    /// Reads `renditions`: a mapping of names to encoder settings.
+    private mutating func readRenditions(_ node: ConfigurationNode, _ key: String) -> [ChannelFlags.Flag]? {
+        let entries = mapping(node, key, "It is a mapping, a rendition behind each name.") ?? []
+        // The order of renditions has no meaning. They are sorted, so that another order in the file does not count as
+        // a change.
+        return entries.sorted { $0.key < $1.key }.compactMap { entry in
+            readRendition(entry.node, "\(key).\(entry.key)").map {
+                .named(entry.key, "--rendition=\(entry.key)#\($0)", path: "renditions", entry.node.mark)
+            }
+        }
+    }
+
+    private mutating func readRendition(_ node: ConfigurationNode, _ key: String) -> String? {
+        guard let entries = mapping(node, key, "It is a mapping with the rendition's keys.") else { return nil }
+        if entries.isEmpty { fault(node.mark, key, "It says nothing: give at least one key, such as videoBitrate.") }
+        var given: [String: String] = [:]
+        for entry in entries {
+            let option = Self.renditionOptions.first { [$0.key, $0.name].contains(entry.key) }
+            guard let option else {
+                unknown(entry, in: key, known: Self.renditionOptions.map(\.key))
+                continue
+            }
+            let place = "\(key).\(entry.key)"
+            if given[option.name] != nil { fault(entry.mark, place, "It is given twice, in two ways.") }
+            given[option.name] = values(of: option, entry.node, place)?.first
+        }
+        if given.isEmpty { return nil }
+        return Self.renditionOptions.compactMap { option in given[option.name].map { "\(option.name)=\($0)" } }
+            .joined(separator: ",")
+    }
+}
+
+// Converts scenes, which have names, to the equivalent flags.
+extension ConfigurationReader {
+    /// Reads `scenes`: a mapping of names to layouts.
+    private mutating func readScenes(_ node: ConfigurationNode, _ key: String) -> [ChannelFlags.Flag]? {
+        let entries = mapping(node, key, "It is a mapping, a scene behind each name.") ?? []
+        return entries.compactMap { entry in
+            readScene(entry.node, "\(key).\(entry.key)").map {
+                .named(entry.key, "--scene=\(entry.key)=\($0)", path: "scenes", entry.node.mark)
+            }
+        }
+    }
+
+    private mutating func readScene(_ node: ConfigurationNode, _ key: String) -> String? {
+        var (layout, sources): (String?, [String]) = (nil, [])
+        var options: [String] = []
+        for entry in mapping(node, key, "It is a mapping with layout: and sources:.") ?? [] {
+            let place = "\(key).\(entry.key)"
+            switch entry.key {
+            case "layout": layout = scalar(entry.node, place)
+            case "sources": sources = list(entry.node, place)
+            case "overlays": options += ["overlays=\(list(entry.node, place).joined(separator: "+"))"]
+            case "fit": options += scalar(entry.node, place).map { ["fit=\($0)"] } ?? []
+            case "inset":
+                for inner in mapping(entry.node, place, "It is a mapping with corner: or x: and y:, and width:.") ?? []
+                {
+                    guard SceneLayout.Inset.keys.contains(inner.key) else {
+                        unknown(inner, in: place, known: SceneLayout.Inset.keys)
+                        continue
+                    }
+                    options += scalar(inner.node, "\(place).\(inner.key)").map { ["\(inner.key)=\($0)"] } ?? []
+                }
+            default: unknown(entry, in: key, known: SceneLayout.keys)
+            }
+        }
+        guard let layout else {
+            fault(node.mark, key, "It has no layout.")
+            return nil
+        }
+        let place = options.isEmpty ? "" : "#" + options.joined(separator: ",")
+        return "\(layout):\(sources.joined(separator: ","))\(place)"
+    }
+
+    private mutating func list(_ node: ConfigurationNode, _ key: String) -> [String] {
+        guard case .sequence(let nodes) = node.content else {
+            fault(node.mark, key, "It is a list of names.")
+            return []
+        }
+        return nodes.enumerated().compactMap { scalar($1, "\(key)[\($0)]") }
+    }
+}
+
+// Converts overlays and stingers, which have names, to the equivalent flags.
+extension ConfigurationReader {
+    static let overlayKeys = ["image", "text", "x", "y", "width", "height", "opacity", "visible", "color", "font"]
+    static let stingerKeys = ["file", "cut"]
+
+    /// Reads `overlays`: a mapping of names to overlays.
+    private mutating func readOverlays(_ node: ConfigurationNode, _ key: String) -> [ChannelFlags.Flag]? {
+        let entries = mapping(node, key, "It is a mapping, an overlay behind each name.") ?? []
+        return entries.compactMap { entry in
+            readOverlay(entry.node, "\(key).\(entry.key)").map {
+                .named(entry.key, "--overlay=\(entry.key)=\($0)", path: "overlays", entry.node.mark)
+            }
+        }
+    }
+
+    private mutating func readOverlay(_ node: ConfigurationNode, _ key: String) -> String? {
+        var contents: [String] = []
+        var options: [String] = []
+        for entry in mapping(node, key, "It is a mapping with image: or text:.") ?? [] {
+            let place = "\(key).\(entry.key)"
+            switch entry.key {
+            case "image", "text": contents += scalar(entry.node, place).map { ["\(entry.key):\($0)"] } ?? []
+            case "visible": options += truth(entry.node, place).map { ["visible=\($0 ? "yes" : "no")"] } ?? []
+            case _ where Self.overlayKeys.contains(entry.key):
+                options += scalar(entry.node, place).map { [option(entry.key, $0)] } ?? []
+            default: unknown(entry, in: key, known: Self.overlayKeys)
+            }
+        }
+        guard contents.count == 1 else {
+            fault(node.mark, key, "It has image: or text:, one of them.")
+            return nil
+        }
+        return contents[0] + (options.isEmpty ? "" : "#" + options.joined(separator: ","))
+    }
+
+    /// Reads `stingers`: a mapping of names to files.
+    private mutating func readStingers(_ node: ConfigurationNode, _ key: String) -> [ChannelFlags.Flag]? {
+        let entries = mapping(node, key, "It is a mapping, a file and its cut behind each name.") ?? []
+        return entries.compactMap { entry in
+            readStinger(entry.node, "\(key).\(entry.key)").map {
+                .named(entry.key, "--stinger=\(entry.key)=\($0)", path: "stingers", entry.node.mark)
+            }
+        }
+    }
+
+    private mutating func readStinger(_ node: ConfigurationNode, _ key: String) -> String? {
+        var (file, cut): (String?, String?)
+        for entry in mapping(node, key, "It is a mapping with file: and cut:.") ?? [] {
+            let place = "\(key).\(entry.key)"
+            switch entry.key {
+            case "file": file = scalar(entry.node, place)
+            case "cut": cut = scalar(entry.node, place)
+            default: unknown(entry, in: key, known: Self.stingerKeys)
+            }
+        }
+        guard let file, let cut else {
+            fault(node.mark, key, "It has a file: and a cut:, in seconds.")
+            return nil
+        }
+        return "\(file)#\(option("cut", cut))"
+    }
+
+    private func option(_ name: String, _ value: String) -> String { "\(name)=\(value.replacing(",", with: "%2C"))" }
 }

@@ -51,14 +51,9 @@ struct ListeningPlan {
         let certificate = configuration.certificate?.certificate
         for (index, source) in configuration.sources.enumerated() {
             let option = OptionReference("--input", .number(index + 1))
-            for input in source.inputs {
-                if let text = input.rtmpListenAddress, let url = try? RTMPListenURL(text, for: .input) {
-                    add(url, certificate, flags, option)
-                } else if let text = input.srtAddress, let url = try? SRTURL(text, for: .input), url.mode == .listener {
-                    add(url.host, Int(url.port), .udp, .srtInput(url), flags, option)
-                }
-            }
+            for input in source.inputs { add(input, certificate, flags, option) }
         }
+        if let audio = configuration.audioInput { add(audio, certificate, flags, OptionReference("--audio-input")) }
         for (index, output) in configuration.outputs.enumerated() {
             guard let place = output.address.destination.listening else { continue }
             let option = OptionReference("--output", .number(index + 1))
@@ -67,6 +62,16 @@ struct ListeningPlan {
             } else {
                 add(place.host, Int(place.port), place.transport, .alone, flags, option)
             }
+        }
+    }
+
+    private mutating func add(
+        _ input: InputLocation, _ certificate: String?, _ flags: ChannelFlags, _ option: OptionReference
+    ) {
+        if let text = input.rtmpListenAddress, let url = try? RTMPListenURL(text, for: .input) {
+            add(url, certificate, flags, option)
+        } else if let text = input.srtAddress, let url = try? SRTURL(text, for: .input), url.mode == .listener {
+            add(url.host, Int(url.port), .udp, .srtInput(url), flags, option)
         }
     }
 

@@ -33,16 +33,12 @@ extension ChannelControl {
         var recorded: [ClipStore.Recorded] = []
         if let recording = channel.recordings.current, recording.format != .ts, let stretch = recording.stretch {
             recorded.append(
-                Self.recorded(
-                    stretch, status, status.recorder?.state, isRefused: status.recorder?.state != .recording))
+                Self.recorded(stretch, status, status.recorder?.state, isRefused: status.recorder?.state != .recording))
         }
         // Read the state first: while recording is suspended, the part on the disk does not grow.
-        if let clips = channel.clips.current, case let state = clips.status.recorder?.state,
-            let stretch = clips.stretch
+        if let clips = channel.clips.current, case let state = clips.status.recorder?.state, let stretch = clips.stretch
         {
-            recorded.append(
-                Self.recorded(
-                    stretch, status, state, isRefused: Self.isSuspended(state), isForClips: true))
+            recorded.append(Self.recorded(stretch, status, state, isRefused: Self.isSuspended(state), isForClips: true))
         }
         return recorded
     }
@@ -66,8 +62,7 @@ extension ChannelControl {
         return ClipStore.Recorded(
             program: .init(run: stretch.run, frames: start..<max(start, position), rate: rate), stretch: stretch,
             refusal: isRefused ? ClipStore.nothingRecorded : nil, isForClips: isForClips,
-            isSuspended: isSuspended(state)
-        )
+            isSuspended: isSuspended(state))
     }
 
     /// Starts a recording only for clips. Throws if no packets are kept for clips.

@@ -3,6 +3,7 @@
 internal import Channel
 internal import Control
 internal import Glibc
+internal import Media
 internal import Networking
 internal import Status
 internal import Studio
@@ -40,14 +41,15 @@ extension ControlKeys {
             }
             settings.secret = secret
         }
-        for kind in written.events where !ControlEvent.kinds.contains(kind) {
-            let near = EditDistance.nearest(to: kind, among: ControlEvent.kinds)
-            let kinds = ControlEvent.kinds.joined(separator: ", ")
+        let kinds = WebhookSettings.allKinds.map(\.rawValue)
+        for kind in written.events where !kinds.contains(kind) {
+            let near = EditDistance.nearest(to: kind, among: kinds)
+            let all = kinds.joined(separator: ", ")
             throw Fault(
                 key: "\(name).events",
-                text: "There is no such kind of event\(near.map { "; is \($0) meant?" } ?? ": there are \(kinds).")")
+                text: "There is no such kind of event\(near.map { "; is \($0) meant?" } ?? ": there are \(all).")")
         }
-        settings.kinds = Set(written.events)
+        settings.kinds = Set(written.events.compactMap(EventKind.init(rawValue:)))
         if let level = written.level {
             guard let level = ControlEvent.Level(rawValue: level) else {
                 throw Fault(key: "\(name).level", text: "It is info, notice, warning or error.")

@@ -5,8 +5,7 @@ internal import ArgumentParser
 /// `relay ctl`: controls a running relay through its HTTP API.
 struct CtlCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "ctl",
-        abstract: "Shows what a running relay does, and changes it.",
+        commandName: "ctl", abstract: "Shows what a running relay does, and changes it.",
         discussion: """
             Without --url it is the relay of this host, by its Unix socket: --socket, else relay.sock in \
             $RUNTIME_DIRECTORY, else /run/relay/relay.sock. Who may open the socket needs no token. With --url it is \

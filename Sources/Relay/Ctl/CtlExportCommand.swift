@@ -46,8 +46,7 @@ struct CtlExportCommand: CtlSubcommand {
         let asked = Asked(
             channel: path.split(separator: "/").last.flatMap { $0.removingPercentEncoding } ?? "",
             from: UTCTime(milliseconds: range.lowerBound).extended,
-            to: UTCTime(milliseconds: range.upperBound).extended,
-            name: name)
+            to: UTCTime(milliseconds: range.upperBound).extended, name: name)
         try await CtlExportJob(output: output, options: options).make(api) {
             try await api.ask("POST", "/v1/exports", asked)
         }

@@ -81,9 +81,7 @@ extension CtlSubcommand {
     }
 
     /// Prints the response: unchanged if JSON was requested, otherwise as `text`.
-    func put<Answer: Decodable>(
-        _ answer: ControlAPI.Answer, as type: Answer.Type, _ text: (Answer) -> String
-    ) throws {
+    func put<Answer: Decodable>(_ answer: ControlAPI.Answer, as type: Answer.Type, _ text: (Answer) -> String) throws {
         Terminal.put(options.json ? answer.text + "\n" : text(try answer.decoded(type)), to: 1)
     }
 }
@@ -92,4 +90,18 @@ extension CtlSubcommand {
 struct CtlChannelOptions: ParsableArguments {
     @Option(help: "The channel; not needed where there is one.")
     var channel: String?
+}
+
+/// Formats rows in columns.
+enum TextTable {
+    /// Returns one line for each of `rows`, with its cells aligned in columns; the last column is not padded.
+    static func text(_ rows: [[String]]) -> String {
+        let columns = rows.map(\.count).max() ?? 0
+        let widths = (0..<columns).map { column in rows.map { $0.count > column ? $0[column].count : 0 }.max() ?? 0 }
+        return rows.map { row in
+            let cells = zip(row, widths).map { $0 + String(repeating: " ", count: $1 - $0.count) }
+            let line = cells.joined(separator: "  ")
+            return String(line.reversed().drop { $0 == " " }.reversed()) + "\n"
+        }.joined()
+    }
 }

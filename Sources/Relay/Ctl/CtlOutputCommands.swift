@@ -47,8 +47,7 @@ extension CtlSubcommand {
 
 /// `relay ctl output add`.
 struct CtlOutputAddCommand: CtlSubcommand {
-    static let configuration = CommandConfiguration(
-        commandName: "add", abstract: "Begins to send to another address.")
+    static let configuration = CommandConfiguration(commandName: "add", abstract: "Begins to send to another address.")
 
     @OptionGroup var options: CtlOptions
     @OptionGroup var channel: CtlChannelOptions

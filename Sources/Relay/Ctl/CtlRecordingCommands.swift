@@ -23,9 +23,7 @@ extension CtlSubcommand {
     }
 
     /// The path of the recording whose name or identifier is `file`.
-    func path(
-        of file: String, _ channel: CtlChannelOptions, _ api: ControlAPI
-    ) async throws -> String {
+    func path(of file: String, _ channel: CtlChannelOptions, _ api: ControlAPI) async throws -> String {
         let path = try await api.path(ofChannel: channel.channel) + "/recordings"
         // File names contain a dot, and identifiers do not.
         guard file.contains(".") else { return "\(path)/\(ControlAPI.encoded(file))" }
@@ -152,8 +150,7 @@ struct CtlRecordings: Decodable {
             [
                 file.id, file.start, file.durationSeconds.map { Figure.clock($0) } ?? "",
                 file.bytes.map { ByteSize(bytes: $0).description } ?? "", file.state ?? "",
-                file.isHeld == true ? "held" : "",
-                file.name,
+                file.isHeld == true ? "held" : "", file.name,
             ]
         }
         let gaps = (gaps ?? []).map { gap in

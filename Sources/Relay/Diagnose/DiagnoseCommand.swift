@@ -77,7 +77,8 @@ struct DiagnoseCommand: AsyncParsableCommand {
             program: "tar", arguments: ["-czf", ChildCommand.absolute(output), "-C", parent, name], limit: .seconds(60))
         let outcome = try await tar.run()
         guard outcome.isSuccess else {
-            throw ChannelFailure(.cannotRecord, "tar \(outcome.ending): \(outcome.errors)")
+            throw ChannelFailure(
+                .cannotRecord, .makeFile(output), saying: "tar \(outcome.ending): \(outcome.errors)")
         }
     }
 }

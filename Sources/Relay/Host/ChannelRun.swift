@@ -62,8 +62,7 @@ final class ChannelRun: Sendable {
     /// so that operators' changes remain in effect; otherwise it is nil.
     init(
         _ plan: ConfiguredChannel, isFirst: Bool, isLasting: Bool = true, control: ChannelControl? = nil,
-        resources: HostResources,
-        logger: Logger
+        resources: HostResources, logger: Logger
     ) {
         name = plan.name
         (self.isFirst, self.isLasting) = (isFirst, isLasting)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Channel
+internal import Control
 internal import Dispatch
 internal import FanOut
 internal import Glibc
@@ -9,6 +10,7 @@ internal import Logging
 internal import Media
 internal import Networking
 internal import Publisher
+internal import Segmenter
 internal import Status
 internal import Studio
 internal import Synchronization
@@ -41,8 +43,8 @@ final class Host: Sendable {
     private static let patience = Duration.seconds(15)
 
     let resources = HostResources()
-    let exportJobs = ExportJobs()
-    let exportPlanning = ExportPlanning()
+    let exports = ExportJobs()
+    private let exportPlanning = ExportPlanning()
     private let terminal: Terminal
     private let logger: Logger
     private let notifier: ServiceNotifier?
@@ -59,8 +61,8 @@ final class Host: Sendable {
         logger = Logger(label: "relay")
     }
 
-    /// Runs the channels of `configuration`, and returns when all have ended. (Flags describe only one channel.)
-    /// Handles signals meanwhile: SIGHUP reloads the configuration file, if there is one.
+    /// Runs the channels of `configuration`, and returns when all have ended (with flags there is only one). Handles
+    /// signals meanwhile: SIGHUP reloads the configuration file.
     func run(_ configuration: HostConfiguration) -> ExitStatus {
         let path = configuration.path
         self.path.withLock { $0 = path }
@@ -92,7 +94,7 @@ final class Host: Sendable {
 
     private var openChannels: [Channel] { state.withLock { $0.runs }.compactMap(\.channel) }
     /// The API's view of the channels.
-    var controls: [ChannelControl] { state.withLock { $0.runs }.map(\.control) }
+    private var controls: [ChannelControl] { state.withLock { $0.runs }.map(\.control) }
 }
 
 // MARK: Channels
@@ -111,7 +113,7 @@ extension Host {
     ) {
         let run = ChannelRun(
             channel, isFirst: isFirst, isLasting: isLasting, control: control, resources: resources, logger: logger)
-        run.control.archive.map(exportJobs.restore)
+        run.control.archive.map(exports.restore)
         let isEnding = state.withLock { state in
             if !state.isEnding { state.runs.append(run) }
             return state.isEnding
@@ -130,7 +132,7 @@ extension Host {
     }
 
     /// Reloads the file for the API, after a reload that is running. Returns how many channels have changed.
-    func reloadFile() throws(ReloadFailure) -> Int {
+    private func reloadFile() throws(ReloadFailure) -> Int {
         guard let path = path.withLock({ $0 }) else { throw .none }
         state.withLock { $0.reloads += 1 }
         defer { reloaded() }
@@ -293,4 +295,62 @@ extension Host {
         metadata[LogKey.event] = event.map { "\($0)" }
         logger.info("\(text)", metadata: metadata)
     }
+}
+
+// MARK: Control
+
+extension Host: ControlledHost {
+    var channels: [String] { controls.map(\.name) }
+
+    func channel(_ name: String) -> (any ControlledChannel)? { controls.first { $0.name == name } }
+
+    func startExport(_ request: ExportRequest) throws(Refusal) -> ExportJob {
+        guard let control = controls.first(where: { $0.name == request.channel }) else {
+            throw Refusal(.notFound, "There is no channel of this name.")
+        }
+        guard let recordings = control.archive else {
+            throw Refusal(.conflict, "The channel has no directory of recordings.")
+        }
+        guard let archive = request.source.map(control.archive(ofSource:)) ?? recordings else {
+            throw Refusal(.notFound, "No source of this name is recorded.")
+        }
+        // An export must not use the space that the storage guard keeps free for recording.
+        let reserve = control.report.status?.storage?.reserveBytes ?? control.configuredReserve
+        return try exports.start(request, in: archive, reserve: reserve)
+    }
+
+    func planExport(_ request: ExportRequest) throws(Refusal) -> ExportPlan {
+        guard let control = controls.first(where: { $0.name == request.channel }) else {
+            throw Refusal(.notFound, "There is no channel of this name.")
+        }
+        guard let archive = control.archive else {
+            throw Refusal(.conflict, "The channel has no directory of recordings.")
+        }
+        return try exportPlanning.plan(request, in: archive)
+    }
+
+    func check(_ address: String) -> AddressCheck { OutputCheck(resources).check(address) }
+
+    func reload() throws(Refusal) -> Int {
+        do throws(ReloadFailure) {
+            return try reloadFile()
+        } catch {
+            switch error {
+            case .none: throw Refusal(.conflict, "relay was started with flags, and has no file to read again.")
+            case .ending: throw Refusal(.unavailable, "relay is about to end.")
+            case .refused(let lines):
+                throw Refusal(.unusable, "The configuration file is not applied: \(lines.first ?? "")", errors: lines)
+            }
+        }
+    }
+}
+
+/// Why a configuration file was not applied.
+private enum ReloadFailure: Error {
+    /// The process was started without a configuration file.
+    case none
+    /// The process is ending.
+    case ending
+    /// The file's errors, one per line.
+    case refused([String])
 }

@@ -2,6 +2,8 @@
 
 internal import Dispatch
 internal import Glibc
+internal import Media
+internal import Networking
 
 /// Calls closures for signals on one queue, until ``cancel()``.
 struct ProcessSignals {
@@ -19,9 +21,7 @@ struct ProcessSignals {
 
     /// The signals that ask the process to end. SIGHUP does not belong to them if the process was started with SIGHUP
     /// ignored, as by `nohup`: such a process continues when its terminal is closed.
-    static var endRequests: [CInt] {
-        [SIGINT, SIGTERM] + (isIgnored(SIGHUP) ? [] : [SIGHUP])
-    }
+    static var endRequests: [CInt] { [SIGINT, SIGTERM] + (isIgnored(SIGHUP) ? [] : [SIGHUP]) }
 
     /// Calls `body` on the queue each time that signal `number` comes.
     mutating func watch(_ number: CInt, _ body: @escaping @Sendable () -> Void) {
@@ -43,5 +43,31 @@ struct ProcessSignals {
         // The handlers are compared as numbers, because SIG_IGN is the address 1, which is not a function.
         return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
             == unsafeBitCast(SIG_IGN, to: Int.self)
+    }
+}
+
+/// Interprets the signals that ask the process to end.
+///
+/// The first signal requests a clean end. A later signal means that the clean end takes too long, but only 500 ms or
+/// more after the first: `timeout` and a closing terminal send two signals within microseconds, one to the process and
+/// one to its group.
+struct EndRequests {
+    /// How to respond to a signal.
+    enum Answer: Equatable {
+        case end
+        case ignore
+        case endAtOnce
+    }
+
+    private static let patience = Duration.milliseconds(500)
+    private var first: Int64?
+
+    /// Records a signal at `now`, in monotonic nanoseconds, and returns the response.
+    mutating func received(at now: Int64) -> Answer {
+        guard let first else {
+            self.first = now
+            return .end
+        }
+        return now - first < Self.patience.inNanoseconds ? .ignore : .endAtOnce
     }
 }

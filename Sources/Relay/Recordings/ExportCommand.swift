@@ -131,9 +131,7 @@ struct RecordingsExportCommand: BlockingCommand {
         return "\(path.dropLast(name[point...].count))-\(number)\(name[point...])"
     }
 
-    private func make(
-        _ contents: ExportContents, _ ends: ExportEnds, to output: String
-    ) throws -> ExitStatus {
+    private func make(_ contents: ExportContents, _ ends: ExportEnds, to output: String) throws -> ExitStatus {
         var request = StitchRequest(output: output, replaces: force, version: RelayVersion.text)
         request.reserve = ExportOutput.reserve(of: output, recordings: options.directory)
         let (bar, signals) = (ProgressBar(), HeldSignals())

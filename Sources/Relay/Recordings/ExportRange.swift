@@ -53,8 +53,7 @@ struct ExportRange: Equatable {
         for (index, field) in fields.enumerated() {
             let isLast = index == fields.count - 1
             guard fields.count <= 3, let unit = try? DurationText(parsing: String(field)).duration,
-                field.allSatisfy({ $0.isNumber || isLast && $0 == "." }),
-                index == 0 || unit < .seconds(60)
+                field.allSatisfy({ $0.isNumber || isLast && $0 == "." }), index == 0 || unit < .seconds(60)
             else { throw wrong }
             let (scaled, overflow) = total.multipliedReportingOverflow(by: 60)
             guard !overflow, scaled < 1 << 60 else { throw wrong }

@@ -7,8 +7,7 @@ internal import Glibc
 /// `relay recordings`: shows and repairs recordings.
 struct RecordingsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "recordings",
-        abstract: "Lists, checks and repairs what was recorded.",
+        commandName: "recordings", abstract: "Lists, checks and repairs what was recorded.",
         discussion: """
             Beside the recordings lies a catalogue, .relay.sqlite: every file, and every stretch of the program that is in \
             no file. The files are the truth; what the catalogue lacks is read from them.
@@ -96,8 +95,7 @@ struct RecordingsShowCommand: BlockingCommand {
 /// `relay recordings verify`.
 struct RecordingsVerifyCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
-        commandName: "verify",
-        abstract: "Checks the files, and that no frame and no sample is missing between them.",
+        commandName: "verify", abstract: "Checks the files, and that no frame and no sample is missing between them.",
         discussion: """
             Looks at each file's container and tables, at what lies between the files, at the checksums that are known, \
             and at the catalogue. Writes nothing. The last line is the verdict.

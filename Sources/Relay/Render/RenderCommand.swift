@@ -126,6 +126,10 @@ struct RenderCommand: BlockingCommand {
                         + "each input plays on, and is waited for. Leave them out.")
             }
         }
+        if let audio = configuration.audioInput, audio.isLiveByNature == true {
+            throw ValidationError(
+                "--audio-input: a show is rendered from files, and \(audio) comes at its own pace. Name a file.")
+        }
         return configuration
     }
 }

@@ -20,7 +20,7 @@ final class RenderDirectory {
         Self.removeLeftovers(of: output)
         path = FinishedFile.hidden(beside: output)
         guard mkdir(path, 0o777) == 0 else {
-            throw ChannelFailure(.cannotRecord, "\(output) cannot be made: \(String(cString: strerror(errno))).")
+            throw ChannelFailure(.cannotRecord, .makeFile(output), because: String(cString: strerror(errno)))
         }
         descriptor = Self.open(path)
         // A file system without locks, such as some network file systems, does not show which directories are in use,

@@ -40,7 +40,8 @@ final class RenderJob {
         let place = url.deletingLastPathComponent().path
         guard access(place, W_OK) == 0 else {
             throw ChannelFailure(
-                .cannotRecord, "\(output) cannot be made in \(place): \(String(cString: strerror(errno))).")
+                .cannotRecord, .makeFile(output),
+                saying: "\(output) cannot be made in \(place): \(String(cString: strerror(errno))).")
         }
         directory = try RenderDirectory(beside: "\(place)/\(url.lastPathComponent)")
         configuration.recording = ChannelConfiguration.Recording(
@@ -92,16 +93,21 @@ final class RenderJob {
     /// Throws unless the whole show was recorded correctly.
     private func check(_ end: ChannelEnd) throws(ChannelFailure) {
         if let failure = fault {
-            throw ChannelFailure(.inputUnreadable, "A segment could not be shown, and nothing was made: \(failure)")
+            throw ChannelFailure(
+                .inputUnreadable, .playRunDown,
+                saying: "A segment could not be shown, and nothing was made: \(failure)")
         }
         let made = channel.status
         let recorder = made.recorder ?? RecorderStatus()
         if let lack = recorder.lack(of: made.program.frames), end == .done || recorder.isInterrupted {
-            throw ChannelFailure(.cannotRecord, "\(output) could not be written as a whole, and was not made: \(lack).")
+            throw ChannelFailure(
+                .cannotRecord, .makeFile(output),
+                saying: "\(output) could not be written as a whole, and was not made: \(lack).")
         }
         if case .failed(let cause) = end {
             let reason = made.sources.compactMap(\.lastError).first
-            throw ChannelFailure(cause, "The show could not be rendered\(reason.map { ": \($0)" } ?? ".")")
+            throw ChannelFailure(
+                cause, .makeFile(output), saying: "The show could not be rendered\(reason.map { ": \($0)" } ?? ".")")
         }
     }
 
@@ -112,12 +118,13 @@ final class RenderJob {
         }
         guard let files, files.count == 1, let name = files.first else {
             throw ChannelFailure(
-                .cannotRecord, "The show could not be written as a whole to \(output). Is there room on the disk?")
+                .cannotRecord, .makeFile(output),
+                saying: "The show could not be written as a whole to \(output). Is there room on the disk?")
         }
         do throws(FileFailure) {
             try FinishedFile.publish("\(directory.path)/\(name)", as: output, replaces: replaces)
         } catch {
-            throw ChannelFailure(.cannotRecord, "\(error)")
+            throw ChannelFailure(.cannotRecord, .makeFile(output), saidBy: error)
         }
     }
 }

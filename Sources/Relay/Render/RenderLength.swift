@@ -54,7 +54,7 @@ struct RenderLength {
             defer { source.stop() }
             return source.description.video?.frameRate
         } catch {
-            throw ChannelFailure(.inputUnreadable, "\(error)")
+            throw ChannelFailure(.inputUnreadable, .openInput("\(input)"), saidBy: error)
         }
     }
 
@@ -62,7 +62,8 @@ struct RenderLength {
         _ what: String, _ name: String, _ configuration: ChannelConfiguration
     ) throws(ChannelFailure) -> Duration? {
         guard configuration.duration == nil else { return nil }
-        throw ChannelFailure(.configuration, "\(name) \(what): say by --duration how long it is to be.")
+        throw ChannelFailure(
+            .configuration, .playRunDown, saying: "\(name) \(what): say by --duration how long it is to be.")
     }
 
     /// Returns the remaining length of a file; nil if it is unknown.
@@ -79,7 +80,8 @@ struct RenderLength {
             defer { source.stop() }
             return read(source, video)
         } catch {
-            throw ChannelFailure(.inputUnreadable, "\(segment): \(error)")
+            throw ChannelFailure(
+                .inputUnreadable, .openInput(clip.path), saying: "\(segment): \(error)", error: error)
         }
     }
 }

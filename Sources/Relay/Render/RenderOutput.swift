@@ -17,15 +17,18 @@ enum RenderOutput {
     ) throws(ChannelFailure) {
         if let status = FileStatus(output), status.kind != .regular {
             let kind = status.kind == .directory ? "a directory" : "no regular file"
-            throw ChannelFailure(.cannotRecord, "\(output) is \(kind); name the file to make.")
+            throw ChannelFailure(
+                .cannotRecord, .makeFile(output), saying: "\(output) is \(kind); name the file to make.")
         }
         // The message does not contain the path, because the path may contain a secret to which the file refers.
         if ExportOutput.original(of: output, in: [show] + configuration.ownFiles) != nil {
-            throw ChannelFailure(.cannotRecord, "\(output) is one of the show's own files; name another file.")
+            throw ChannelFailure(
+                .cannotRecord, .makeFile(output),
+                saying: "\(output) is one of the show's own files; name another file.")
         }
         let recordings = ExportOutput.recordings(around: output)
         if let objection = ExportOutput.objection(to: output, recordings: recordings, replaces: replaces) {
-            throw ChannelFailure(.cannotRecord, objection)
+            throw ChannelFailure(.cannotRecord, .makeFile(output), saying: objection)
         }
     }
 }

@@ -12,17 +12,17 @@ extension ControlEvent {
         let told = metadata[LogKey.event].map { "\($0)" }
         guard level >= .info, told != ControlEvent.statusLine else { return nil }
         let output = metadata["output"].map { "\($0)" }
-        let known: [(String, String)] = [
-            ("webhook", Self.webhookKind), ("export", "export"), ("output", "output"), ("input", "input"),
-            ("segment", "recorder"), ("since_s", "alarm"),
-            ("lasted_s", "alarm"), ("channel", "channel"),
+        let known: [(key: String, kind: EventKind)] = [
+            ("webhook", .webhook), ("export", .export), ("output", .output), ("input", .input),
+            ("segment", .recorder), ("since_s", .alarm), ("lasted_s", .alarm), ("channel", .channel),
         ]
         let details = ["source", "reason", "cause", "delay_s", "segment"].compactMap { key in
             metadata[key].map { "\(key): \($0)" }
         }
         self.init(
             channel: metadata["channel"].map { "\($0)" }, level: Level(level),
-            kind: told ?? known.first { metadata[$0.0] != nil }?.1 ?? "relay", output: output,
+            kind: told.flatMap(EventKind.init(rawValue:)) ?? known.first { metadata[$0.key] != nil }?.kind ?? .relay,
+            output: output,
             text: details.isEmpty ? message : "\(message) (\(details.joined(separator: ", ")))")
     }
 }

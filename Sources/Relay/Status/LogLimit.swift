@@ -58,9 +58,7 @@ struct LogLimit {
     private var intervals: [Cause: Interval] = [:]
 
     /// Whether a line is written at `now`, in nanoseconds.
-    mutating func admits(
-        _ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata, at now: Int64
-    ) -> Bool {
+    mutating func admits(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata, at now: Int64) -> Bool {
         var cause = Cause(level, message, metadata)
         if intervals[cause] == nil, intervals.count >= Self.mostCauses { cause = Cause(level, "", [:]) }
         var interval = intervals[cause] ?? Interval(end: now + Self.interval.inNanoseconds)

@@ -29,8 +29,7 @@ final class LogWriter: Sendable {
     /// Creates a writer that formats lines in `format` and passes them with their level to `write`.
     init(
         format: LogFormat, namesChannels: Bool = true, events: EventLog? = nil,
-        clock: any MonotonicClock = SystemClock(),
-        write: @escaping @Sendable (Logger.Level, String) -> Void
+        clock: any MonotonicClock = SystemClock(), write: @escaping @Sendable (Logger.Level, String) -> Void
     ) {
         (self.format, self.namesChannels, self.events) = (format, namesChannels, events)
         (self.clock, self.write) = (clock, write)

@@ -36,8 +36,7 @@ struct StitchCommand: BlockingCommand {
             """)
 
     @Argument(
-        help: ArgumentHelp(
-            "The files, in the order of the result, or one project (.yaml, .json).", valueName: "file"))
+        help: ArgumentHelp("The files, in the order of the result, or one project (.yaml, .json).", valueName: "file"))
     var inputs: [String]
 
     @Option(name: .shortAndLong, help: ArgumentHelp("The file to make.", valueName: "file"))
@@ -116,8 +115,7 @@ struct StitchCommand: BlockingCommand {
         let left = TimeLeft()
         let report = try job.run(
             progress: { done, total in
-                bar.show(
-                    "stitching", done: Int64(done), of: Int64(total), note: left.note(done: done, of: total))
+                bar.show("stitching", done: Int64(done), of: Int64(total), note: left.note(done: done, of: total))
             }, isCancelled: { signals.first != nil })
         bar.clear()
         let text = json ? try RecordingsListing.json(report) : report.text

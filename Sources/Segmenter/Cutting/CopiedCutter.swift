@@ -2,55 +2,56 @@
 
 internal import Media
 
-/// Cuts a copied program, whose keyframes come when its encoder makes them.
+/// Cuts a copied program, whose keyframes come whenever its encoder makes them.
 ///
-/// A file shows the program from the frame nearest to its requested start, and holds all packets from the keyframe at
-/// or before that frame on. The previous file holds everything that is decoded before the new file begins, including
-/// the frames that its last frames refer to. So each packet is in one file or in two, and each frame is shown by
-/// exactly one. Packets arrive in decoding order, with audio beside the frames that are decoded while it is heard.
+/// A file shows the program from the frame nearest to the requested start, and contains all packets from the keyframe
+/// at or before that frame. The previous file contains everything that is decoded before the new file begins, including
+/// the frames to which its last frames refer. So each packet is in one or two files, and each frame is shown by exactly
+/// one. Packets arrive in decoding order; audio arrives together with the frames that are decoded while the audio is
+/// played.
 struct CopiedCutter: SegmentCutting {
     private var isWriting = false
     /// No file shows anything before this program time, in nanoseconds.
     private var earliest = Int64.min
     /// Future program times at which files end, in nanoseconds, sorted.
     private var cuts: [Int64] = []
-    /// Packets since the keyframe that the next file may have to begin with, and some audio from before it.
+    /// Packets since the latest keyframe with which the next file could begin, and some audio from before that.
     private var recent: [EncodedPacket] = []
     private var (fileVideo, fileAudio): (TrackDescription?, TrackDescription?)
-    /// The new audio coding for which the open file already has a cut.
+    /// The new audio description for which the end of the open file is already scheduled.
     private var cutFor: TrackDescription?
     /// Program time of the first frame that the open file shows, in nanoseconds.
     private var begun = Int64.min
-    /// How long a frame lasts, in nanoseconds.
+    /// The duration of a frame, in nanoseconds.
     private var frameLength: Int64 = 40_000_000
 
-    /// How much audio from before its keyframe a file may still need, and how long the first file waits for audio that
-    /// never came, both in nanoseconds.
+    /// `audioBefore` is how much audio from before its first keyframe a file may need. `patience` is how long the first
+    /// file waits for audio if none has come. Both are in nanoseconds.
     private static let (audioBefore, patience): (Int64, Int64) = (500_000_000, 1_000_000_000)
     private static let mostCuts = 64
-    /// If frames lag behind audio by more than `absence`, the video counts as interrupted; for later files
-    /// audio is kept from `absence` before the newest frame on, or before audio that is `keptAudio` old if no frame
-    /// comes. Both in nanoseconds.
+    /// If frames are behind audio by more than `absence`, the video counts as interrupted. For later files, audio is
+    /// kept from `absence` before the newest frame on; if no frames come, from `absence` before the newest `keptAudio`
+    /// of audio. Both are in nanoseconds.
     private static let (absence, keptAudio): (Int64, Int64) = (1_500_000_000, 5_000_000_000)
-    /// How much audio after a cut is held in memory while the cutter waits for a frame to begin the next file, in
+    /// How much audio after a cut is kept in memory until a frame comes with which the next file can begin, in
     /// nanoseconds.
     private static let longestWait: Int64 = 50_000_000
-    /// When a file has to end and no frame has come during this much audio, it ends without a keyframe; in nanoseconds.
+    /// If a file must end and no frame has come during this much audio, it ends without a keyframe; in nanoseconds.
     private static let longestAbsence: Int64 = 10_000_000_000
     private static let trimStep = 1000
     /// Limit for buffered payload, in bytes, in case a keyframe never comes.
     private static let mostBytes = 192 << 20
     private var bytes = 0
-    /// Whether `recent` begins with a keyframe.
+    /// Whether `recent` contains a keyframe.
     private var hasGroup = false
-    /// Audio after the next cut; it belongs to the next file if that file begins there.
+    /// Audio after the next cut. It belongs to the next file if that begins at the cut.
     private var withheld: [EncodedPacket] = []
     /// Decoding time of the newest frame, in nanoseconds.
     private var newestFrame = Int64.min
     /// Where the frames of the open file end, in nanoseconds.
     private var framesEnd = Int64.min
     private var trimAt = trimStep
-    /// How much audio came since the last frame.
+    /// How much audio has come since the last frame.
     private var audioAlone = TrackProgress()
 
     var nextBoundary: Int64? { cuts.first }
@@ -110,25 +111,23 @@ struct CopiedCutter: SegmentCutting {
     private mutating func takeFrame(_ frame: EncodedPacket, _ actions: inout [SegmentAction]) {
         audioAlone.passed = 0
         if frame.duration > 0 { frameLength = frame.timeBase.rescale(frame.duration, to: .nanoseconds) }
-        // Frames before a change of coding get a file of their own.
+        // Frames before a change of the codec configuration get a file of their own.
         let last = recent.last { $0.track == .video }
         if !isWriting, let last, last.description !== frame.description, let begin,
             last.ptsNanoseconds >= begin - frameLength / 2
         {
             open(at: begin, &actions)
         }
-        // A file that holds audio alone ends at the first keyframe.
+        // A file that contains only audio ends at the first keyframe.
         let isBack = isWriting && fileVideo == nil
-        // Later keyframes request the cut again if the first one came too early for it.
+        // If the first keyframe came too early for the cut, later keyframes request it again.
         if isBack, frame.isKeyframe, cuts.first.map({ $0 > frame.ptsNanoseconds }) ?? true {
             cut(at: frame.ptsNanoseconds)
         }
         let isCodedAnew = isWriting && !isBack && frame.description !== fileVideo
         if frame.isKeyframe { dropGroup(before: frame, isCodedAnew: isCodedAnew) }
         let canFollow = !isCodedAnew && (isWriting && !isBack || hasGroup)
-        guard frame.isKeyframe || canFollow else {
-            return actions.append(.skip(frame))
-        }
+        guard frame.isKeyframe || canFollow else { return actions.append(.skip(frame)) }
         newestFrame = max(newestFrame, frame.dtsNanoseconds)
         framesEnd = max(framesEnd, frame.ptsNanoseconds + frameLength)
         hasGroup = hasGroup || frame.isKeyframe
@@ -140,12 +139,12 @@ struct CopiedCutter: SegmentCutting {
             guard let begin else { return }
             let hasAudio = recent.contains { $0.track == .audio }
             let waited = frame.dtsNanoseconds - begin
-            // By then the audio that belongs to the first frame has arrived.
+            // At this point the audio that belongs to the first frame has arrived.
             if reached >= begin, hasAudio || waited > Self.patience {
                 open(at: begin, &actions)
             }
         } else if hasGroup, let cut = cuts.first, reached >= cut, reached >= shown(first: cut) - frameLength / 2 {
-            // By then all audio before the first frame has arrived, even if frames are missing after the cut.
+            // At this point all audio before the first frame has arrived, even if frames are missing after the cut.
             open(at: cut, &actions)
         } else if !isBack {
             actions.append(.write(frame))
@@ -157,19 +156,19 @@ struct CopiedCutter: SegmentCutting {
         keep(packet)
         audioAlone.note(packet)
         guard isWriting, end(of: packet) > begun else { return }
-        // The open file cannot hold audio of another coding, so that audio waits for a shorter time.
+        // The open file cannot contain audio of another codec configuration, so such audio waits for a shorter time.
         let longest = packet.description === fileAudio ? Self.longestAbsence : Self.absence
         if let cut = cuts.first, packet.ptsNanoseconds >= cut, audioAlone.passed > longest {
             return openAudio(at: packet, behind: before, &actions)
         }
         guard packet.description === fileAudio else {
-            // A file describes its audio only once.
+            // A file describes its audio only once, so the next description needs a new file.
             if cutFor !== packet.description { cut(at: max(packet.ptsNanoseconds, begun + frameLength)) }
             cutFor = packet.description
             return
         }
-        // Audio after a cut goes to the next file, from `recent`, unless no frame comes that the next file could begin
-        // with.
+        // Audio after a cut is written to the next file, from `recent`. It is written to the open file if no frame
+        // comes with which the next file could begin.
         if let cut = cuts.first, packet.ptsNanoseconds >= cut + frameLength / 2 {
             withheld.append(packet)
             let isAlone = packet.ptsNanoseconds - cut > Self.longestWait
@@ -196,7 +195,7 @@ struct CopiedCutter: SegmentCutting {
         hasGroup = packet.track == .video && packet.isKeyframe
     }
 
-    /// Forgets audio that is too old for any future file; `now` is the time of the newest audio.
+    /// Drops audio that is too old for any future file; `now` is the time of the newest audio.
     private mutating func trimAudio(at now: Int64) {
         let oldest = max(newestFrame, now - Self.keptAudio) - Self.absence
         recent.removeAll { $0.track == .audio && $0.ptsNanoseconds < oldest }
@@ -204,7 +203,7 @@ struct CopiedCutter: SegmentCutting {
         trimAt = recent.count + Self.trimStep
     }
 
-    /// Forgets packets that a file which begins at `keyframe` or later does not need.
+    /// Drops packets that are not needed by a file that begins at `keyframe` or later.
     private mutating func dropGroup(before keyframe: EncodedPacket, isCodedAnew: Bool) {
         let limit = isWriting ? cuts.first : earliest
         let time = keyframe.ptsNanoseconds
@@ -252,18 +251,19 @@ struct CopiedCutter: SegmentCutting {
                     boundary: cuts.first { $0 > time + frameLength / 2 },
                     shown: ShownStart(time: time, asked: asked, continues: isWriting))))
         (isWriting, begun) = (true, time)
-        // A file keeps the tracks of the previous one, even if none of their packets has come yet.
+        // A file has the same tracks as the previous one, even if no packet of a track has come yet.
         let same = audio === fileAudio ? audio : nil
         (fileVideo, fileAudio, cutFor) = (keyframe.description, firstAudio?.description ?? same, nil)
         cuts.removeAll { $0 <= max(asked, time) }
         write(from: keyframe, preRoll: firstAudio == nil ? nil : preRoll, &actions)
     }
 
-    /// Begins a file of audio alone with `packet`, which follows `before`: there is no video until the next keyframe.
+    /// Begins a file that contains only audio, with `packet`, which follows `before`. There is no video until the next
+    /// keyframe.
     private mutating func openAudio(
         at packet: EncodedPacket, behind before: EncodedPacket?, _ actions: inout [SegmentAction]
     ) {
-        // Audio of a new coding, which the open file cannot hold, has been waiting for a keyframe.
+        // Audio of a new codec configuration, which the open file cannot contain, has been waiting for a keyframe.
         let waiting =
             packet.description === fileAudio
             ? [] : recent.filter { $0.description === packet.description && end(of: $0) > max(begun, framesEnd) }
@@ -279,7 +279,7 @@ struct CopiedCutter: SegmentCutting {
         begun = time
         (fileVideo, fileAudio, cutFor) = (nil, packet.description, nil)
         cuts.removeAll { $0 <= time }
-        // Later frames do not refer to the earlier ones, and audio of another coding has its own file.
+        // Later frames do not refer to the earlier frames, and audio of another codec configuration has its own file.
         recent.removeAll { $0.track == .video || $0.description !== packet.description }
         bytes = recent.reduce(0) { $0 + $1.payload.count }
         hasGroup = false
@@ -287,7 +287,7 @@ struct CopiedCutter: SegmentCutting {
         actions += packets.map(SegmentAction.write)
     }
 
-    /// Writes the packets since `keyframe`, except frames that cannot be decoded without earlier ones.
+    /// Writes the packets since `keyframe`, except frames that cannot be decoded without earlier frames.
     private func write(from keyframe: EncodedPacket, preRoll: EncodedPacket?, _ actions: inout [SegmentAction]) {
         var hasKeyframe = false
         for packet in recent {

@@ -3,46 +3,47 @@
 internal import Archive
 internal import Media
 
-/// Cuts a program whose encoder can be asked for keyframes.
+/// Cuts a program whose encoder makes keyframes on request.
 ///
 /// A file begins exactly at an IDR frame. Video from that frame on is held until an audio packet comes that begins with
 /// the frame or after it; earlier audio belongs to the old file. The new file's audio begins with the last packet of
-/// the old file, hidden, because an AAC decoder needs it to decode the next one correctly. So no frame and no audio
-/// sample is lost or shown twice. A file also ends where the coding of one of its tracks changes. A program without
-/// video is cut at any audio packet, and so is a program whose video has stopped: the file then holds audio alone, up
-/// to the next keyframe.
+/// the old file, which is hidden: an AAC decoder needs it to decode the next packet correctly. So no frame and no audio
+/// sample is lost or shown twice. A file also ends where the codec configuration of one of its tracks changes. A
+/// program without video is cut at any audio packet, and so is a program whose video has stopped: the file then
+/// contains only audio, up to the next keyframe.
 struct SegmentCutter: SegmentCutting {
     typealias Action = SegmentAction
 
     private enum Phase {
-        /// No file is open; the next IDR begins one.
+        /// No file is open; the next IDR frame begins one.
         case waiting
         /// A file is open.
         case writing
-        /// The first of these frames begins the next file as soon as audio has reached it.
+        /// These frames are held: the first of them begins the next file as soon as audio has reached it.
         case holding(frames: [EncodedPacket], isFileOpen: Bool)
     }
 
     /// The track whose keyframes decide where files are cut.
     private var leading: TrackKind
-    /// The current audio coding; nil while there is no audio, so that no file waits for it.
+    /// The current audio description; nil while there is no audio, so that no file waits for it.
     private var audioTrack: TrackDescription?
-    /// The coding of the tracks in the newest file.
+    /// The descriptions of the tracks in the newest file.
     private var (fileVideo, fileAudio): (TrackDescription?, TrackDescription?)
     private var phase = Phase.waiting
     private var lastAudio: EncodedPacket?
     private var lateness: Int64 = 0
-    /// How much of each track came since the last packet of the other one.
+    /// How much of each track has come since the last packet of the other track.
     private var (leadAlone, audioAlone) = (TrackProgress(), TrackProgress())
     private var schedule: SegmentSchedule
     /// No file begins before this program time, in nanoseconds.
     private var earliest = Int64.min
 
-    /// Bytes that a sample costs besides its payload: fragment and table entries (measured: 13 to 20).
+    /// Bytes that a sample takes in addition to its payload: entries in the fragment and in tables (measured: 13 to
+    /// 20).
     private static let sampleOverhead: Int64 = 24
     /// A file does not wait for audio that is later than this, in nanoseconds.
     private static let longestHold: Int64 = 3_000_000_000
-    /// When a file has to end and no frame has come during this much audio, it ends without a keyframe; in nanoseconds.
+    /// If a file must end and no frame has come during this much audio, it ends without a keyframe; in nanoseconds.
     private static let absence: Int64 = 10_000_000_000
     /// One millisecond: the rounding error of times that arrive in milliseconds.
     private static let hair: Int64 = 1_000_000
@@ -62,9 +63,7 @@ struct SegmentCutter: SegmentCutting {
     var nextBoundary: Int64? { schedule.boundary?.nanoseconds }
 
     /// Sets the wall-clock time of program time 0, in milliseconds; the grid needs it.
-    mutating func setProgramStart(_ milliseconds: Int64) {
-        schedule.programStart = UTCTime(milliseconds: milliseconds)
-    }
+    mutating func setProgramStart(_ milliseconds: Int64) { schedule.programStart = UTCTime(milliseconds: milliseconds) }
 
     /// Ends the open file at the next keyframe.
     mutating func cutNow() -> [Action] {
@@ -80,24 +79,24 @@ struct SegmentCutter: SegmentCutting {
     /// Begins no file before program time `time`, in nanoseconds.
     mutating func wait(until time: Int64) { earliest = time - Self.grace }
 
-    /// Takes the next packet of the interleaved program.
+    /// Handles the next packet of the interleaved program.
     mutating func push(_ packet: EncodedPacket) -> [Action] {
         var actions: [Action] = []
-        // The video is back: its keyframes decide from now on.
+        // Video has resumed: its keyframes decide from now on.
         if packet.track == .video, packet.isKeyframe, leading == .audio { lead(by: .video) }
         note(packet)
         switch packet.track {
         case leading: lead(packet, &actions)
         case .audio: audio(packet, &actions)
         case .data: takeData(packet, &actions)
-        // A decoder cannot begin with a frame that is no keyframe.
+        // A decoder can begin only with a keyframe.
         case .video: actions.append(.skip(packet))
         }
         passOver(packet)
         return actions
     }
 
-    /// Ends the program: writes the held frames to their file and closes it.
+    /// Ends the program: writes the held frames to their file and closes the file.
     mutating func finish() -> [Action] {
         var actions: [Action] = []
         if case .holding(let frames, _) = phase { begin(frames, firstAudio: nil, &actions) }
@@ -127,8 +126,8 @@ struct SegmentCutter: SegmentCutting {
         }
     }
 
-    /// Interrupts the recording: closes the open file and skips the frames that are held for a file not yet begun. The
-    /// next file begins at the next IDR.
+    /// Interrupts the recording: closes the open file, and skips the frames that are held for a file that has not begun
+    /// yet. The next file begins at the next IDR frame.
     mutating func interrupt() -> [Action] {
         var actions: [Action] = []
         switch phase {
@@ -142,7 +141,7 @@ struct SegmentCutter: SegmentCutting {
         return actions
     }
 
-    /// Remembers audio that was not recorded, so that it can be the hidden packet of the next file.
+    /// Stores audio that was not recorded, so that it can be the hidden packet of the next file.
     mutating func passOver(_ packet: EncodedPacket) {
         if packet.track == .audio { (lastAudio, audioTrack) = (packet, packet.description) }
     }
@@ -182,8 +181,9 @@ struct SegmentCutter: SegmentCutting {
             hold(packet, isFileOpen: true, &actions)
         case .writing: writeAudio(packet, &actions)
         case .holding(let frames, let isFileOpen):
-            // If there is no older file for it, audio up to 1 ms before the frame counts as simultaneous: times that
-            // arrive in milliseconds are no more exact, and a recording would otherwise begin with a packet of silence.
+            // For the first file, audio up to 1 ms before the frame counts as simultaneous: times that arrive in
+            // milliseconds are no more exact than that, and otherwise the recording would begin with a packet of
+            // silence.
             if Self.isAtOrAfter(packet, frames[0], tolerance: isFileOpen ? 0 : Self.hair) {
                 begin(frames, firstAudio: packet, &actions)
                 write(packet, &actions)
@@ -195,8 +195,9 @@ struct SegmentCutter: SegmentCutting {
         }
     }
 
-    /// Takes audio beside video. A file describes its audio only once: audio of another coding, or audio that the file
-    /// lacks, waits for the next file, which begins as soon as possible.
+    /// Handles audio of a program with video. A file describes its audio only once. Audio of another codec
+    /// configuration, or audio of a track that the file does not have, waits for the next file, which begins as soon as
+    /// possible.
     private mutating func writeAudio(_ packet: EncodedPacket, _ actions: inout [Action]) {
         guard packet.description !== fileAudio else { return write(packet, &actions) }
         actions.append(.skip(packet))
@@ -213,12 +214,13 @@ struct SegmentCutter: SegmentCutting {
         }
     }
 
-    /// Whether `packet`, which is of the leading track, does not fit the open file's description.
+    /// Whether `packet`, which belongs to the leading track, does not fit the open file's description.
     private func isCodedAnew(_ packet: EncodedPacket) -> Bool {
         packet.description !== (leading == .video ? fileVideo : fileAudio)
     }
 
-    /// Compares presentation times of different time bases exactly, except for `tolerance` nanoseconds.
+    /// Whether `audio` begins with `frame` or after it. Compares presentation times of different time bases exactly,
+    /// except for `tolerance` nanoseconds.
     private static func isAtOrAfter(_ audio: EncodedPacket, _ frame: EncodedPacket, tolerance: Int64) -> Bool {
         let start = frame.timeBase.rescale(frame.pts, to: audio.timeBase, rounding: .up)
         return audio.pts >= start - TimeBase.nanoseconds.rescale(tolerance, to: audio.timeBase, rounding: .down)
@@ -232,13 +234,10 @@ struct SegmentCutter: SegmentCutting {
         begin([keyframe], firstAudio: leading == .audio ? keyframe : nil, &actions)
     }
 
-    private mutating func begin(
-        _ frames: [EncodedPacket], firstAudio: EncodedPacket?, _ actions: inout [Action]
-    ) {
+    private mutating func begin(_ frames: [EncodedPacket], firstAudio: EncodedPacket?, _ actions: inout [Action]) {
         let preRoll = firstAudio.flatMap { $0.description === lastAudio?.description ? lastAudio : nil }
         let start = SegmentStart(
-            keyframe: frames[0], preRoll: preRoll, firstAudio: firstAudio, boundary: nextBoundary,
-            lateness: lateness)
+            keyframe: frames[0], preRoll: preRoll, firstAudio: firstAudio, boundary: nextBoundary, lateness: lateness)
         phase = .writing
         fileVideo = leading == .video ? frames[0].description : nil
         fileAudio = firstAudio?.description ?? audioTrack

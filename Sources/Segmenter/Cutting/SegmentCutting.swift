@@ -4,15 +4,15 @@ internal import Media
 
 /// Describes where a file of a recording begins.
 struct SegmentStart: Sendable {
-    /// The frame that the file begins with.
+    /// The frame with which the file begins.
     var keyframe: EncodedPacket
     /// The last audio packet that begins before the frame: the hidden first packet of the file.
     var preRoll: EncodedPacket?
-    /// The first audio packet that begins with the frame or after it; nil if no such packet came.
+    /// The first audio packet that begins with the frame or after it; nil if no such packet has come.
     var firstAudio: EncodedPacket?
-    /// Nanoseconds of program time at which the recorder wants the file to end; nil if only its size matters.
+    /// Program time at which the file should end, in nanoseconds; nil if only its size matters.
     var boundary: Int64?
-    /// By how many nanoseconds the previous file is too long because no keyframe came.
+    /// By how many nanoseconds the previous file was too long, because no keyframe came.
     var lateness: Int64 = 0
     /// Where the visible part begins, if the file begins with hidden packets.
     var shown: ShownStart?
@@ -26,9 +26,9 @@ struct SegmentStart: Sendable {
 struct ShownStart: Sendable {
     /// Presentation time of the first visible frame; the previous file ends here.
     var time: Int64
-    /// The time at which the file was to begin, within half a frame.
+    /// The requested start of the file; the first visible frame is within half a frame of it.
     var asked: Int64
-    /// Whether the previous file extends up to here.
+    /// Whether the previous file extends up to ``time``.
     var continues: Bool
 }
 
@@ -36,17 +36,17 @@ struct ShownStart: Sendable {
 protocol SegmentCutting {
     /// The planned end of the open file, in nanoseconds of program time.
     var nextBoundary: Int64? { get }
-    /// Takes the next packet of the interleaved program.
+    /// Handles the next packet of the interleaved program.
     mutating func push(_ packet: EncodedPacket) -> [SegmentAction]
-    /// Ends the program: writes the held packets to their file and closes it.
+    /// Ends the program: writes the held packets to their file and closes the file.
     mutating func finish() -> [SegmentAction]
-    /// Interrupts the recording: closes the open file; the next one begins at a keyframe.
+    /// Interrupts the recording: closes the open file. The next file begins at a keyframe.
     mutating func interrupt() -> [SegmentAction]
-    /// Remembers audio that was not recorded, so that it can be the hidden packet of the next file.
+    /// Stores audio that was not recorded, so that it can be the hidden packet of the next file.
     mutating func passOver(_ packet: EncodedPacket)
     /// Ends the open file as soon as possible.
     mutating func cutNow() -> [SegmentAction]
-    /// Ends the open file at program time `time`, in nanoseconds, or as soon after it as possible.
+    /// Ends the open file at program time `time`, in nanoseconds, or as soon as possible after it.
     mutating func cut(at time: Int64)
     /// Begins no file before program time `time`, in nanoseconds.
     mutating func wait(until time: Int64)
@@ -54,7 +54,7 @@ protocol SegmentCutting {
     mutating func setProgramStart(_ milliseconds: Int64)
 }
 
-/// One thing to do with a file; the actions are carried out in order.
+/// One operation on a file. The recorder carries the actions out in order.
 enum SegmentAction: Sendable {
     /// Close the open file, if any, and begin another.
     case open(SegmentStart)
@@ -62,8 +62,24 @@ enum SegmentAction: Sendable {
     case write(EncodedPacket)
     /// The packet belongs to no file: recording has not begun or is interrupted.
     case skip(EncodedPacket)
-    /// Close the open file; packets have stopped arriving.
+    /// Close the open file, because packets have stopped arriving.
     case close
-    /// Ask for a keyframe at this program time in nanoseconds, or as soon as possible.
+    /// Request a keyframe at this program time, in nanoseconds, or as soon as possible.
     case request(Int64?)
+}
+
+/// Measures how much of one track has come, by its own timestamps, while the other track was silent.
+struct TrackProgress {
+    /// The amount in nanoseconds. A gap in the track's own timestamps counts as at most ``longestStep``, because the
+    /// other track may have the same gap.
+    var passed: Int64 = 0
+    private var newest: Int64?
+    private static let longestStep: Int64 = 1_000_000_000
+
+    /// Counts the next packet of the track.
+    mutating func note(_ packet: EncodedPacket) {
+        let time = packet.dtsNanoseconds
+        if let newest { passed += min(max(0, time - newest), Self.longestStep) }
+        newest = time
+    }
 }

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Archive
-internal import Media
+package import Media
 
-/// Decides when a file is long enough: by time, in multiples counted from the recording's start or of the wall clock;
-/// by size; or on request.
+/// Decides when a file is long enough: by time (at multiples of the length, counted from the recording's start or by
+/// the wall clock), by size, or on request.
 struct SegmentSchedule {
     /// The planned end of the current file in program time; nil for a limit in bytes.
     var boundary: Timestamp? { [ownBoundary, cuts.first].compactMap(\.self).min() }
-    /// The wall-clock time of program time 0. It is read only when a file begins, so a clock that is set moves the next
-    /// boundary once.
+    /// The wall-clock time of program time 0. It is read only when a file begins. So if the clock is set, the next
+    /// boundary moves once.
     var programStart = UTCTime(milliseconds: 0)
 
-    /// Nil if the caller alone decides when files end.
+    /// The configured length of a file; nil if only the caller decides when files end.
     private let length: SegmentLength?
-    /// The boundary that ``length`` gives.
+    /// The boundary that results from ``length``.
     private var ownBoundary: Timestamp?
-    /// Further future program times at which files end, sorted.
+    /// Further program times in the future at which files end, sorted.
     private var cuts: [Timestamp] = []
     private let grid: WallClockGrid?
     /// The recording's first frame.
@@ -28,13 +28,14 @@ struct SegmentSchedule {
     private var largestGroup: Int64 = 0
     private var isCutRequested = false
 
-    /// A keyframe is requested this long before its boundary, because an encoder looks ahead: a request is of no use
-    /// once the encoder already has the frame.
+    /// A keyframe is requested this long before its boundary. An encoder looks ahead, and a request is useless once the
+    /// encoder already has the frame.
     private static let lead = Duration.seconds(5)
-    /// A wall-clock boundary closer than this is skipped: it comes twice because the clock was set back a little.
+    /// A wall-clock boundary that is closer than this is skipped: it occurs a second time because the clock was set
+    /// back a little.
     private static let nearest = Duration.seconds(2)
 
-    /// More cuts than this pile up only while nothing is recorded; the oldest are then forgotten.
+    /// More cuts than this accumulate only while nothing is recorded; the oldest are then dropped.
     private static let mostCuts = 64
 
     init(length: SegmentLength?, grid: WallClockGrid? = nil) {
@@ -42,7 +43,7 @@ struct SegmentSchedule {
         self.grid = grid
     }
 
-    /// Returns the end of full-length file `number`.
+    /// Returns the end of file number `number`, if all files have the full length.
     private func boundary(_ number: Int64, _ duration: Duration, _ origin: Timestamp) -> Timestamp {
         let (time, overflow) = duration.inNanoseconds.multipliedReportingOverflow(by: number)
         let (end, isLate) = origin.nanoseconds.addingReportingOverflow(time)
@@ -62,8 +63,8 @@ struct SegmentSchedule {
         return boundary(number, duration, origin)
     }
 
-    /// The latest possible presentation time of the frame: if the track's clock is finer than its frames, times were
-    /// rounded.
+    /// The latest possible presentation time of the frame, because its time may have been rounded to the track's time
+    /// base.
     private func latest(_ keyframe: EncodedPacket) -> Timestamp {
         let tick = keyframe.duration > 1 ? keyframe.timeBase.duration(1) : .zero
         return Timestamp(nanoseconds: keyframe.ptsNanoseconds) + tick
@@ -82,7 +83,7 @@ struct SegmentSchedule {
         var next = boundary(after: latest(keyframe), duration, origin)
         ownBoundary = next
         var times: [Timestamp] = []
-        // The file's own boundary is requested however far away it is.
+        // The file's own boundary is always requested, even if it is far in the future.
         repeat {
             if !requested.contains(next) { times.append(next) }
             next = boundary(after: next, duration, origin)
@@ -109,13 +110,13 @@ struct SegmentSchedule {
 
     private func isNearLimit(_ limit: Int64) -> Bool { bytes + max(largestGroup, groupBytes) >= limit }
 
-    /// Counts bytes written to the file; returns whether a keyframe is needed now because the next group would not fit.
-    /// `beginsGroup` says that the file can be cut before this packet.
+    /// Counts bytes that were written to the file. Returns whether a keyframe is needed now, because the next GOP would
+    /// not fit. `beginsGroup` means that the file can be cut before this packet.
     mutating func wrote(_ count: Int64, beginsGroup: Bool) -> Bool {
         bytes += count
         if beginsGroup {
-            // Takes the largest recent group and lets it decay slowly, so that one busy minute does not shorten all
-            // later files.
+            // The largest recent GOP counts, and decays slowly, so that one minute with a high bitrate does not shorten
+            // all later files.
             largestGroup = max(groupBytes, largestGroup - largestGroup / 8)
             groupBytes = 0
         }
@@ -123,5 +124,32 @@ struct SegmentSchedule {
         guard case .bytes(let limit) = length, !isCutRequested, isNearLimit(limit) else { return false }
         isCutRequested = true
         return true
+    }
+}
+
+/// How long a file of a recording is.
+package enum SegmentLength: Sendable, Hashable {
+    /// By time, at least a second.
+    case duration(Duration)
+    /// By size, at least 1 MB.
+    case bytes(Int64)
+
+    /// Reads `30m` or `2GB`.
+    package init(parsing text: String) throws(TextFailure) {
+        if text.lowercased().hasSuffix("b") {
+            let size = try ByteSize(parsing: text)
+            guard size.bytes >= 1_000_000 else {
+                throw TextFailure("A segment of \(text) is too small; 1MB is the least, 2GB is usual.")
+            }
+            self = .bytes(size.bytes)
+            return
+        }
+        guard let duration = try? DurationText(parsing: text).duration else {
+            throw TextFailure("\"\(text)\" is not a segment length; write for example 10s, 30m, 1h30m or 2GB.")
+        }
+        guard duration >= .seconds(1) else {
+            throw TextFailure("A segment of \(text) is too short; 1s is the least, 30m is usual.")
+        }
+        self = .duration(duration)
     }
 }

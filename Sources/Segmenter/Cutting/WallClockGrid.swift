@@ -8,7 +8,7 @@ package struct WallClockGrid: Sendable {
     /// The local time's offset from UTC at a given moment, in seconds.
     package typealias Offset = @Sendable (UTCTime) -> Int
 
-    /// In milliseconds; divides a day.
+    /// The period in milliseconds, which divides a day into equal parts.
     private let period: Int64
     private let offset: Offset
 
@@ -24,8 +24,9 @@ package struct WallClockGrid: Sendable {
 
     private func local(_ time: Int64) -> Int64 { time + Int64(offset(UTCTime(milliseconds: time))) * 1000 }
 
-    /// Returns the first moment after `time` at which local time passes a multiple. If clocks skip forward over a
-    /// multiple, the moment of the change counts; in an hour that occurs twice, so do its multiples.
+    /// Returns the first moment after `time` at which local time reaches a multiple of the period. If clocks are set
+    /// forward past a multiple, the moment of the change counts. If an hour occurs twice, its multiples also occur
+    /// twice.
     package func next(after time: UTCTime) -> UTCTime {
         var now = time.milliseconds
         // A time zone changes its clocks a few times a year, never several times a day, so three rounds are more than
@@ -43,8 +44,8 @@ package struct WallClockGrid: Sendable {
         return UTCTime(milliseconds: now + period)
     }
 
-    /// Returns the moment after `begin` and up to `end` at which the offset changes to the one at `end`; nil if it does
-    /// not change.
+    /// Returns the moment between `begin` and `end` at which the offset from UTC changes to the offset at `end`; nil if
+    /// it does not change.
     private func change(from begin: Int64, to end: Int64) -> Int64? {
         let after = local(end) - end
         guard local(begin) - begin != after else { return nil }

@@ -11,7 +11,7 @@ final class FileSynchroniser: Sendable {
         var isBusy = false
         /// The failures, by file path.
         var failures: [String: FileFailure] = [:]
-        /// The file whose directory entry is durable.
+        /// The path of the file whose directory entry is durable.
         var known: String?
         var latency = LatencyHistogram()
     }
@@ -21,7 +21,7 @@ final class FileSynchroniser: Sendable {
     private let state = Mutex(State())
     private let body: @Sendable (FileDescriptor) throws(FileFailure) -> Void
 
-    /// `name` labels the queue. Tests inject a `body` that fails.
+    /// `name` is the label of the queue. Tests inject a `body` that fails.
     init(
         name: String,
         body: @escaping @Sendable (FileDescriptor) throws(FileFailure) -> Void = { (file) throws(FileFailure) in
@@ -35,7 +35,7 @@ final class FileSynchroniser: Sendable {
     /// How long the calls take.
     var latency: WriteLatencyStatus { state.withLock { $0.latency.status } }
 
-    /// Makes the contents of `file` durable, and the first time its directory entry too. Returns at once; does nothing
+    /// Makes the contents of `file` durable; the first time, also its directory entry. Returns at once. Does nothing
     /// while another call runs, because more calls do not make a slow disk faster.
     func synchronise(_ file: FileDescriptor) {
         let isFree = state.withLock { state in
@@ -65,13 +65,13 @@ final class FileSynchroniser: Sendable {
     }
 
     /// Returns the failure of the file at `path` so far. It says nothing about other files, which the disk may have
-    /// stored.
+    /// stored correctly.
     func failure(of path: String) -> FileFailure? { state.withLock { $0.failures[path] } }
 
-    /// Like ``failure(of:)``, and forgets the failure. The system, too, reports it only once: closing the file does not
-    /// return it again.
+    /// Returns the same failure as ``failure(of:)``, and removes it. The operating system also reports it only once:
+    /// closing the file does not report it again.
     func takeFailure(of path: String) -> FileFailure? { state.withLock { $0.failures.removeValue(forKey: path) } }
 
-    /// Waits until all requested work is done, which may take long; must not be called on the media path.
+    /// Waits until all requested work is done. This may take long, so it must not be called where media waits.
     func waitUntilIdle() { queue.sync {} }
 }

@@ -6,9 +6,9 @@ internal import Media
 
 /// Writes MP4: `ftyp`, 16 bytes of `free`, `moov` with `mvex`, then a `moof` and an `mdat` for each fragment.
 ///
-/// When a hybrid file is closed, a complete `moov` is appended and the head is overwritten, so that the `free` box
-/// becomes the header of one `mdat` around everything up to the new `moov`: no media is copied. A fragmented file gets
-/// an index of its fragments.
+/// When a hybrid file is closed, a complete `moov` is appended, and the head is overwritten: the `free` box becomes the
+/// header of one `mdat` that contains everything up to the new `moov`. No media is copied. A fragmented file gets an
+/// index of its fragments.
 struct MovieContainer: SegmentContainer {
     private let isHybrid: Bool
     private var layout: MovieLayout
@@ -55,7 +55,7 @@ struct MovieContainer: SegmentContainer {
         return clock
     }
 
-    /// The audio timeline begins with the hidden packet; the first video frame is at `zero` on the same clock.
+    /// The audio timeline begins with the hidden packet; the first video frame is at `zero` of the same timeline.
     private mutating func beginAudio(_ number: Int, _ start: SegmentStart) -> TrackClock {
         var clock = TrackClock(timescale: layout.tracks[number].timescale)
         let zero =
@@ -74,8 +74,8 @@ struct MovieContainer: SegmentContainer {
 
     mutating func end(at time: Int64) {
         guard let shownStart else { return }
-        // Takes the difference of two rounded program times, so that one file's audio ends at the very sample at which
-        // the next file's begins.
+        // This is the difference of two rounded program times, so that one file's audio ends at exactly the sample at
+        // which the next file's audio begins.
         let base = TimeBase(1, Int32(clamping: layout.timescale))
         layout.end = TimeBase.nanoseconds.rescale(time, to: base) - TimeBase.nanoseconds.rescale(shownStart, to: base)
     }
@@ -109,7 +109,7 @@ struct MovieContainer: SegmentContainer {
         if !isHybrid, let run = runs.first { index.append(run, at: position) }
     }
 
-    // The head of a fragmented file cannot grow.
+    // The head of a fragmented file cannot become longer, so it gets no chapters.
     mutating func mark(_ chapters: [Chapter]) { if isHybrid { tags.chapters = chapters } }
 
     mutating func appendIndex(
@@ -138,7 +138,7 @@ struct MovieContainer: SegmentContainer {
         if isHybrid {
             return try HybridFinish.seal(file, mediaEnd: mediaEnd, size: size, isDurable: isDurable)
         }
-        // The head keeps its length: only the word for how the file ended changes.
+        // The head keeps its length: only the word that says how the file ended changes.
         try file.write([SharedBytes(head())], at: 0)
         try file.truncate(to: size)
         if isDurable { try file.synchronise() }
@@ -147,7 +147,7 @@ struct MovieContainer: SegmentContainer {
 
 /// One track of a movie that is being written.
 private struct MovieTrack {
-    /// Its index in the layout.
+    /// The track's index in the layout.
     let number: Int
     let clock: TrackClock
 }

@@ -10,8 +10,8 @@ internal import Synchronization
 
 /// Closes files on its own queue, so that waiting for the disk does not delay the next file.
 ///
-/// A file that cannot be closed keeps its open name. ``retry()`` tries it again, and so does the next successful close,
-/// at most once a minute.
+/// A file that cannot be closed keeps its open name. It is tried again by ``retry()``, and after the next file is
+/// closed successfully, at most once a minute.
 final class SegmentCloser: Sendable {
     /// Moves a file from the recorder's queue to the closer's.
     ///
@@ -21,7 +21,7 @@ final class SegmentCloser: Sendable {
         let file: SegmentFile
     }
 
-    /// How far behind the closer is.
+    /// How much work the closer still has.
     struct Backlog: Sendable, Equatable {
         /// Files that wait to be closed.
         var waiting = 0
@@ -31,10 +31,10 @@ final class SegmentCloser: Sendable {
         var isUnfinished = false
     }
 
-    /// If more files than this wait, a file only gets its index, which frees its tables; the work that waits for the
-    /// disk is done when no other file waits.
+    /// If more files than this wait, a file only gets its index, which releases the memory of its tables. The work that
+    /// has to wait for the disk is done when no other file waits.
     static let patience = 8
-    /// How many files may be postponed; each keeps a descriptor open.
+    /// The maximum number of postponed files; each keeps a descriptor open.
     private static let mostPostponed = 64
 
     /// Minimum time between attempts, in nanoseconds: each may read hours of media.
@@ -52,7 +52,7 @@ final class SegmentCloser: Sendable {
     private let nextRetry = Mutex(Int64.min)
     private let state = Mutex(Backlog())
     private let postponed = Mutex<[Handover]>([])
-    /// What the recorder wrote to the files that could not be closed, by their open names.
+    /// The records of what was written to the files that could not be closed, by the files' open names.
     private let unconfirmed = Mutex<[String: SegmentRecord]>([:])
 
     /// A closer for the files of `channel` in `directory`; `synchroniser` made them durable while they were open. Tests
@@ -72,7 +72,7 @@ final class SegmentCloser: Sendable {
         self.logger = logger
     }
 
-    /// How far behind the closer is now.
+    /// How much work the closer still has now.
     var backlog: Backlog { state.withLock { $0 } }
 
     /// Closes `file`, which the caller must not touch any more.
@@ -102,8 +102,8 @@ final class SegmentCloser: Sendable {
         for handover in late { complete(handover.file) }
     }
 
-    /// Writes the file's index now; completes the file when no other file waits. If too many wait, ``retry()`` does the
-    /// rest.
+    /// Writes the file's index now, and completes the file when no other file waits. If too many files wait,
+    /// ``retry()`` completes it later.
     private func postpone(_ file: SegmentFile) {
         do throws(FileFailure) {
             try file.appendIndex()
@@ -116,7 +116,8 @@ final class SegmentCloser: Sendable {
             return true
         }
         if isTaken { return }
-        // Recovery reads what is on the disk and counts what is missing, so the disk's failure is not needed.
+        // Recovery reads the file from the disk and counts what is missing, so the disk's failure is not needed any
+        // more.
         unconfirmed.withLock { $0[file.name.open] = file.written }
         _ = synchroniser?.takeFailure(of: file.descriptor.path)
         state.withLock { $0.isUnfinished = true }
@@ -149,14 +150,15 @@ final class SegmentCloser: Sendable {
 
     private func failed(_ file: SegmentFile, _ failure: FileFailure) {
         state.withLock { $0.isUnfinished = true }
-        // If the file was removed, nothing is known about it, and the system reports no error either.
+        // If the file was removed (`code` is 0), nothing is known about it, and the operating system reports no error
+        // either.
         if failure.code != 0 { unconfirmed.withLock { $0[file.name.open] = file.written } }
         status.value.withLock { $0.lastError = failure.description }
         logger.error("segment not closed, to be tried again: \(failure)", metadata: ["segment": "\(file.name)"])
     }
 
-    /// Throws the error that the disk reported for the file while it was open. The system reports it only once, to the
-    /// first caller that asks: once the synchroniser has received it, closing the file does not get it.
+    /// Throws the error that the disk reported for the file while it was open. The operating system reports it only to
+    /// the first call that asks: if the synchroniser has received it, closing the file reports no error.
     private func checkDurability(of file: SegmentFile) throws(FileFailure) {
         guard let synchroniser else { return }
         synchroniser.waitUntilIdle()
@@ -171,12 +173,12 @@ final class SegmentCloser: Sendable {
         logger.info("segment finished", metadata: metadata.merging(["segment": "\(fileName)"]) { $1 })
     }
 
-    /// Recovers unfinished files. Files that are open for writing or wait to be closed are locked, and recovery leaves
-    /// them alone.
+    /// Recovers unfinished files. Files that are open for writing or wait to be closed are locked, so recovery skips
+    /// them.
     private func recover() {
         let entries: [SegmentRecovery.Entry]
         do {
-            // A disk that refused one write may have lost any of the others.
+            // If the disk refused one write, it may also have lost any other write.
             let own = unconfirmed.withLock { $0.mapValues(\.bytes) }
             entries = try SegmentRecovery.run(in: directory, channel: channel, checkedTail: .max, own: own)
         } catch {
@@ -197,8 +199,8 @@ final class SegmentCloser: Sendable {
                 logger.warning("set aside \(name), which cannot be played: \(reason)")
                 resolve(entry.fileName, .nothing)
             case .inUse:
-                // Another process, such as `relay recordings repair`, is using a file of this run and will release it
-                // at some point.
+                // Another process, such as `relay recordings repair`, is using a file of this run. It is tried again,
+                // because that process will release the file.
                 let isOwn = unconfirmed.withLock { $0[entry.fileName] != nil }
                 if isOwn { state.withLock { $0.isUnfinished = true } }
             case .failed(let failure):
@@ -208,7 +210,7 @@ final class SegmentCloser: Sendable {
         }
     }
 
-    /// Counts as a gap the files that no longer exist under these names: not even the name has reached the disk. A file
+    /// Counts files that no longer exist under these names as gaps: not even their names have reached the disk. A file
     /// that another process, such as `relay recordings repair`, has completed in the meantime has its final name and is
     /// accepted.
     private func resolveAll(but names: Set<String>) {
@@ -222,9 +224,9 @@ final class SegmentCloser: Sendable {
         }
     }
 
-    /// Tells the observers about the file `name`, which was called `open` until it was completed late, and about what
-    /// it lacks. The file holds `frames`; nil means all frames that were written. A transport stream has no metadata,
-    /// so what is known about it comes from the record of what was written, shortened to what is on the disk.
+    /// Informs the observers of the file `name`, whose name was `open` until it was completed late, and of its missing
+    /// parts. The file contains `frames`; nil means all frames that were written. A transport stream has no metadata,
+    /// so its record is the record of what was written, shortened to what is on the disk.
     private func announce(_ name: String, as open: String, frames: Int?) {
         let written = unconfirmed.withLock { $0[open] }
         let size = try? FileDescriptor.open(readOnly: "\(directory.path)/\(name)").size()
@@ -238,8 +240,8 @@ final class SegmentCloser: Sendable {
         for observer in observers { observer.segmentFinished(record) }
     }
 
-    /// Returns how much of `written` is in the file `name`. `frames` is nil if the file holds all frames that were
-    /// written, `size` is nil if it is unknown. Audio has no frames to count.
+    /// Returns how much of `written` is in the file `name`. `frames` is nil if the file contains all frames that were
+    /// written; `size` is nil if it is unknown. A file with only audio has no frames, so its duration or size is used.
     private func kept(_ name: String, frames: Int?, size: Int64?, of written: SegmentRecord?) -> RecordingGap.Kept {
         guard let frames, let written else { return .all }
         guard written.frames == 0 else { return .frames(frames) }
@@ -252,8 +254,8 @@ final class SegmentCloser: Sendable {
         return .audio(upTo: written.programStart + Int64(Int128(length) * Int128(size) / Int128(written.bytes)))
     }
 
-    /// Returns the finished file that `open` became, and its frame count; nil if there is no such file. `written` is
-    /// what the recorder wrote to it.
+    /// Returns the final name of the file that was called `open`, and its frame count; nil if there is no such file.
+    /// `written` describes what the recorder wrote to it.
     private func completed(_ open: String, _ written: SegmentRecord) -> (name: String, frames: Int)? {
         guard let name = SegmentName(fileName: open, channel: channel, template: directory.template) else { return nil }
         for attempt in 0..<10 {
@@ -261,8 +263,7 @@ final class SegmentCloser: Sendable {
             guard access("\(directory.path)/\(closed)", F_OK) == 0 else { break }
             // A transport stream has no metadata: only its frames can be counted.
             if name.fileExtension == RecordFormat.ts.fileExtension {
-                let frames = try? TransportStreamFile.frames(
-                    in: "\(directory.path)/\(closed)", written: written.bytes)
+                let frames = try? TransportStreamFile.frames(in: "\(directory.path)/\(closed)", written: written.bytes)
                 return (closed, min(frames ?? 0, written.frames))
             }
             guard let facts = try? SegmentReader.read("\(directory.path)/\(closed)"),
@@ -273,7 +274,7 @@ final class SegmentCloser: Sendable {
         return nil
     }
 
-    /// Counts as a gap what the file lacks.
+    /// Counts the missing part of the file as a gap.
     private func resolve(_ fileName: String, _ kept: RecordingGap.Kept) {
         guard let written = unconfirmed.withLock({ $0.removeValue(forKey: fileName) }),
             let gap = RecordingGap(lostOf: written, kept: kept)
@@ -289,7 +290,8 @@ final class SegmentCloser: Sendable {
     /// Waits until all requested work is done; for tests.
     func waitUntilIdle() { queue.sync {} }
 
-    /// Calls `body` on `queue` when all files handed over are closed or have failed a second attempt.
+    /// Calls `body` on `queue` when all files handed over so far are closed, or could not be closed at the second
+    /// attempt.
     func whenIdle(_ queue: DispatchQueue, _ body: @escaping @Sendable () -> Void) {
         self.queue.async(group: group) { if self.backlog.isUnfinished { self.recover() } }
         group.notify(queue: queue, execute: body)

@@ -9,11 +9,11 @@ protocol SegmentContainer {
     /// Whether a file begins with a hidden audio packet, because the container can hide one.
     var hidesPreRoll: Bool { get }
 
-    /// Whether frames may be written after much later audio, as in a format that indexes each track.
+    /// Whether frames may be written after much later audio. Formats with a separate index for each track allow this.
     var takesLateFrames: Bool { get }
 
-    /// How many frames and audio samples are visible in a file that hides a part of its media, once its index is
-    /// appended; nil if only the pre-roll is hidden.
+    /// How many frames and audio samples are visible, for a file in which parts of the media are hidden; known after
+    /// the index was appended. Nil if only the pre-roll is hidden.
     var shown: (frames: Int, audioSamples: Int64)? { get }
 
     /// Hides everything from program time `time` on, in nanoseconds.
@@ -22,10 +22,11 @@ protocol SegmentContainer {
     /// Returns the first bytes of an open file.
     mutating func head() throws(FileFailure) -> [UInt8]
 
-    /// Takes timed data for the next fragment, if the format can hold it.
+    /// Stores timed data for the next fragment, if the format supports it.
     mutating func gather(_ data: EncodedPacket)
 
-    /// Takes chapters for marked moments, before ``appendIndex(_:mediaEnd:ending:)``, if the format can hold them.
+    /// Stores chapters for marked moments, if the format supports them. Must be called before
+    /// ``appendIndex(_:mediaEnd:ending:)``.
     mutating func mark(_ chapters: [Chapter])
 
     /// Returns the bytes of a fragment that will be written at `offset`. `next` is the following frame, if it is known:
@@ -34,11 +35,11 @@ protocol SegmentContainer {
         _ videoPackets: [EncodedPacket], _ audioPackets: [EncodedPacket], next: EncodedPacket?, at offset: Int64
     ) throws(FileFailure) -> [SharedBytes]
 
-    /// Notes that the last fragment is on disk.
+    /// Records that the last fragment is on disk.
     mutating func wrote()
 
-    /// Appends the index behind the media, which ends at `mediaEnd` for the reason `ending`; frees the memory that the
-    /// index took, and returns the file's size. Does not wait for the disk.
+    /// Appends the index after the media, which ends at `mediaEnd` for the reason `ending`. Releases the memory of the
+    /// index, and returns the file's size. Does not wait for the disk.
     mutating func appendIndex(
         _ file: FileDescriptor, mediaEnd: Int64, ending: SegmentEnding
     ) throws(FileFailure) -> Int64

@@ -12,9 +12,9 @@ struct SegmentFileSettings {
     var format = RecordFormat.hybrid
     var description: StreamDescription
     var tags: MovieTags
-    /// How much media time a fragment holds, which is what a crash costs.
+    /// How much media time a fragment contains, which is how much a crash may lose.
     var fragmentDuration: Duration
-    /// Whether the close waits until the file is on the disk.
+    /// Whether closing the file waits until it is on the disk.
     var isDurable = true
 }
 
@@ -41,7 +41,7 @@ final class SegmentFile {
     var chapters: [Chapter] = []
 
     private let settings: SegmentFileSettings
-    /// The file's directory, held open, so that a mount over its path does not matter.
+    /// The file's directory, which is kept open, so that another file system mounted over its path does not matter.
     private let parent: FileDescriptor
     /// The file itself; the synchroniser uses it to make the open file durable.
     let descriptor: FileDescriptor
@@ -51,7 +51,7 @@ final class SegmentFile {
     private var audioPackets: [EncodedPacket] = []
     private var order = PresentationOrder()
     private let fragmentDuration: Int64
-    /// The track whose packets end fragments while they come.
+    /// The track whose packets end fragments, as long as this track delivers packets.
     private let leading: TrackKind
     private let audioBase: TimeBase
     private let preRoll: EncodedPacket?
@@ -64,18 +64,19 @@ final class SegmentFile {
     private var newest = Int64.min
     /// Whether anything visible was written.
     private var showsAnything = false
-    /// Program time in nanoseconds from which the next file shows the media that this one holds, too.
+    /// Program time from which on the next file shows the media that is also in this file, in nanoseconds.
     private var shownEnd: Int64?
-    /// The file's size with its index, once that is written.
+    /// The file's size with its index, once the index is written.
     private var finalSize: Int64?
 
-    /// How many fragments in a row ended by time and held frames back.
+    /// How many consecutive fragments were ended by the timeout and held frames back for the next fragment.
     private var heldBack = 0
-    /// How many fragments in a row may do so, which is about 2 s. A sender that broke off leaves frames that follow
-    /// missing ones, and the file should end before those; but frames of a slow track must not wait for long.
+    /// How many consecutive fragments may hold frames back, which is about 2 s. If a sender breaks off, its last frames
+    /// may follow missing frames, and the file should end before them. But frames of a slow track must not wait for
+    /// long.
     private static let longestHold = 4
-    /// How long a fragment waits past its end if the leading track is silent, in nanoseconds: longer than one track
-    /// lags behind the other in most programs, and short enough that a crash costs at most 0.6 s.
+    /// How long a fragment waits after its end if the leading track is silent, in nanoseconds. This is longer than the
+    /// distance between the tracks in most programs, and so short that a crash loses at most 0.6 s.
     private static let patience: Int64 = 50_000_000
 
     /// Creates the file, which must not exist, and writes its head.
@@ -98,13 +99,14 @@ final class SegmentFile {
         }
         parent = try FileDescriptor.open(parentOf: settings.name.open, in: settings.directory)
         descriptor = try parent.create(entry: settings.name.open)
-        // The lock keeps recovery away, in this process and in others. Recovery may have been faster and have set the
-        // empty file aside; the recorder then takes another name.
+        // The lock prevents recovery of this file by this process and by others. If recovery was faster and has set the
+        // empty file aside, the recorder chooses another name.
         guard descriptor.lockCreated() else { throw FileFailure("create", path, code: EEXIST) }
         try writeHead()
     }
 
-    // The synchroniser's thread may hold the descriptor for longer, and must not keep recovery away.
+    // The lock is released explicitly: the synchroniser's thread may keep the descriptor open for longer, and must not
+    // prevent recovery.
     deinit { descriptor.unlock() }
 
     private func writeHead() throws(FileFailure) {
@@ -114,7 +116,7 @@ final class SegmentFile {
             try descriptor.write([head], at: 0)
             bytes = Int64(head.count)
         } catch {
-            // The file contains nothing of value.
+            // The file contains no media.
             _ = try? parent.remove(entry: name.open)
             throw error
         }
@@ -123,9 +125,9 @@ final class SegmentFile {
     /// The frames that were appended and are not on disk yet.
     var pendingVideo: [EncodedPacket] { videoPackets }
 
-    /// Removes and returns the last pending frames if some frames before them in presentation order are missing, so
-    /// that a file that ends here has no hole. The frames that stay were decoded earlier, so none of them depends on a
-    /// removed one.
+    /// If some frames before the last pending frames in presentation order are missing, removes and returns the latter,
+    /// so that no frames are missing in a file that ends here. The remaining frames come earlier in decoding order, so
+    /// none of them depends on a removed frame.
     func dropDisordered() -> [EncodedPacket] {
         guard let whole = order.wholePrefix, whole < videoPackets.count else { return [] }
         let dropped = Array(videoPackets[whole...])
@@ -140,8 +142,8 @@ final class SegmentFile {
 
     private func isPreRoll(_ audio: EncodedPacket) -> Bool { preRoll.map { audio.pts <= $0.pts } ?? false }
 
-    /// Appends a packet; writes a fragment when one is full, and returns how long the writing took in nanoseconds.
-    /// After a failure the file ends with its last whole fragment and can only be closed.
+    /// Appends a packet. If that fills a fragment, writes the fragment, and returns how long the writing took in
+    /// nanoseconds. After a failure, the file ends with its last complete fragment and can only be closed.
     func append(_ packet: EncodedPacket, clock: some MonotonicClock) throws(FileFailure) -> Int64? {
         defer {
             if pendingSince == nil, hasPending { pendingSince = clock.now }
@@ -168,12 +170,13 @@ final class SegmentFile {
     /// Writes the pending packets as one fragment, although it is not full; returns how long that took, in nanoseconds.
     func writePending(clock: some MonotonicClock) throws(FileFailure) -> Int64 {
         let elapsed = try writeFragment(next: nil, isByTime: true, clock: clock)
-        // The fragment was nearly full: the following packets belong to the next one.
+        // If the fragment was nearly full, the following packets belong to the next fragment.
         if newest >= fragmentEnd - fragmentDuration / 2 { fragmentEnd += fragmentDuration }
         return elapsed
     }
 
-    /// `isByTime` says that the frame that would end the fragment did not come.
+    /// Writes the pending packets as one fragment. `isByTime` means that the frame that would end the fragment did not
+    /// come in time.
     private func writeFragment(
         next: EncodedPacket?, isByTime: Bool, clock: some MonotonicClock
     ) throws(FileFailure) -> Int64 {
@@ -214,12 +217,12 @@ final class SegmentFile {
             try preallocation.reserve(total, at: bytes, in: descriptor)
             try descriptor.write(pieces, at: bytes)
         } catch {
-            // If the truncation fails too, the next reader of the file drops the incomplete tail.
+            // If the truncation fails too, the next reader of the file ignores the incomplete tail.
             try? descriptor.truncate(to: bytes)
             throw error
         }
         container.wrote()
-        // Frames before the file's start are hidden; they are only needed for decoding.
+        // Frames before the file's start are hidden, and needed only for decoding.
         showsAnything = showsAnything || leading == .audio || videoPackets.contains { $0.ptsNanoseconds >= start }
         bytes += total
         frames += videoPackets.count
@@ -234,7 +237,7 @@ final class SegmentFile {
         pendingSince = nil
     }
 
-    /// Throws if the file was removed: a write into a removed file succeeds, but all of it is lost.
+    /// Throws if the file was removed: writing to a removed file succeeds, but the data is lost.
     private func checkNames(_ operation: String) throws(FileFailure) {
         guard try descriptor.attributes().links > 0 else {
             throw FileFailure(operation, descriptor.path, text: "the file was removed")
@@ -248,19 +251,19 @@ final class SegmentFile {
         container.end(at: time)
     }
 
-    /// Writes the pending packets; part of a proper end.
+    /// Writes the pending packets, before the file is closed properly.
     func flush() throws(FileFailure) { try writeFragment(next: nil) }
 
     /// The result of closing a file.
     enum Closing: Equatable {
-        /// It is complete.
+        /// The file is complete.
         case finished(SegmentRecord)
-        /// It held nothing visible and was removed.
+        /// The file contained nothing visible and was removed.
         case empty
     }
 
-    /// Writes the index behind the media and frees its memory, without waiting for the disk. Little of the file is left
-    /// in memory after that.
+    /// Writes the index after the media and releases the memory of the index, without waiting for the disk. After that,
+    /// little of the file is left in memory.
     func appendIndex() throws(FileFailure) {
         guard showsAnything, finalSize == nil else { return }
         try checkNames("close")
@@ -268,9 +271,9 @@ final class SegmentFile {
         finalSize = try container.appendIndex(descriptor, mediaEnd: bytes, ending: ending)
     }
 
-    /// Completes the file and gives it its final name. The time depends on the length of its tables, not on the amount
-    /// of media; waits for the disk, unless the settings say otherwise. After a failure the file keeps its open name,
-    /// so that ``SegmentRecovery`` finds it again.
+    /// Completes the file and gives it its final name. The time for this depends on the size of the tables, not on the
+    /// amount of media. Waits for the disk, unless the settings say otherwise. After a failure the file keeps its open
+    /// name, so that ``SegmentRecovery`` finds it again.
     func close() throws(FileFailure) -> Closing {
         try checkNames("close")
         try appendIndex()
@@ -283,7 +286,7 @@ final class SegmentFile {
         return .finished(record(fileName: fileName, bytes: size))
     }
 
-    /// What was written, in case it turns out later that the disk has not stored all of it.
+    /// The record of what was written, in case the disk turns out not to have stored all of it.
     var written: SegmentRecord { record(fileName: name.open, bytes: bytes) }
 
     private func record(fileName: String, bytes: Int64) -> SegmentRecord {
@@ -293,7 +296,6 @@ final class SegmentFile {
             fileName: fileName, channel: name.channel, sequence: name.sequence, start: settings.tags.start,
             programStart: start, programEnd: recordedEnd, frames: container.shown?.frames ?? frames,
             audioSamples: container.shown?.audioSamples ?? max(0, audioSamples - hiddenSamples), bytes: bytes,
-            ending: ending,
-            run: settings.tags.position?.run ?? "")
+            ending: ending, run: settings.tags.position?.run ?? "")
     }
 }

@@ -2,9 +2,9 @@
 
 package import Media
 
-/// When written data is made durable: on the disk itself, not only in the system's memory.
+/// When written data is made durable, that is, stored on the disk itself and not only in the operating system's memory.
 package enum SyncPolicy: Sendable, Hashable {
-    /// The system decides.
+    /// The operating system decides.
     case never
     /// At the end of each file.
     case segment

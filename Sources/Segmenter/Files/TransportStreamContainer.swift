@@ -4,21 +4,21 @@ internal import Archive
 internal import LibAV
 internal import Media
 
-/// Writes MPEG-TS. Each fragment consists of whole packets, so that a file can be cut after any of them. All files of a
-/// recording share one clock, so that they can be concatenated.
+/// Writes MPEG-TS. Each fragment consists of whole TS packets, so that a file can be cut after any of them. All files
+/// of a recording share one clock, so that they can be concatenated.
 struct TransportStreamContainer: SegmentContainer {
     private let writer: TransportStreamWriter
     private let path: String
     /// Splice information for the next fragment.
     private var splices: [EncodedPacket] = []
-    /// Added to all times, in ticks of 90 kHz, so that none is negative: the first frame's decoding time is less than
-    /// this before program time 0. The same for all files.
+    /// This is added to all times, in ticks of 90 kHz, so that none is negative: the decoding time of the first frame
+    /// is less than this before program time 0. It is the same for all files.
     private static let shift: Int64 = 3 * 90_000
 
-    /// A transport stream has no edit list: an extra audio packet at its start would be heard.
+    /// A transport stream has no edit list: an additional audio packet at its start would be audible.
     let hidesPreRoll = false
 
-    /// The clock of the stream has already passed such late frames; writing them would restart it.
+    /// The stream's clock is already later than such frames, and writing them would make it go back.
     let takesLateFrames = false
 
     /// `path` is for error texts.
@@ -66,7 +66,7 @@ struct TransportStreamContainer: SegmentContainer {
     ) throws(FileFailure) -> Int64 { mediaEnd }
 
     func seal(_ file: FileDescriptor, mediaEnd: Int64, size: Int64, isDurable: Bool) throws(FileFailure) {
-        // Releases the space that was reserved behind the end.
+        // Releases the reserved space after the end.
         try file.truncate(to: size)
         if isDurable { try file.synchronise() }
     }

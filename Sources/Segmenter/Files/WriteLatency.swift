@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How long writes take.
+/// How long writes take, or other work on files.
 package struct WriteLatencyStatus: Sendable, Codable, Equatable {
     /// Writes counted.
     package var count = 0
-    /// The median, rounded up to a power of two of microseconds; in milliseconds.
+    /// An upper bound of the median, in milliseconds: the lowest power of two of microseconds above it, or the longest
+    /// write if that is shorter.
     package var p50Milliseconds = 0.0
     /// The longest write, in milliseconds.
     package var maximumMilliseconds = 0.0
-    /// The 99th percentile, rounded up to a power of two of microseconds; in milliseconds.
+    /// The same for the 99th percentile.
     package var p99Milliseconds = 0.0
     /// How many writes took no longer than each of ``bounds``.
     package var counts: [Int] = []
@@ -19,13 +20,13 @@ package struct WriteLatencyStatus: Sendable, Codable, Equatable {
     package static let bounds = [0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 }
 
-/// A histogram of durations by powers of two of microseconds, and by ``WriteLatencyStatus/bounds``: its size is fixed
-/// and its maximum exact.
+/// A histogram of durations by powers of two of microseconds, and by ``WriteLatencyStatus/bounds``. Its size is fixed,
+/// and its maximum is exact.
 struct LatencyHistogram {
     private static let bounds = WriteLatencyStatus.bounds.map { Int64(($0 * 1e9).rounded()) }
 
     private var buckets = [Int](repeating: 0, count: 40)
-    /// The number of durations in each bucket: above the previous bound, and up to its own.
+    /// The number of durations in each bucket: above the previous bound, and up to the bucket's own bound.
     private var parts = [Int](repeating: 0, count: bounds.count)
     private var sum: Int64 = 0
     private var count = 0
@@ -42,7 +43,8 @@ struct LatencyHistogram {
         maximum = max(maximum, nanoseconds)
     }
 
-    /// Returns the bound in milliseconds under which `percent` of 100 durations stay.
+    /// Returns an upper bound, in milliseconds, for the shortest duration that at least `percent` percent of the
+    /// durations do not exceed. The bound is at most twice as long as that duration, or a microsecond.
     private func bound(_ percent: Int) -> Double {
         var seen = 0
         let index = buckets.firstIndex { bucket in

@@ -5,10 +5,10 @@ internal import Media
 
 /// Computes by how much the wall clock makes files look older than they are. Pure: clock readings in, durations out.
 ///
-/// A file's apparent age is right only if the wall clock was right when the file ended and is right now. A clock that
-/// was set since then, or that is ahead when relay starts, makes young files look old. So each jump of the wall clock
-/// that the running time does not explain is subtracted from the age of the files from before it, until relay has run
-/// for so long that they are old enough in any case. ``memory(_:)`` hands this knowledge to the next run of relay.
+/// A file's apparent age is right only if the wall clock was right when the file ended and is right now. If the clock
+/// was set since then, or is ahead when relay starts, young files look old. So each jump of the wall clock that the
+/// running time does not explain is subtracted from the age of the files from before it, until relay has run for so
+/// long that these files are old enough in any case. ``memory(_:)`` returns these jumps for the next run of relay.
 ///
 /// Numbers are milliseconds: of the wall clock, or of the running time, which cannot be set.
 struct ClockTrust {
@@ -24,7 +24,7 @@ struct ClockTrust {
         var running: Int64 { now / 1_000_000 }
     }
 
-    /// The limit that a file's age is compared with.
+    /// The limit with which a file's age is compared.
     enum Limit {
         /// The minimum age of deleted files, `--keep-min`.
         case least
@@ -34,13 +34,14 @@ struct ClockTrust {
 
     /// The uncertainty about the age of files, for one limit.
     private struct Doubt {
-        /// How much running time a jump matters for: after that, all files from before it are old enough.
+        /// For how much running time a jump matters: after that, all files from before the jump are old enough.
         let lasts: Int64
         /// How far the clock has jumped ahead since files of earlier runs ended; negative if it has jumped back.
         var earlier: Int64 = 0
         /// The part of `earlier` that comes from the previous run.
         var remembered: Int64 = 0
-        /// The same for files that ended in this run: at least 0, because the last of them ended just now.
+        /// How far the clock has jumped ahead since files of this run ended: at least 0, because the last of these
+        /// files ended just now.
         var own: Int64 = 0
         /// The running time at which the jumps no longer matter.
         var until = Int64.min
@@ -60,16 +61,16 @@ struct ClockTrust {
         func lead(isOwn: Bool) -> Int64 { max(0, isOwn ? own : earlier) }
     }
 
-    /// A wall clock that moves by more than this was set.
+    /// If the wall clock moves by more than this, it was set.
     static let tolerance: Int64 = 60_000
-    /// The longest time that relay is believed to have been off without a time server's confirmation. A clock that is
-    /// wrong by no more than this deletes at most a quarter of what `--keep` keeps.
+    /// The maximum time for which relay may have been off, if no time server confirms the clock. A clock that is wrong
+    /// by this much causes the deletion of at most a quarter of what `--keep` keeps.
     private static let believedGap: Int64 = 86_400_000
-    /// If the clock is confirmed, files that became too old while relay was off are deleted at this multiple of the
-    /// running time.
+    /// If the clock is confirmed, files that became too old while relay was off are deleted this many times as fast as
+    /// time passes.
     private static let catchUp: Int64 = 4
 
-    /// `--keep` in milliseconds; nil without it.
+    /// The `--keep` limit in milliseconds; nil without `--keep`.
     private let keep: Int64?
     private let memory: RememberedClock?
     private var offset: Int64?
@@ -77,7 +78,7 @@ struct ClockTrust {
     private var greatest: Doubt
     /// Whether the confirmed clock of this run was already taken into account.
     private var isResolved = false
-    /// By how much `--keep` is longer for files of earlier runs, and the running time at which that began.
+    /// By how much the `--keep` limit is extended for files of earlier runs, and the running time at which that began.
     private var lag: (length: Int64, since: Int64) = (0, 0)
 
     /// The state at the start of a run, from the rules and the memory of the previous run.
@@ -89,8 +90,8 @@ struct ClockTrust {
         greatest = Doubt(lasts: max(keep ?? 0, minimum))
     }
 
-    /// Takes a reading. `newest` returns when the newest file of earlier runs ended, as far as its date is plausible;
-    /// it is called once, if nothing is remembered.
+    /// Handles a reading. `newest` returns when the newest file of earlier runs ended, if its date is plausible; it is
+    /// called once, if the previous run left no memory.
     mutating func read(_ reading: Reading, newest: () -> UTCTime?) {
         let (now, offset) = (reading.running, reading.wall.milliseconds - reading.running)
         if let before = self.offset {
@@ -108,7 +109,7 @@ struct ClockTrust {
         if reading.isConfirmed { resolve(at: now) }
     }
 
-    /// How much older than it is a file may look, for `limit`; `isOwn` says that it ended in this run.
+    /// By how much a file may look older than it is, for `limit`; `isOwn` means that the file ended in this run.
     func lead(_ limit: Limit, isOwn: Bool, at reading: Reading) -> Int64 {
         switch limit {
         case .least: least.lead(isOwn: isOwn)
@@ -119,7 +120,7 @@ struct ClockTrust {
     /// Whether files that became too old while relay was off are being deleted step by step.
     func isCatchingUp(at reading: Reading) -> Bool { lag(at: reading.running) > 0 }
 
-    /// Returns the knowledge for the next run.
+    /// Returns what the next run needs to know.
     func memory(_ reading: Reading) -> RememberedClock {
         let now = reading.running
         func left(_ doubt: Doubt) -> RememberedClock.Lead {
@@ -145,7 +146,7 @@ struct ClockTrust {
         let gap = last.map { reading.wall.milliseconds - $0.milliseconds } ?? 0
         if abs(gap) > Self.tolerance { least.move(by: gap, at: now) }
         if gap < -Self.tolerance || gap > max(Self.tolerance, believed) { greatest.move(by: gap, at: now) }
-        // The files of earlier runs did not end in this one.
+        // The files of earlier runs did not end in this run.
         (least.own, greatest.own) = (0, 0)
     }
 
@@ -155,8 +156,9 @@ struct ClockTrust {
         doubt.until = sum(now, min(lead.left, doubt.lasts))
     }
 
-    /// Takes into account that the wall clock is right. If it was also right when the previous run last read it, relay
-    /// was off in between: then only what that run remembered makes files look too old.
+    /// Handles the confirmation that the wall clock is right. If it was also right when the previous run last read it,
+    /// the difference is the time for which relay was off. Then files look too old only because of what the previous
+    /// run remembered.
     private mutating func resolve(at now: Int64) {
         guard !isResolved else { return }
         isResolved = true
@@ -174,15 +176,15 @@ struct ClockTrust {
         return max(0, lag.length - (Self.catchUp - 1) * elapsed)
     }
 
-    /// The running time in which a whole archive is swept.
+    /// The running time within which a whole archive can be deleted step by step.
     private var sweep: Int64 { (keep ?? 0) / Self.catchUp }
 
-    /// How far the wall clock may be ahead of its last reading without a time server's confirmation.
+    /// How far the wall clock may be ahead of its last reading to be believed without a time server's confirmation.
     private var believed: Int64 { min(Self.believedGap, (keep ?? 0) / 4) }
 
     private static func milliseconds(_ duration: Duration) -> Int64 { max(0, duration.inNanoseconds) / 1_000_000 }
 
-    /// Adds, and saturates instead of overflowing: "for ever" is represented by a very long time.
+    /// Adds, and saturates instead of overflowing: an infinite time is represented by a very long one.
     fileprivate static func sum(_ first: Int64, _ second: Int64) -> Int64 {
         let (sum, overflow) = first.addingReportingOverflow(second)
         return overflow ? (first > 0 ? .max : .min) : sum

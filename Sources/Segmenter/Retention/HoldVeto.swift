@@ -2,7 +2,7 @@
 
 package import Archive
 
-/// Keeps retention from deleting files that an operator holds.
+/// Prevents retention from deleting files that an operator has put on hold.
 package final class HoldVeto: RetentionVeto {
     private let directory: RecordDirectory
 

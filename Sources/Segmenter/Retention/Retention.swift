@@ -6,28 +6,29 @@ package import Logging
 package import Media
 internal import Synchronization
 
-/// Deletes the oldest finished files of one channel when the rules ask for it, on its own low-priority queue: neither
+/// Deletes the oldest finished files of one channel when the rules require it, on its own low-priority queue: neither
 /// media nor the storage guard ever wait for it.
 ///
-/// Free space is checked each second; the directory is read only for a reason: too little free space, a finished file,
+/// Free space is checked each second. The directory is read only for a reason: too little free space, a finished file,
 /// or a minute that has passed.
 package final class Retention: RecordingObserver {
     private struct State {
         var policy: RetentionPolicy
         var status = RetentionStatus()
         var nextSweep = Int64.min
-        /// Whether the last sweep found nothing to delete although room was needed.
+        /// Whether the last sweep found nothing to delete although space was needed.
         var isVain = false
-        /// Whether room was needed for the recording to continue, and not only by a rule.
+        /// Whether space was needed for the recording to continue, and not only because of a rule.
         var wasUrgent = false
-        /// Finished files of the channel with names of another kind; below, when they are searched for again.
+        /// Finished files of the channel whose names have another form. `nextDeepLook` is when they are searched for
+        /// again.
         var others: [String] = []
         var nextDeepLook = Int64.min
         /// Files that could not be deleted. They are skipped until the next deep look, so that the next oldest are
         /// deleted.
         var undeletable: Set<String> = []
-        /// Files whose content was checked: whether they are recordings of the channel, and what the file was like
-        /// then.
+        /// Files whose content was checked: their attributes at that time, and whether they are recordings of the
+        /// channel.
         var verdicts: [String: (file: StoredSegment, isOurs: Bool)] = [:]
         /// Why the directory cannot be read.
         var failure: String?
@@ -35,14 +36,14 @@ package final class Retention: RecordingObserver {
         var reported: Set<String> = []
         /// Whether files are being deleted for a recording that is about to begin.
         var isMakingRoom = false
-        /// Bytes of the files that may be deleted during that recording; nil until the directory was read.
+        /// Bytes of the files that may be deleted during the recording; nil until the directory was read.
         var room: Int64?
         var isStopped = false
-        /// Files that ended in this run: their age is known, whatever the clock did before.
+        /// Files that ended in this run: their age is known, even if the clock was set before.
         var own: Set<String> = []
-        /// The ``RecordDirectory/generation`` of the disk whose clock memory the policy has.
+        /// The ``RecordDirectory/generation`` of the disk from which the policy's clock memory was read.
         var recalled: Int?
-        /// Whether the clock memory could not be written; that is logged once.
+        /// Whether the clock memory could not be written, which is logged once.
         var isForgetful = false
     }
 
@@ -63,24 +64,24 @@ package final class Retention: RecordingObserver {
     private let state: Mutex<State>
 
     private static let sweepInterval: Int64 = 60_000_000_000
-    /// Files with other names are rare, and each must be opened to find out whose it is.
+    /// The interval between searches for files with other names: they are rare, and each must be opened to find its
+    /// channel.
     private static let deepLookInterval: Int64 = 600_000_000_000
     /// How many different failures are remembered.
     private static let mostReported = 100
 
     /// Retention of the files of `channel` in `directory` by `rules`. `leastFree` is the free space at which the
     /// storage guard is about to stop the recording; `leastFreeOf` computes it again if another disk is mounted in
-    /// place of the first. `observers` are told about deleted files. A start waits at most `startLimit` for files to be
-    /// deleted. `isConfirmed` says whether a time server confirms what `wallClock` reads; nil asks the system.
-    /// `newestRow` returns when the newest file in the catalogue ended; it is called if no earlier run has left its
-    /// knowledge of the clock.
+    /// place of the first. `observers` are informed of deleted files. The start of a recording waits at most
+    /// `startLimit` for files to be deleted. `isConfirmed` returns whether a time server confirms the time of
+    /// `wallClock`; nil means that the operating system is asked. `newestRow` returns when the newest file in the
+    /// catalogue ended; it is called if no earlier run has left a clock memory.
     package init(
         directory: RecordDirectory, channel: String, rules: RetentionRules, leastFree: Int64,
         vetoes: [any RetentionVeto] = [], observers: [any RecordingObserver] = [],
         probe: any FreeSpaceProbe = SystemFreeSpace(), clock: any MonotonicClock = SystemClock(),
         wallClock: @escaping @Sendable () -> UTCTime = { .now }, startLimit: Duration = .seconds(5),
-        leastFreeOf: (@Sendable (_ capacity: Int64) -> Int64)? = nil,
-        isConfirmed: (@Sendable (UTCTime) -> Bool)? = nil,
+        leastFreeOf: (@Sendable (_ capacity: Int64) -> Int64)? = nil, isConfirmed: (@Sendable (UTCTime) -> Bool)? = nil,
         newestRow: @escaping @Sendable () -> UTCTime? = { nil }, logger: Logger
     ) {
         self.startLimit = startLimit
@@ -117,10 +118,10 @@ package final class Retention: RecordingObserver {
     package func segmentRecovered(fileName: String) { state.withLock { $0.nextSweep = .min } }
     package func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {}
 
-    /// Deletes at once what the rules ask for, and computes how much may be deleted during a recording of `budget`, for
-    /// ``room``. If deleting takes longer than a start may wait, it continues beside the program: those files count as
-    /// ones that may be deleted. Waits for the directory to be read and for the vetoes; must not be called on
-    /// retention's queue.
+    /// Deletes at once what the rules require, and computes ``room``, which is how much may be deleted during a
+    /// recording of `budget`. If the deletion takes longer than a start may wait, it continues while the program runs:
+    /// files that are not deleted yet count as files that may be deleted. Waits until the directory is read and the
+    /// vetoes have answered; must not be called on retention's queue.
     package func makeRoom(for budget: StorageBudget) {
         let isUnderWay = state.withLock { state in
             defer { state.isMakingRoom = true }
@@ -132,14 +133,16 @@ package final class Retention: RecordingObserver {
             let deletion = DispatchWorkItem(qos: .userInitiated, flags: .enforceQoS) { self.deleteDue(budget) }
             queue.async(execute: look)
             queue.async(execute: deletion)
-            // How much may be deleted must be known, however long that takes; the deletion itself need not be finished.
+            // It must be known how much may be deleted, however long that takes; the deletion itself need not be
+            // finished.
             look.wait()
             _ = deletion.wait(timeout: deadline)
         }
     }
 
-    /// Bytes of the files that may still be deleted during the recording that room was last made for. Excludes the file
-    /// being deleted, so that a caller that has measured free space before does not count it twice.
+    /// Bytes of the files that may still be deleted during the recording for which ``makeRoom(for:)`` was last called.
+    /// The file that is being deleted does not count, so that a caller that has measured free space before does not
+    /// count it twice.
     package var room: Int64 { state.withLock { $0.room ?? 0 } }
 
     private func updateRoom(_ budget: StorageBudget) {
@@ -147,7 +150,7 @@ package final class Retention: RecordingObserver {
         state.withLock { $0.room = room }
     }
 
-    /// Deletes until nothing more is due.
+    /// Deletes all files that are due.
     private func deleteDue(_ budget: StorageBudget) {
         var before: Int
         repeat {
@@ -159,7 +162,7 @@ package final class Retention: RecordingObserver {
         state.withLock { $0.isMakingRoom = false }
     }
 
-    /// The number of files that were deleted or could not be.
+    /// The number of files that were deleted or could not be deleted.
     private var triedFiles: Int { state.withLock { $0.status.deletedFiles + $0.undeletable.count } }
 
     private func look(_ space: DiskSpace? = nil) throws(FileFailure) -> RetentionPolicy.Look {
@@ -177,8 +180,8 @@ package final class Retention: RecordingObserver {
             isConfirmed: isConfirmed(wallClock), own: own)
     }
 
-    /// Reads the previous run's clock memory, at the first look at each disk: a disk may be mounted after the start, or
-    /// in place of another.
+    /// Reads the previous run's clock memory when a disk is first seen: a disk may be mounted after the start, or in
+    /// place of another.
     private func recall() {
         let generation = directory.generation
         guard state.withLock({ $0.recalled != generation }) else { return }
@@ -220,8 +223,8 @@ package final class Retention: RecordingObserver {
                 verdicts[segment.fileName] = verdict
                 return verdict.isOurs
             }
-            // Each file is opened before it is deleted. If its name could belong to another channel, it is opened now,
-            // so that it is not counted either.
+            // Each file is opened before it is deleted. If its name could also belong to another channel, the file is
+            // opened now, so that it is not counted either.
             guard !ownership.isNamedAfterChannel(segment.fileName) else { return true }
             guard let isOurs = ownership.owns(segment.fileName) else { return false }
             verdicts[segment.fileName] = (segment, isOurs)
@@ -234,7 +237,8 @@ package final class Retention: RecordingObserver {
     /// Checks once. The timer calls it on retention's queue.
     func check() {
         do throws(FileFailure) {
-            // Deletes nothing in another file system that was mounted there, nor in an empty mount point.
+            // Throws if another file system was mounted there, or if this is an empty mount point, so that nothing is
+            // deleted.
             try directory.checkMount()
             let space = try measure()
             let now = clock.now
@@ -270,7 +274,7 @@ package final class Retention: RecordingObserver {
 
     private func sweep(_ space: DiskSpace?, _ now: Int64) throws(FileFailure) {
         let look = try look(space)
-        // A veto may take its time, so it is asked without the lock; no other thread changes the policy meanwhile.
+        // A veto may take long to answer, so no lock is held; no other thread changes the policy in the meantime.
         var policy = state.withLock { $0.policy }
         var plan = policy.plan(look) { segment in vetoes.allSatisfy { $0.mayDelete(segment.fileName) } }
         plan.problem = plan.problem ?? vetoes.lazy.compactMap(\.problem).first
@@ -284,7 +288,7 @@ package final class Retention: RecordingObserver {
         remember(policy.memory(look))
     }
 
-    /// Stores the knowledge of the clock for the next run.
+    /// Stores the clock memory for the next run.
     private func remember(_ memory: RememberedClock) {
         do throws(FileFailure) {
             try memory.write(of: channel, in: directory)
@@ -319,11 +323,11 @@ package final class Retention: RecordingObserver {
 
     private func warn(_ text: String) { logger.warning("old recordings are not deleted: \(text)") }
 
-    /// Deletes one file; returns false if it is still there.
+    /// Deletes one file; returns false if the file still exists.
     private func delete(_ deletion: RetentionPolicy.Deletion) -> Bool {
         let segment = deletion.segment
-        // Whether or not the deletion succeeds, the file no longer counts as deletable later. `room` must shrink before
-        // the file becomes free space.
+        // Whether or not the deletion succeeds, the file no longer counts as deletable. `room` must shrink before the
+        // file's space becomes free.
         state.withLock { state in state.room = state.room.map { max(0, $0 - segment.bytes) } }
         do throws(FileFailure) {
             guard try directory.delete(segment, of: channel) else {
@@ -366,8 +370,7 @@ package final class Retention: RecordingObserver {
     /// The space that retention has freed and may still free.
     package var balance: RetentionBalance {
         state.withLock {
-            RetentionBalance(
-                deletedBytes: $0.status.deletedBytes, reclaimableBytes: $0.status.reclaimableBytes)
+            RetentionBalance(deletedBytes: $0.status.deletedBytes, reclaimableBytes: $0.status.reclaimableBytes)
         }
     }
 

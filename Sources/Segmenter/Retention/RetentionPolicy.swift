@@ -9,9 +9,9 @@ struct RetentionPolicy {
     struct Look {
         /// All files of the channel, the oldest first.
         var segments: [StoredSegment]
-        /// The names of files that could not be deleted: others are deleted instead.
+        /// The names of files that could not be deleted; other files are deleted instead.
         var undeletable: Set<String> = []
-        /// The wall clock, which dates files.
+        /// The wall clock, by which files are dated.
         var wallClock: UTCTime
         /// Nanoseconds of a clock that never steps.
         var now: Int64
@@ -21,7 +21,7 @@ struct RetentionPolicy {
         var isConfirmed = false
         /// The names of the files that ended in this run of relay.
         var own: Set<String> = []
-        /// The names of the files whose dates were taken from the files after them.
+        /// The names of the files whose dates were corrected by the dates of later files.
         var redated: Set<String> = []
 
         fileprivate var clocks: ClockTrust.Reading { .init(wall: wallClock, now: now, isConfirmed: isConfirmed) }
@@ -30,7 +30,7 @@ struct RetentionPolicy {
     /// The decision.
     struct Plan: Equatable {
         var deletions: [Deletion] = []
-        /// Bytes that could still be deleted for free space after that.
+        /// Bytes of the files that may be deleted to free disk space after these deletions.
         var reclaimableBytes: Int64 = 0
         /// Whether there is too little free space.
         var wantsRoom = false
@@ -40,16 +40,16 @@ struct RetentionPolicy {
         var problem: String?
     }
 
-    /// A file to delete, and the limit that asks for it.
+    /// A file to delete, and the limit that requires it.
     struct Deletion: Equatable {
         var segment: StoredSegment
         var rule: RetentionRule
     }
 
-    /// A deletion for free space that has not increased free space yet.
+    /// A deletion that was made to free disk space, and has not increased it yet.
     private struct Attempt {
         var since: Int64
-        /// The lowest free space since then. Data that is written meanwhile hides space that is freed late.
+        /// The lowest free space since the deletion. Data that is written meanwhile may hide that space is freed late.
         var lowest: Int64
         var bytes: Int64
     }
@@ -58,22 +58,23 @@ struct RetentionPolicy {
     /// Free bytes below which the storage guard is about to stop the recording: deleting begins before that.
     var leastFree: Int64
     private var trust: ClockTrust
-    /// When the newest file in the catalogue ended; nil without such a file, or if the clock memory is better.
+    /// When the newest file in the catalogue ended; nil if there is no such file, or if there is a clock memory, which
+    /// is better.
     private var newestRow: UTCTime?
     private var attempt: Attempt?
     private var failedAttempts = 0
     private var retryAt = Int64.min
 
-    /// At most this many files are deleted in one sweep: deleting keeps the disk busy.
+    /// The maximum number of files that are deleted in one sweep, because deleting keeps the disk busy.
     private static let mostAtOnce = 100
-    /// At most this many bytes, or one file, are deleted for free space before the effect is measured.
+    /// At most this many bytes, or one file, are deleted to free disk space before the effect is measured.
     private static let freeingStep: Int64 = 256 << 20
-    /// How long a file system may take to free space, in nanoseconds (btrfs commits every 30 s).
+    /// How long a file system may take to release deleted space, in nanoseconds (btrfs commits every 30 s).
     private static let freeingTime: Int64 = 60_000_000_000
-    /// After this many attempts without effect, no more files are deleted for free space: snapshots or something else
-    /// hold the space.
+    /// After this many attempts without effect, no more files are deleted to free disk space: snapshots or other
+    /// programs keep the space.
     private static let mostFailedAttempts = 3
-    /// Snapshots expire, and other programs end: after this time, in nanoseconds, deleting is tried once more.
+    /// After this time, in nanoseconds, deleting is tried once more, because snapshots expire and other programs end.
     private static let retryInterval: Int64 = 600_000_000_000
 
     /// A policy of `rules`, with the previous run's clock memory.
@@ -83,14 +84,14 @@ struct RetentionPolicy {
         trust = ClockTrust(rules, memory: memory)
     }
 
-    /// Takes the previous run's clock memory before the first look. Without a memory, the newest file or the
-    /// catalogue's `newestRow` tells what time it was.
+    /// Stores the previous run's clock memory, before the first look. Without a memory, the time of the previous run is
+    /// taken from the newest file or from the catalogue's `newestRow`.
     mutating func recall(_ memory: RememberedClock?, newestRow: UTCTime?) {
         trust = ClockTrust(rules, memory: memory)
         self.newestRow = newestRow
     }
 
-    /// Returns the clock memory for the next run, as of `look`.
+    /// Returns the clock memory for the next run, at the time of `look`.
     func memory(_ look: Look) -> RememberedClock { trust.memory(look.clocks) }
 
     /// How many bytes of `space` should be free.
@@ -101,13 +102,13 @@ struct RetentionPolicy {
     /// Whether `space` is so low that the recording is about to stop.
     func isUrgent(_ space: DiskSpace) -> Bool { rules.minimumFree != nil && space.free < leastFree }
 
-    /// Whether `space` requires deleting, and deleting may help.
+    /// Whether `space` requires that files are deleted, and deleting may help.
     mutating func wantsRoom(_ space: DiskSpace, now: Int64) -> Bool {
         judge(space, now)
         return space.free < goal(of: space) && attempt == nil && failedAttempts < Self.mostFailedAttempts
     }
 
-    /// Makes the plan. `mayDelete` is asked for each finished file that is old enough.
+    /// Makes the plan. `mayDelete` is called for each finished file that is old enough.
     mutating func plan(_ look: Look, mayDelete: (StoredSegment) -> Bool) -> Plan {
         var plan = Plan()
         let look = dated(look)
@@ -166,19 +167,17 @@ struct RetentionPolicy {
     }
 
     /// How many bytes should be free, limited to what deleting can achieve: `most` would be free if the channel had no
-    /// files. Other data cannot be deleted, so a rule that it makes impossible costs no recording: files are then
-    /// deleted only as far as the recording needs it to continue. 0 if even that is impossible.
+    /// files. If other data on the disk makes the rule impossible, no recordings are deleted for the rule: files are
+    /// then deleted only as far as the recording needs it to continue. 0 if even that is impossible.
     private func reachableGoal(of space: DiskSpace, most: Int64) -> Int64 {
         let goal = goal(of: space)
         if goal <= most { return goal }
         return leastFree <= most ? leastFree : 0
     }
 
-    /// Returns the bytes of the files in `look` that may be deleted during a recording of `budget`: for free space, or
-    /// because a limit will ask for it by then. `mayDelete` is asked for each file.
-    mutating func deletable(
-        _ look: Look, during budget: StorageBudget, mayDelete: (StoredSegment) -> Bool
-    ) -> Int64 {
+    /// Returns the bytes of the files in `look` that may be deleted during a recording of `budget`: to free disk space,
+    /// or because a limit will require it by then. `mayDelete` is called for each file.
+    mutating func deletable(_ look: Look, during budget: StorageBudget, mayDelete: (StoredSegment) -> Bool) -> Int64 {
         let look = dated(look)
         guard failedAttempts < Self.mostFailedAttempts else { return 0 }
         let least = max(.zero, rules.minimumAge - budget.duration)
@@ -191,21 +190,22 @@ struct RetentionPolicy {
         let old = expired.reduce(0) { $0 + $1.bytes }
         guard let limit = rules.maximumBytes else { return old }
         let total = Self.sum(look.segments.reduce(0) { $0 + $1.bytes }, budget.requiredBytes)
-        // The limit only asks for it as the recording grows, and the reserve stays free until its end.
+        // The limit requires this only as the recording grows, and the reserve stays free until the recording's end.
         return max(old, min(all, total - Self.sum(limit, budget.reserveBytes)))
     }
 
-    /// The text contains no changing figures, because it is logged whenever it changes.
+    /// Describes a limit that cannot be kept. The text contains no changing numbers, because it is logged whenever it
+    /// changes.
     private func unkept(_ limit: String) -> String {
         "\(limit) cannot be kept: what is left is younger than \(DurationText(rules.minimumAge)), or still needed"
     }
 
-    /// Notes that `bytes` were deleted, some of them for free space, when free space was `space`.
+    /// Records that `bytes` were deleted, some of them to free disk space, when the free space was `space`.
     mutating func deleted(_ bytes: Int64, from space: DiskSpace, now: Int64) {
         attempt = Attempt(since: now, lowest: space.free, bytes: bytes)
     }
 
-    /// Determines whether deleting for free space has had an effect.
+    /// Determines whether deleting has freed disk space.
     private mutating func judge(_ space: DiskSpace, _ now: Int64) {
         if space.free >= goal(of: space) { (attempt, failedAttempts) = (nil, 0) }
         guard var last = attempt else {
@@ -225,7 +225,7 @@ struct RetentionPolicy {
         }
     }
 
-    /// Returns `look` with plausible dates, after reading its clocks.
+    /// Reads the clocks of `look`, and returns it with plausible dates.
     private mutating func dated(_ look: Look) -> Look {
         trust.read(look.clocks) { [newestRow] in Self.newest(look, row: newestRow) }
         var dated = look
@@ -234,8 +234,8 @@ struct RetentionPolicy {
         return dated
     }
 
-    /// Returns when the newest file of earlier runs ended, by its own date or the catalogue's, whichever is earlier:
-    /// copying or repairing a file changes its date. Dates in the future are ignored.
+    /// Returns when the newest file of earlier runs ended: by the file's own date or by the catalogue, whichever is
+    /// earlier, because copying or repairing a file changes its date. Dates in the future are ignored.
     private static func newest(_ look: Look, row: UTCTime?) -> UTCTime? {
         let files = look.segments.filter { $0.isFinished && !look.own.contains($0.fileName) }.map(\.ended.milliseconds)
             .filter { $0 <= look.wallClock.milliseconds + ClockTrust.tolerance }
@@ -249,11 +249,11 @@ struct RetentionPolicy {
         }
     }
 
-    /// Returns the minimum age of a file, as `limit` sees it.
+    /// Returns the minimum age of a file for comparison with `limit`.
     private func age(_ segment: StoredSegment, _ look: Look, _ limit: ClockTrust.Limit) -> Duration {
         let isOwn = look.own.contains(segment.fileName)
         var lead = trust.lead(limit, isOwn: isOwn, at: look.clocks)
-        // A date that was taken from another file has that file's uncertainty, too.
+        // A date that was taken from another file is also as uncertain as that file's date.
         if look.redated.contains(segment.fileName) {
             lead = max(lead, trust.lead(limit, isOwn: !isOwn, at: look.clocks))
         }
@@ -272,7 +272,7 @@ struct RetentionPolicy {
             + "It is kept until a time server confirms the clock, or relay has run for \(DurationText(limit))"
     }
 
-    /// Adds numbers that are not negative; "for ever" is given as a very long time.
+    /// Adds numbers that are not negative; an infinite time is represented by a very long one.
     private static func sum(_ first: Int64, _ second: Int64) -> Int64 {
         let (sum, overflow) = first.addingReportingOverflow(second)
         return overflow ? .max : sum

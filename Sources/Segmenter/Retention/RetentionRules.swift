@@ -2,8 +2,8 @@
 
 package import Media
 
-/// Which files of a recording are kept. Each limit applies on its own: the first one that is reached deletes the oldest
-/// finished files.
+/// Which files of a recording are kept. Each limit applies on its own: when the first limit is reached, the oldest
+/// finished files are deleted.
 package struct RetentionRules: Sendable, Equatable {
     /// Files that ended longer ago than this are deleted.
     package var maximumAge: Duration?
@@ -11,10 +11,10 @@ package struct RetentionRules: Sendable, Equatable {
     package var maximumBytes: Int64?
     /// How much of the disk should be free.
     package var minimumFree: FreeSpaceGoal?
-    /// No file that ended more recently is ever deleted.
+    /// The minimum age of a file that may be deleted.
     package var minimumAge: Duration
 
-    /// Rules that delete only what the given limits ask for, and nothing younger than an hour.
+    /// Rules that delete only what the given limits require, and by default no file younger than an hour.
     package init(
         maximumAge: Duration? = nil, maximumBytes: Int64? = nil, minimumFree: FreeSpaceGoal? = nil,
         minimumAge: Duration = .seconds(3600)
@@ -66,7 +66,7 @@ package enum FreeSpaceGoal: Sendable, Equatable, CustomStringConvertible {
 
 /// The limit for which a file was deleted.
 package enum RetentionRule: String, Sendable, Codable {
-    /// It was too old.
+    /// The file was too old.
     case age
     /// The channel's files took too much space.
     case size

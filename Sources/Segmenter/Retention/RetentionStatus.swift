@@ -16,9 +16,9 @@ package struct RetentionStatus: Sendable, Codable, Equatable {
     package var deletedFiles = 0
     /// Bytes of the deleted files.
     package var deletedBytes: Int64 = 0
-    /// Bytes that could be deleted for free space; 0 if there is no such rule.
+    /// Bytes of the files that may be deleted to free disk space; 0 if no minimum of free space is configured.
     package var reclaimableBytes: Int64 = 0
-    /// Why a limit is exceeded, in words; nil if none is.
+    /// Why a limit is exceeded, in words; nil if no limit is exceeded.
     package var problem: String?
 }
 
@@ -29,19 +29,18 @@ package struct RetentionBalance: Sendable, Equatable {
     /// Bytes that can be freed before recording has to stop.
     package var reclaimableBytes: Int64
 
-    /// A balance.
     package init(deletedBytes: Int64 = 0, reclaimableBytes: Int64 = 0) {
         self.deletedBytes = deletedBytes
         self.reclaimableBytes = reclaimableBytes
     }
 }
 
-/// May keep retention from deleting a finished file, for example because an upload still needs it. It is asked on
+/// Can prevent retention from deleting a finished file, for example because an upload still needs it. It is called on
 /// retention's queue, where waiting for a disk is allowed.
 package protocol RetentionVeto: AnyObject, Sendable {
     /// Whether the finished file `fileName`, relative to the recording's directory, may be deleted.
     func mayDelete(_ fileName: String) -> Bool
-    /// Why more may be kept than necessary, in words for an operator; nil if that is not so.
+    /// Why more files may be kept than necessary, in words for an operator; nil if there is no such reason.
     var problem: String? { get }
 }
 

@@ -2,8 +2,8 @@
 
 internal import Synchronization
 
-/// Tracks how much space recordings still need on each file system, so that the same space is not promised twice. Any
-/// thread may call it.
+/// Tracks how much space recordings still need on each file system, so that the same space is not promised twice. May
+/// be called on any thread.
 package final class SpaceLedger: Sendable {
     /// A recording's entry in the ledger.
     package struct Entry: Sendable {
@@ -19,7 +19,6 @@ package final class SpaceLedger: Sendable {
 
     private let state = Mutex(State())
 
-    /// An empty ledger.
     package init() {}
 
     /// Registers a recording of `owner`; `stillNeeded` returns how many bytes it still needs.

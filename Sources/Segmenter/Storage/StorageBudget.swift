@@ -31,8 +31,8 @@ package struct StorageBudget: Sendable, Hashable {
     /// Returns the bytes that `duration` takes: the bitrate plus 2 % for the container, rounded up.
     package func bytes(in duration: Duration) -> Int64 { bytes(in: duration, times: 1) }
 
-    /// Bytes that must be free before recording starts: twice the size of the recording, or enough that it does not
-    /// reach the reserve before its end, whichever is more; plus what other recordings need.
+    /// Bytes that must be free before recording starts: twice the size of the recording, or its size plus the reserve,
+    /// whichever is more; in addition the bytes that other recordings need.
     package var requiredBytes: Int64 { Self.sum(ownBytes, neededByOthers) }
 
     private var ownBytes: Int64 { max(doubleBytes, Self.sum(bytes(in: duration), reserveBytes)) }
@@ -61,21 +61,20 @@ package struct StorageBudget: Sendable, Hashable {
     }
 
     /// Bytes that stay free: recording stops before it uses them. By default 1 GiB, but at most a tenth of the file
-    /// system and at least a minute of recording.
+    /// system, and always at least a minute of recording.
     package var reserveBytes: Int64 {
         configuredReserve ?? max(min(1 << 30, capacity.map { $0 / 10 } ?? .max), bytes(in: .seconds(60)))
     }
 
-    /// Free bytes from which recording resumes: five seconds of recording above the reserve, so that it does not stop
-    /// again at once; no more, because the operator who has made room is waiting for it. At a low bitrate it is more
-    /// than closing a file releases and a new file takes: otherwise the stop itself would restart the recording.
-    package var resumeBytes: Int64 {
-        Self.sum(reserveBytes, max(bytes(in: .seconds(5)), 2 * Preallocation.leastStep))
-    }
+    /// Free bytes from which recording resumes. This is five seconds of recording above the reserve, so that recording
+    /// does not stop again at once; it is no more, because the operator who has freed space is waiting for it. At a low
+    /// bitrate it is more than closing a file releases and a new file takes: otherwise the stop itself would restart
+    /// the recording.
+    package var resumeBytes: Int64 { Self.sum(reserveBytes, max(bytes(in: .seconds(5)), 2 * Preallocation.leastStep)) }
 
-    /// Free bytes that retention keeps at least, so that old files are deleted before recording stops: a minute above
-    /// the resume limit. A minute would be a large part of a small disk, so that part is at most a tenth of the file
-    /// system.
+    /// The minimum of free bytes that retention maintains, so that old files are deleted before recording stops: a
+    /// minute of recording above the resume limit. As a minute may be much for a small disk, it counts as at most a
+    /// tenth of the file system.
     package var retentionGoalBytes: Int64 {
         Self.sum(resumeBytes, min(bytes(in: .seconds(60)), capacity.map { $0 / 10 } ?? .max))
     }

@@ -6,8 +6,8 @@ package import Logging
 package import Media
 internal import Synchronization
 
-/// Watches the disk that a recorder writes to: lets recording begin only if there is room, warns before the disk is
-/// full, stops the recorder in time, and lets it continue when space returns.
+/// Watches the disk to which a recorder writes: lets recording begin only if there is enough space, warns before the
+/// disk is full, stops the recorder in time, and lets it continue when there is space again.
 ///
 /// It checks each second on its own queue: a file system that hangs delays nothing else, and the status shows the age
 /// of its numbers.
@@ -40,11 +40,11 @@ package final class StorageGuard: Sendable {
 
     /// A guard of `directory` for recordings of `budget`. `writtenBytes` returns the recorder's total so far,
     /// `retained` what retention has freed and may free. `makeRoom` is called before recording would be refused: it
-    /// deletes old recordings, and may block on the disk. `room` is read after that: the bytes of old recordings that
-    /// may still be deleted during the new one, except those being deleted. Guards with the same `ledger` share the
-    /// space of a file system, where a guard replaces the previous one of the same `owner`; it counts there as
-    /// `recordings` recordings of this size. `promised` returns the bytes that this recording must leave to another one
-    /// that the same entry counts.
+    /// deletes old recordings, and may block on the disk. `room` is read after that, and returns the bytes of old
+    /// recordings that may still be deleted during the new one, except those being deleted. Guards with the same
+    /// `ledger` share the space of a file system. In the ledger, a guard replaces the previous one of the same `owner`,
+    /// and counts as `recordings` recordings of this size. `promised` returns the bytes that this recording must leave
+    /// to another recording that is part of the same ledger entry.
     package init(
         directory: RecordDirectory, budget: StorageBudget, warning: Duration = .seconds(1800),
         control: any RecordingControl, writtenBytes: @escaping @Sendable () -> Int64,
@@ -59,7 +59,7 @@ package final class StorageGuard: Sendable {
         self.probe = probe
         self.clock = clock
         var logger = logger
-        logger[metadataKey: LogKey.event] = "storage"
+        logger[metadataKey: LogKey.event] = "\(EventKind.storage.rawValue)"
         self.logger = logger
         self.control = control
         self.writtenBytes = writtenBytes
@@ -91,7 +91,8 @@ package final class StorageGuard: Sendable {
         control.directoryChanged()
     }
 
-    /// Measures free space. An empty mount point has room enough, but recordings do not belong there.
+    /// Measures free space. An empty mount point counts as a failure: its file system may have enough space, but is the
+    /// wrong one.
     private func measure() -> StoragePolicy.Measurement {
         let found = look()
         follow(found)
@@ -112,16 +113,16 @@ package final class StorageGuard: Sendable {
         }
     }
 
-    /// Determines whether there is room, or room can be made, for the whole recording; if not, suspends the recorder
-    /// and leaves it to the caller to report that. Blocks while the file system does: call it before anything goes
-    /// live.
+    /// Determines whether there is space for the whole recording, or whether space can be made. If not, suspends the
+    /// recorder; the caller reports that. Blocks as long as the file system does, so it must be called before anything
+    /// goes live.
     package func admit() -> StorageAdmission {
         let admission = decide()
         if !admission.isAdmitted { control.suspend(admission.sentence) }
         return admission
     }
 
-    /// Decides on admission. Nothing is deleted if there is enough room.
+    /// Decides on admission. Nothing is deleted if there is enough space.
     private func decide() -> StorageAdmission {
         let found = look()
         follow(found)
@@ -129,8 +130,8 @@ package final class StorageGuard: Sendable {
         var admission = decide(Self.measurement(found), deletable: 0)
         if !admission.isAdmitted, case .success = found {
             makeRoom(state.withLock { $0.policy.budget })
-            // The order matters: a file that is deleted in between counts as neither free nor deletable, but never as
-            // both.
+            // The order matters: a file that is deleted in between counts neither as free nor as deletable space, but
+            // never as both.
             let measurement = measure()
             admission = decide(measurement, deletable: room())
         }
@@ -138,8 +139,8 @@ package final class StorageGuard: Sendable {
         return admission
     }
 
-    /// Adds an entry to the ledger after all earlier ones, so that of two recordings that begin at the same time
-    /// neither is refused because of the other.
+    /// Adds an entry to the ledger after all earlier entries. So if two recordings begin at the same time, the first is
+    /// not refused because of the second.
     private func enter(of found: Result<DiskSpace, FileFailure>) {
         release()
         guard case .success(let space) = found else { return }
@@ -169,7 +170,7 @@ package final class StorageGuard: Sendable {
     /// Starts checking each second.
     package func start() { timer.start(on: queue, leeway: .milliseconds(100)) { [weak self] in self?.check() } }
 
-    /// Stops checking, and leaves the ledger.
+    /// Stops checking, and removes the entry from the ledger.
     package func stop() {
         timer.stop()
         release()

@@ -2,7 +2,7 @@
 
 internal import Media
 
-/// Draws conclusions from each measurement. Pure: numbers in, verdicts out.
+/// Evaluates each measurement. Pure: numbers in, decisions out.
 struct StoragePolicy {
     /// The result of one measurement.
     enum Measurement: Equatable {
@@ -17,7 +17,7 @@ struct StoragePolicy {
     }
 
     let directory: String
-    /// What the recording needs; the needs of other recordings are those at the last admission.
+    /// The space that the recording needs. It includes the needs of other recordings at the last admission.
     var budget: StorageBudget
     /// If the disk is full sooner than this, the state is a warning.
     let warning: Duration
@@ -29,22 +29,25 @@ struct StoragePolicy {
     private(set) var freeBytes: Int64 = 0
     /// Bytes that retention may free.
     private(set) var reclaimableBytes: Int64 = 0
-    /// Bytes that this recording must leave to another one.
+    /// Bytes that this recording must leave to another recording.
     private(set) var promisedBytes: Int64 = 0
     private(set) var reason: String?
     private(set) var secondsUntilFull: Double?
-    /// The last measurement, without the space that retention has freed, so that a deletion does not hide another
-    /// writer.
+    /// The last measurement, without the space that retention has freed, so that a deletion does not hide that another
+    /// program writes.
     private var previous: (time: Int64, free: Int64)?
-    /// When the recorder's total last grew, or from when on it is expected to grow; in nanoseconds.
+    /// When the recorder's total last grew, or when it is expected to begin to grow; in nanoseconds. And the total at
+    /// that time.
     private var lastWrite: (time: Int64, written: Int64)?
-    /// Smoothed rates in bytes per second: the decrease of free space, and the recorder's own writing.
+    /// Smoothed rates in bytes per second: `slope` is the decrease of free space, `ownRate` is how much the recorder
+    /// writes.
     private var slope = 0.0
     private var ownRate = 0.0
     private var nextAdmission: Int64 = 0
 
     private static let admissionInterval: Int64 = 30_000_000_000
-    /// The interval after a failed measurement, in nanoseconds, for example while the disk is not mounted.
+    /// The interval until the next measurement after a failed one, in nanoseconds, for example while the disk is not
+    /// mounted.
     private static let measurementInterval: Int64 = 1_000_000_000
     private static let smoothing = 30.0
 
@@ -55,8 +58,8 @@ struct StoragePolicy {
         critical = min(.seconds(300), warning / 2)
     }
 
-    /// Decides whether recording may begin. `deletable` are the bytes of old recordings that retention may delete
-    /// during this one: they count as room, but not for the reserve, which must be free now.
+    /// Decides whether recording may begin. `deletable` is the size of old recordings that retention may delete during
+    /// this one, in bytes. It counts as space for the recording, but not for the reserve, which must be free now.
     mutating func admit(_ measurement: Measurement, deletable: Int64 = 0, now: Int64) -> StorageAdmission {
         let required = budget.requiredBytes
         var admission = StorageAdmission(
@@ -80,8 +83,8 @@ struct StoragePolicy {
         return admission
     }
 
-    /// Notes that another file system, of `capacity` bytes, is measured from now on: the earlier measurements say
-    /// nothing about it.
+    /// Handles that another file system, of `capacity` bytes, is measured from now on. Earlier measurements do not
+    /// apply to it.
     mutating func move(capacity: Int64) {
         budget.capacity = capacity
         (previous, lastWrite, slope, secondsUntilFull) = (nil, nil, 0, nil)
@@ -112,8 +115,8 @@ struct StoragePolicy {
         return "\(needs), \(has)"
     }
 
-    /// Takes one measurement, with the bytes that the recorder has written so far, the space that retention has freed
-    /// and may still free, and the space that is `promised` to another recording.
+    /// Evaluates one measurement, with the bytes that the recorder has written so far, the space that retention has
+    /// freed and may still free, and the space that is `promised` to another recording.
     mutating func update(
         _ measurement: Measurement, written: Int64, retained: RetentionBalance = .init(), promised: Int64 = 0,
         now: Int64
@@ -171,7 +174,7 @@ struct StoragePolicy {
         return "\(directory) has only \(ByteSize(bytes: free)) free; \(reserve) are kept in reserve\(promised)"
     }
 
-    /// The state according to the forecast. After a warning, a tenth more time is needed before the state improves,
+    /// The state according to the forecast. After a warning, the state improves only when there is a tenth more time,
     /// because a forecast fluctuates.
     private var level: StorageState {
         guard let left = secondsUntilFull else { return .ok }
@@ -180,9 +183,9 @@ struct StoragePolicy {
         return left < warning.inSeconds * (wasShort ? 1.1 : 1) ? .warning : .ok
     }
 
-    /// Forecasts from the worse of the recorder's rate and the slope of free space, both smoothed. The configured
-    /// bitrate is used until something was written. It also counts while nothing may be written, because the question
-    /// is then how long the space would last if recording continued.
+    /// Forecasts when the disk will be full, from the higher of two smoothed rates: the recorder's rate, and the
+    /// decrease of free space. Until something was written, the configured bitrate is used. It is also used while
+    /// nothing may be written, because the question is then how long the space would last if recording continued.
     private mutating func observe(_ free: Int64, _ written: Int64, _ retained: RetentionBalance, _ now: Int64) {
         let unaided = free - retained.deletedBytes
         if let previous, now > previous.time {
@@ -200,8 +203,8 @@ struct StoragePolicy {
         secondsUntilFull = rate > 0 ? room / rate : nil
     }
 
-    /// Updates the recorder's own rate, measured over the time since its total last grew: a pause of the recorder, or a
-    /// measurement between two fragments, says nothing about its speed when it writes.
+    /// Updates the recorder's own rate, measured over the time since its total last grew. A pause of the recorder, or a
+    /// measurement between two fragments, says nothing about its speed while it writes.
     private mutating func observeOwn(_ written: Int64, _ now: Int64, _ isHeldBack: Bool) {
         guard let last = lastWrite, !isHeldBack else {
             lastWrite = (now, written)

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The storage guard's verdict on the disk.
+/// The storage guard's rating of the disk.
 package enum StorageState: String, Sendable, Codable, CaseIterable {
-    /// There is room.
+    /// There is enough space.
     case ok
     /// The disk will be full soon.
     case warning
     /// Minutes are left until recording stops.
     case critical
-    /// The reserve is reached or the directory cannot be used: recording is stopped until that changes.
+    /// The reserve is reached, or the directory cannot be used: recording is stopped until that changes.
     case stopped
-    /// There was not enough room to begin.
+    /// There was not enough space to begin.
     case refused
 }
 
 /// The storage guard's status for operators.
 package struct StorageStatus: Sendable, Codable, Equatable {
-    /// The verdict.
+    /// The guard's rating.
     package var state: StorageState
     /// Free bytes at the last measurement; 0 before the first.
     package var freeBytes: Int64
@@ -26,8 +26,8 @@ package struct StorageStatus: Sendable, Codable, Equatable {
     package var reserveBytes: Int64
     /// Bytes that retention may free before the reserve is reached.
     package var reclaimableBytes: Int64 = 0
-    /// Seconds until the reserve is reached and nothing more can be deleted, at the worse of the recorder's own rate
-    /// and the observed one; nil if free space does not shrink or is unknown.
+    /// Seconds until the reserve is reached and nothing more can be deleted, at the recorder's own rate or the observed
+    /// rate, whichever is higher; nil if free space does not shrink or is unknown.
     package var secondsUntilFull: Double?
     /// The directory.
     package var directory: String
@@ -39,11 +39,11 @@ package struct StorageStatus: Sendable, Codable, Equatable {
 
 /// The guard's answer before recording starts.
 package struct StorageAdmission: Sendable, Equatable {
-    /// Whether there is room.
+    /// Whether there is enough space.
     package var isAdmitted: Bool
     /// Free bytes.
     package var freeBytes: Int64
-    /// Bytes of old recordings that retention may delete during this one. They count as room.
+    /// Bytes of old recordings that retention may delete during this recording. They count as available space.
     package var deletableBytes: Int64 = 0
     /// Bytes that must be free, or become free by deleting.
     package var requiredBytes: Int64

@@ -73,16 +73,12 @@ struct RangePlan {
         if let program, let low = first.ticks(atProgram: program.lowerBound),
             let high = last.ticks(atProgram: program.upperBound)
         {
-            return (
-                first.video.times.first { $0 >= max(0, low) } ?? first.video.end, min(last.video.end, high)
-            )
+            return (first.video.times.first { $0 >= max(0, low) } ?? first.video.end, min(last.video.end, high))
         }
         // The end is limited, because a client that asks for the next thousand years wants everything up to the end of
         // the last file.
         let late = TimeBase.milliseconds.rescale(min(end, last.endTime + 1000) - last.start, to: base)
-        return (
-            max(0, TimeBase.milliseconds.rescale(start - first.start, to: base)), min(last.video.end, late)
-        )
+        return (max(0, TimeBase.milliseconds.rescale(start - first.start, to: base)), min(last.video.end, late))
     }
 
     /// The parts of each file, from the frame `begin` of the first file up to the frame `stop` of the last. The files

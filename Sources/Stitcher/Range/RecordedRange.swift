@@ -17,7 +17,6 @@ package struct RecordedRange: Sendable {
     /// the frames.
     package var program: Range<Int64>?
 
-    /// A range with these properties.
     package init(
         files: [(path: String, name: String)], range: Range<Int64>, isExact: Bool = true, program: Range<Int64>? = nil
     ) {

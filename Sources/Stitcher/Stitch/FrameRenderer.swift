@@ -35,8 +35,7 @@ final class FrameRenderer {
         drawing = (renderer, pool)
         var canvas = pool.canvas()
         let time = Double(index + 1) / Double(planned.transition + 1)
-        renderer.render(
-            before, own, transition, progress: transition.easing.progress(at: time), into: &canvas)
+        renderer.render(before, own, transition, progress: transition.easing.progress(at: time), into: &canvas)
         return canvas.finish(pts: own.pts, timeBase: own.timeBase)
     }
 

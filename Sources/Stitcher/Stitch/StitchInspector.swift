@@ -9,28 +9,28 @@ internal import Media
 /// Finds all packets of a file without decoding them, to determine how the file can be used. It uses the file's tables
 /// if possible; otherwise it reads the complete file.
 struct StitchInspector {
-    let name: String
+    private let name: String
     let demuxer: Demuxer
     let video: StreamInfo
-    let frames: StreamInfo.Video
+    private let frames: StreamInfo.Video
     let audio: StreamInfo?
     let isMovie: Bool
     /// The content of `avcC` or `hvcC`. For a transport stream, it is made from the first keyframe.
-    private(set) var configuration: [UInt8]
-    private(set) var sets: AVCParameterSets?
+    private var configuration: [UInt8]
+    private var sets: AVCParameterSets?
     private var hevcSets: HEVCParameterSets?
     /// Reads the parameter sets in a transport stream's packets; nil for files that store parameter sets apart from the
     /// frames.
-    private(set) var units: AnnexBReader?
+    private var units: AnnexBReader?
 
-    private(set) var packets: [Packet] = []
+    private var packets: [Packet] = []
     /// Keyframes, by their numbers, that cannot follow frames of another stream.
-    private(set) var dependentKeyframes: Set<Int> = []
+    private var dependentKeyframes: Set<Int> = []
     private var changesSets = false
     private var hasEntry = false
     /// A sentence about the packets that a transport stream has lost; nil if it has lost none.
     private var loss: String?
-    private(set) var heard: Range<Int64>?
+    private var heard: Range<Int64>?
     /// The packets of audio, with their times in ticks of the audio stream.
     var audioPackets: [IndexedSample] = []
     /// The latest decoding time so far, and the end of the last packet of any stream.
@@ -38,7 +38,7 @@ struct StitchInspector {
     private var end = Duration.zero
 
     /// The properties of a video packet that are stored.
-    struct Packet {
+    private struct Packet {
         /// The sample's position and time. `isSync` is set only for IDR frames of H.264, which can follow frames of
         /// another stream.
         var sample: IndexedSample
@@ -76,9 +76,7 @@ struct StitchInspector {
 
     /// Inspects the file `path`. Blocks on the disk.
     static func read(_ path: String, isCancelled: () -> Bool) throws(ClipFailure) -> StitchSource {
-        guard let found = realpath(path, nil) else {
-            throw ClipFailure("\(FileFailure("read", path, code: errno)).")
-        }
+        guard let found = realpath(path, nil) else { throw ClipFailure("\(FileFailure("read", path, code: errno)).") }
         defer { free(found) }
         let resolved = String(cString: found)
         var quick = try StitchInspector(resolved, name: path)
@@ -259,7 +257,7 @@ extension StitchInspector {
     }
 
     /// The reason why frames cannot be copied from the file; nil if they can be.
-    func obstacle(isPieced: Bool) -> String? {
+    private func obstacle(isPieced: Bool) -> String? {
         guard isMovie || hasPackets || units != nil else {
             return "its container is \(demuxer.formatName), not MP4, MOV, Matroska, FLV or a transport stream"
         }
@@ -282,5 +280,122 @@ extension UTCTime {
         let fraction = text.dropFirst(19).first == "." ? text.dropFirst(20).prefix { $0.isNumber } : ""
         let milliseconds = (fraction.prefix(3) + "000").prefix(3)
         self.init(extended: "\(seconds).\(milliseconds)Z")
+    }
+}
+
+// MARK: Audio
+
+extension StitchInspector {
+    private var audioTrack: StitchSource.Audio? {
+        guard let audio, let heard, audio.sampleRate > 0 else { return nil }
+        let format = AudioFormat(sampleRate: Int32(clamping: audio.sampleRate), channels: max(1, audio.channels))
+        let obstacle = obstacle(audio, format)
+        var packets = obstacle == nil ? audioPackets : []
+        // The tables that are read here do not contain the duration of packets.
+        for index in packets.indices { packets[index].duration = AudioGrid.step }
+        return StitchSource.Audio(
+            stream: audio.index, codec: audio.codecName, format: format, timeBase: audio.timeBase, range: heard,
+            configuration: audio.configuration, packets: packets, obstacle: obstacle)
+    }
+
+    /// The reason why the packets of `audio` cannot be copied; nil if they can be. They can be copied if they are
+    /// AAC-LC with 1024 samples in each packet, without gaps, and contain nothing else.
+    private func obstacle(_ audio: StreamInfo, _ format: AudioFormat) -> String? {
+        guard isMovie else { return "its container is \(demuxer.formatName), not MP4 or MOV" }
+        guard audio.codecName == "aac" else { return "it is \(audio.codecName)" }
+        let configuration = audio.configuration
+        // AudioSpecificConfig (ISO/IEC 14496-3, 1.6.2.1): object type 2, three zero bits after rate and channels, and
+        // at most one extension, which says that there is no spectral band replication.
+        guard configuration.count >= 2, configuration[0] >> 3 == 2, configuration[1] & 7 == 0,
+            [[], [0x56, 0xE5, 0]].contains(Array(configuration[2...])),
+            let header = AACHeader(configuration: configuration), header.sampleRate == format.sampleRate
+        else { return "it is not plain AAC-LC" }
+        guard header.channels == format.channels, (1...2).contains(format.channels) else {
+            return "it has \(format.channels) channels"
+        }
+        let isWhole =
+            audio.timeBase == format.timeBase && audioPackets.allSatisfy { $0.offset >= 0 }
+            && zip(audioPackets, audioPackets.dropFirst()).allSatisfy { $1.pts - $0.pts == 1024 }
+        return isWhole ? nil : "its packets do not follow each other"
+    }
+
+    /// Notes on the parts of the file and of its audio that are left out.
+    private var leftOut: [String] {
+        var notes: [String] = []
+        let tracks = demuxer.trackCounts
+        if tracks.video > 1 { notes.append("of its \(tracks.video) tracks of video one is used") }
+        if tracks.audio > 1 { notes.append("of its \(tracks.audio) tracks of audio one is used") }
+        if tracks.subtitles > 0 { notes.append("its subtitles are left out") }
+        if let audio, audio.channels > 2 { notes.append("its \(audio.channels) channels of audio are mixed into two") }
+        return notes
+    }
+}
+
+// MARK: Frames
+
+extension StitchInspector {
+    /// The packets of the video, in which frame numbers replace the times.
+    private struct Numbers {
+        var samples: [IndexedSample]
+        /// The times of the visible frames, in order.
+        var times: [Int64] = []
+        /// Whether hidden frames are between visible ones.
+        var isPieced = false
+        /// The number of frames at the beginning that no edit list hides but that cannot be decoded.
+        var headless = 0
+    }
+
+    private func videoTrack() throws(ClipFailure) -> StitchSource.Video {
+        let numbers = numbered()
+        let all = numbers.times
+        let whole = FrameTiming.whole(all, video.timeBase, average: frames.averageRate)
+        let (times, timing) = (Array(all[..<whole.count]), whole.timing)
+        guard let last = times.last else { throw ClipFailure("\(name) has no frame that can be decoded.") }
+        let frame = timing.rate.timeBase.rescale(1, to: video.timeBase)
+        let stated = packets.first { $0.sample.pts == last }?.sample.duration ?? 0
+        return StitchSource.Video(
+            stream: video.index, codec: video.codecName,
+            frames: FrameFormat(
+                width: frames.width, height: frames.height, sampleAspectRatio: frames.sampleAspectRatio ?? .square,
+                color: frames.color), orientation: frames.orientation, isInterlaced: frames.isInterlaced,
+            configuration: configuration, obstacle: obstacle(isPieced: numbers.isPieced),
+            isDemuxed: !isMovie, units: units, is8Bit420: sets?.is8Bit420 ?? true, timeBase: video.timeBase,
+            samples: numbers.samples, times: times,
+            end: last + (timing.isConstant || stated <= 0 ? max(1, frame) : stated), rate: timing.rate,
+            isConstant: timing.isConstant, headless: numbers.headless, torn: all.count - times.count,
+            openEntries: Set(packets.indices.filter { packets[$0].isEntry && !packets[$0].sample.isSync }),
+            dependentKeyframes: dependentKeyframes)
+    }
+
+    /// Numbers the visible frames. A frame is not visible if an edit list hides it, or if it cannot be decoded because
+    /// the file begins in the middle of a GOP. A hidden frame between two visible pieces gets the number of the next
+    /// visible frame.
+    private func numbered() -> Numbers {
+        let entry = packets.firstIndex(where: \.isEntry) ?? 0
+        let start = packets.isEmpty ? 0 : packets[entry].sample.pts
+        func isShown(_ index: Int) -> Bool {
+            !packets[index].isHidden && index >= entry && packets[index].sample.pts >= start
+        }
+        let order = packets.indices.sorted {
+            (packets[$0].sample.pts, $0) < (packets[$1].sample.pts, $1)
+        }
+        let first = order.firstIndex(where: isShown) ?? order.count
+        let last = order.lastIndex(where: isShown) ?? order.count
+        var numbers = Numbers(samples: packets.map(\.sample))
+        for (rank, index) in order.enumerated() {
+            let number: Int
+            if rank < first {
+                number = rank - first
+                if !packets[index].isHidden { numbers.headless += 1 }
+            } else if isShown(index) {
+                number = numbers.times.count
+                numbers.times.append(packets[index].sample.pts)
+            } else {
+                number = numbers.times.count + max(0, rank - last - 1)
+                if rank < last { numbers.isPieced = true }
+            }
+            numbers.samples[index].pts = Int64(number)
+        }
+        return numbers
     }
 }

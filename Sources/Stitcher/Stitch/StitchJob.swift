@@ -80,9 +80,7 @@ package struct StitchJob {
 
     /// Reads the recordings of `range` and makes the plan. `request` contains the properties of the result, but no
     /// clips. Blocks on the disk.
-    package init(
-        _ range: RecordedRange, _ request: StitchRequest, isCancelled: () -> Bool
-    ) throws(ClipFailure) {
+    package init(_ range: RecordedRange, _ request: StitchRequest, isCancelled: () -> Bool) throws(ClipFailure) {
         sources = try range.read(isCancelled: isCancelled)
         let plan = try RangePlan(
             sources, from: range.range.lowerBound, to: range.range.upperBound, isExact: range.isExact,
@@ -228,8 +226,7 @@ package struct StitchJob {
         let settings = request.settings.encoder
         var audio: AudioWriter?
         if let format = plan.audio, let heard {
-            audio = AudioWriter(
-                heard, format, sources, bitrate: settings.audioBitrate, file: file, joint: copiedClips)
+            audio = AudioWriter(heard, format, sources, bitrate: settings.audioBitrate, file: file, joint: copiedClips)
         }
         let (frame, total, writer) = (plan.video.frameRate.timeBase, plan.frameCount, audio)
         let base = plan.audio?.timeBase ?? .milliseconds
@@ -335,5 +332,48 @@ extension ClipFailure {
     fileprivate func text(of source: StitchSource) -> String {
         let text = description.hasSuffix(".") ? String(description.dropLast()) : description
         return text.replacing(source.name, with: source.fileName)
+    }
+}
+
+// MARK: Chapters
+
+extension StitchJob {
+    /// One chapter for each clip; empty for a single clip.
+    private var chapters: [Chapter] {
+        guard plan.clips.count > 1 else { return [] }
+        return zip(plan.clips, request.clips).map { planned, clip in
+            Chapter(
+                start: plan.video.frameRate.timeBase.rescale(Int64(planned.place), to: .nanoseconds)
+                    + move(of: planned.source).inNanoseconds,
+                title: clip.title ?? Self.name(of: clip.path))
+        }
+    }
+
+    /// A file's name without its directory and its extension.
+    private static func name(of path: String) -> String {
+        let name = path.split(separator: "/").last ?? ""
+        let dot = name.lastIndex(of: ".") ?? name.endIndex
+        return String(dot == name.startIndex ? name : name[..<dot])
+    }
+
+    /// Appends the chapters to `file` and returns them as samples of a track. Each chapter lasts until the next one,
+    /// and the last chapter until the end of `frames`. Nil if there are no chapters, or if players do not support such
+    /// a track in this kind of file.
+    private func chapterTrack(in file: ClipFile, like frames: ClipTrack, timescale: UInt32) throws -> ClipTrack? {
+        let chapters = self.chapters.prefix(Chapter.most)
+        guard request.form == .mov, !chapters.isEmpty else { return nil }
+        let ticks = TimeBase(1, Int32(clamping: timescale))
+        var samples: [IndexedSample] = []
+        for chapter in chapters {
+            let text = SharedBytes(ChapterTrack.sample(chapter))
+            let start = TimeBase.nanoseconds.rescale(chapter.start, to: ticks)
+            samples.append(
+                IndexedSample(
+                    dts: start, pts: start, duration: 1, offset: try file.append(text), size: Int64(text.count),
+                    isSync: true))
+        }
+        let end = frames.samples.map { $0.pts + $0.duration }.max() ?? 0
+        if let last = samples.indices.last { samples[last].duration = max(1, end - samples[last].pts) }
+        return ClipTrack(samples: samples, start: 0)
     }
 }

@@ -34,9 +34,7 @@ package enum StitchOrder: String, Sendable, CaseIterable {
         }
     }
 
-    private static func name(_ source: StitchSource) -> String {
-        String(source.name.split(separator: "/").last ?? "")
-    }
+    private static func name(_ source: StitchSource) -> String { String(source.name.split(separator: "/").last ?? "") }
 
     /// The time in a file name such as `cam_20261121T140310Z.mp4`, `2026-11-21 14.03.10.mov` or
     /// `VID_20261121_140310.mp4`.

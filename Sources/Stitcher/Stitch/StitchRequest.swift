@@ -16,7 +16,6 @@ package struct StitchTransition: Sendable, Equatable {
     /// black.
     package var color: RGBColor?
 
-    /// A transition with these properties.
     package init(_ transition: Transition, duration: Duration, color: RGBColor? = nil) {
         (self.transition, self.duration, self.color) = (transition, duration, color)
     }
@@ -105,7 +104,6 @@ package struct StitchSettings: Sendable, Equatable {
     /// The settings by which audio, and frames that cannot be copied, are encoded.
     package var encoder: EncoderSettings
 
-    /// The default settings.
     package init() {
         encoder = EncoderSettings()
         encoder.rateControl = .quality(18)
@@ -130,7 +128,6 @@ package struct StitchRequest: Sendable {
     /// The form of the file, such as a plain or a fragmented MP4.
     package var form = MovieForm.mp4
 
-    /// A request with these properties.
     package init(
         clips: [StitchClip] = [], settings: StitchSettings = StitchSettings(), order: StitchOrder = .given,
         output: String, replaces: Bool, version: String

@@ -144,9 +144,7 @@ package struct StitchSource: Sendable {
 
     /// The time at which the frame `number` begins. For the number after the last frame, it is the time at which the
     /// last frame ends.
-    func time(_ number: Int) -> Int64 {
-        number < video.times.count ? video.times[max(0, number)] : video.end
-    }
+    func time(_ number: Int) -> Int64 { number < video.times.count ? video.times[max(0, number)] : video.end }
 
     /// Whether `next` continues where this source ends, as one of two recordings of one program does.
     func isFollowed(by next: StitchSource) -> Bool {

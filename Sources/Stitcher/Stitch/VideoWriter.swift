@@ -180,8 +180,7 @@ final class VideoWriter {
         let session = StitchJournal.Session(
             first: encoderStart, frames: fed, configuration: configuration ?? [],
             packets: coded.map {
-                StitchJournal.Packet(
-                    pts: $0.pts + Int64(encoderStart), size: $0.payload.count, isSync: $0.isKeyframe)
+                StitchJournal.Packet(pts: $0.pts + Int64(encoderStart), size: $0.payload.count, isSync: $0.isKeyframe)
             })
         try journal?.append(session, coded.map(\.payload))
         (fed, coded) = (0, [])

@@ -108,8 +108,7 @@ extension Director {
             frame: start, frames: showing.frames, scene: scene, kind: showing.change.word,
             easing: showing.change.easing, color: showing.change.color, audio: showing.audio.word)
         if let id = showing.clip, let clip {
-            change.clip = RunDown.Clip(
-                clip.clip.path, start: clip.clip.start + desk.player.played(id, by: start))
+            change.clip = RunDown.Clip(clip.clip.path, start: clip.clip.start + desk.player.played(id, by: start))
         }
         state.note(change)
     }
@@ -124,15 +123,13 @@ extension Director {
         return status
     }
 
-    private static let noRunDown = Refusal(
-        .notFound, "No run-down is loaded: name one by --rundown, or put one here.")
+    private static let noRunDown = Refusal(.notFound, "No run-down is loaded: name one by --rundown, or put one here.")
 
     package func runDownStatus(withSegments: Bool) -> RunDownStatus? {
         let frame = bus.nextFrame
         return state.withLock { state in
             state.desk.map { desk in
-                desk.player.status(
-                    at: frame, withSegments: withSegments, lengths: desk.lengths?.known ?? [:])
+                desk.player.status(at: frame, withSegments: withSegments, lengths: desk.lengths?.known ?? [:])
             }
         }
     }

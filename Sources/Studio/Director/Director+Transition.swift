@@ -27,9 +27,7 @@ extension Director {
         }
     }
 
-    func transition(
-        _ request: TransitionRequest?
-    ) throws(Refusal) -> ResolvedTransition {
+    func transition(_ request: TransitionRequest?) throws(Refusal) -> ResolvedTransition {
         guard let request else { return .cut }
         if let name = request.stinger {
             return ResolvedTransition(kind: request.word, look: Transition(.cut), stinger: try stinger(name))
@@ -41,8 +39,7 @@ extension Director {
         let frames = Int64((seconds * format.frameRate.value).rounded())
         return ResolvedTransition(
             kind: request.word, look: look(request.type, request.easing ?? .linear, request.color),
-            color: request.color,
-            frames: request.type == .cut ? 0 : frames)
+            color: request.color, frames: request.type == .cut ? 0 : frames)
     }
 
     /// Returns a transition in this program's colors.

@@ -125,9 +125,7 @@ package final class Director: Sendable {
         let seen = sources.filter(\.hasVideo).map(\.name)
         let first = Self.single(seen.first)
         let second = Self.single(seen.dropFirst().first ?? seen.first)
-        state = Mutex(
-            State(
-                changes: [Change(frame: 0, frames: 0, scene: first, kind: "cut")], preview: second))
+        state = Mutex(State(changes: [Change(frame: 0, frames: 0, scene: first, kind: "cut")], preview: second))
         for overlay in overlays.all { bus.add(overlay) }
         bus.show(scene(of: first.layout))
         bus.beforeEachFrame { [weak self] frame in
@@ -189,8 +187,7 @@ package final class Director: Sendable {
                 found = Named(layout: SceneLayout(.single, [name]))
             } else {
                 let known = scenes.map(\.name) + sources.map(\.name) + ["slate"]
-                throw Refusal(
-                    .unusable, "There is no scene \(name). There are \(known.joined(separator: ", ")).")
+                throw Refusal(.unusable, "There is no scene \(name). There are \(known.joined(separator: ", ")).")
             }
         }
         try check(found.layout)
@@ -209,9 +206,7 @@ package final class Director: Sendable {
         for name in layout.overlays ?? [] { _ = try overlays.entry(name) }
     }
 
-    func source(
-        _ name: String, otherwise kind: Refusal.Kind = .unusable
-    ) throws(Refusal) -> Source {
+    func source(_ name: String, otherwise kind: Refusal.Kind = .unusable) throws(Refusal) -> Source {
         guard let source = sources.first(where: { $0.name == name }) else {
             let known = sources.map(\.name).joined(separator: ", ")
             throw Refusal(kind, "There is no source \(name). There are \(known).")
@@ -244,9 +239,7 @@ extension Director {
     package func prepare(_ request: ProgramRequest) throws(Refusal) {
         let scene = try request.scene.map { (choice) throws(Refusal) in try named(choice) }
         _ = try transition(request.transition)
-        guard request.at == nil else {
-            throw Refusal(.unusable, "at is for the program: the preview changes at once.")
-        }
+        guard request.at == nil else { throw Refusal(.unusable, "at is for the program: the preview changes at once.") }
         state.withLock { state in
             if let scene { state.preview = scene }
             if let transition = request.transition { state.transition = transition }
@@ -316,9 +309,7 @@ extension Director {
     }
 
     /// Puts the scene that `choose` returns on air. Returns the frame at which the change begins.
-    func show(
-        by transition: ResolvedTransition, at frame: FrameIndex?, _ choose: (inout State) -> Named
-    ) -> Int64 {
+    func show(by transition: ResolvedTransition, at frame: FrameIndex?, _ choose: (inout State) -> Named) -> Int64 {
         state.withLock { state in
             let scene = choose(&state)
             let start = bus.show(

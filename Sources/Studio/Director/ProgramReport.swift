@@ -37,7 +37,6 @@ package struct ProgramReport: Sendable, Codable {
         /// The peak of each audio channel, in dBFS.
         package var levels: [Double]
 
-        /// Creates a report of a source.
         package init(
             name: String, hasVideo: Bool, input: String?, isOnAir: Bool, isInPreview: Bool, gain: Double, isMuted: Bool,
             audioOffset: Double = 0, levels: [Double]
@@ -59,7 +58,6 @@ package struct ProgramReport: Sendable, Codable {
         /// Whether an operator has shown or hidden the overlay; nil if the scenes determine that.
         package var visible: Bool?
 
-        /// Creates a report of an overlay.
         package init(name: String, text: String?, isSeen: Bool, visible: Bool?) {
             (self.name, self.text, self.isSeen, self.visible) = (name, text, isSeen, visible)
         }
@@ -110,7 +108,6 @@ package struct ProgramReport: Sendable, Codable {
     /// The status of the run-down, without its segments; nil if no run-down is loaded.
     package var runDown: RunDownStatus?
 
-    /// Creates a report of a program.
     package init(
         frame: Int64, scene: SceneLayout, preview: SceneLayout, transition: TransitionRequest, audioFrom: String,
         sources: [Source], scenes: [String]

@@ -109,9 +109,7 @@ package struct SourceRequest: Sendable, Decodable {
     package var restart: Bool?
 
     /// Whether the request changes nothing.
-    package var isEmpty: Bool {
-        gain == nil && muted == nil && audioOffset == nil && seek == nil && restart == nil
-    }
+    package var isEmpty: Bool { gain == nil && muted == nil && audioOffset == nil && seek == nil && restart == nil }
 }
 
 /// The requested changes to an overlay.

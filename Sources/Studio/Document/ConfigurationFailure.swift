@@ -11,7 +11,6 @@ package struct ConfigurationFailure: Error, Equatable, CustomStringConvertible {
         /// A sentence that describes the error.
         let text: String
 
-        /// An error at this position.
         package init(mark: ConfigurationMark?, key: String, text: String) {
             (self.mark, self.key, self.text) = (mark, key, text)
         }

@@ -42,7 +42,7 @@ package final class Overlays: Sendable {
                 entries.append(Entry(specification: specification, overlay: overlay))
             }
         } catch {
-            throw ChannelFailure(.inputUnreadable, "\(error)")
+            throw ChannelFailure(.inputUnreadable, .showOverlays, saidBy: error)
         }
         self.entries = entries
     }

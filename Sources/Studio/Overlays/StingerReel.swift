@@ -55,17 +55,21 @@ package final class StingerReel: Stinger {
         (name, path, self.format, self.logger) = (stinger.name, stinger.path, format, logger)
         room = Self.room(format)
         let most = format.frameRate.frames(atLeast: .seconds(StingerSpecification.longest))
+        let attempt = ChannelFailure.Attempt.showStinger(stinger.name)
         do throws(AVFailure) {
             frames = try Self.count(stinger.path, format, most: most)
         } catch {
-            throw ChannelFailure(.inputUnreadable, "The stinger \(stinger.name) cannot be shown: \(error).")
+            throw ChannelFailure(.inputUnreadable, attempt, because: error)
         }
         cut = Int64((stinger.cut * format.frameRate.value).rounded())
         let (seconds, longest) = (Double(frames) / format.frameRate.value, Int(StingerSpecification.longest))
         let text = "The stinger \(stinger.name)"
-        if frames > most { throw ChannelFailure(.configuration, "\(text) lasts longer than \(longest) s.") }
+        if frames > most {
+            throw ChannelFailure(.configuration, attempt, saying: "\(text) lasts longer than \(longest) s.")
+        }
         if cut >= frames {
-            throw ChannelFailure(.configuration, "\(text) cuts at \(stinger.cut) s, and lasts \(seconds) s.")
+            throw ChannelFailure(
+                .configuration, attempt, saying: "\(text) cuts at \(stinger.cut) s, and lasts \(seconds) s.")
         }
         queue = DispatchQueue(label: "relay.stinger.\(stinger.name)")
         queue.async { [self] in run() }

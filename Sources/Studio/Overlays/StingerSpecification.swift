@@ -19,8 +19,7 @@ package struct StingerSpecification: Sendable, Equatable {
     /// Parses `text`, and checks that the file in it exists.
     package init(_ text: String) throws(TextFailure) {
         guard let match = text.wholeMatch(of: /([A-Za-z0-9._-]{1,40})=(.+?)#(cut=.*)/) else {
-            throw TextFailure(
-                "\(option: "--stinger") is NAME=FILE#cut=SECONDS, such as wipe=wipe.mov#cut=0.5.")
+            throw TextFailure("\(option: "--stinger") is NAME=FILE#cut=SECONDS, such as wipe=wipe.mov#cut=0.5.")
         }
         (name, path) = (String(match.output.1), String(match.output.2))
         do {

@@ -53,7 +53,6 @@ package struct RunDown: Sendable, Equatable {
         package var layout: SceneLayout
         package var name: String
 
-        /// Creates a view with this name.
         package init(_ layout: SceneLayout, name: String) { (self.layout, self.name) = (layout, name) }
     }
 

@@ -26,9 +26,7 @@ struct RunDownFiles: Sendable {
             }
         }
         // A pipe or a device might block.
-        guard FileStatus(real)?.kind == .regular, access(real, R_OK) == 0 else {
-            throw missing(path, place)
-        }
+        guard FileStatus(real)?.kind == .regular, access(real, R_OK) == 0 else { throw missing(path, place) }
         return real
     }
 

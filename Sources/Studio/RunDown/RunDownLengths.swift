@@ -49,8 +49,7 @@ final class RunDownLengths: Sendable {
             return state.isStopped
         }
         // A file that cannot be opened is reported only when its segment is due.
-        guard !isStopped,
-            let (source, _) = try? RunDownClip.open(RunDown.Clip(path), opening: opening, logger: logger)
+        guard !isStopped, let (source, _) = try? RunDownClip.open(RunDown.Clip(path), opening: opening, logger: logger)
         else { return }
         source.stop()
         state.withLock { $0.known[path] = source.description.duration }

@@ -7,9 +7,7 @@ internal import Status
 extension RunDownPlayer {
     /// Begins with a segment.
     package mutating func start(at segment: Int = 0) throws(Refusal) {
-        guard runDown.segments.indices.contains(segment) else {
-            throw .noSegment(segment, of: runDown.segments.count)
-        }
+        guard runDown.segments.indices.contains(segment) else { throw .noSegment(segment, of: runDown.segments.count) }
         (place, held, rest, isOver, isDue, isWaiting) = (nil, nil, nil, false, false, false)
         (skipped, failure, lateFrames, holdsNext, shown) = (0, nil, 0, false, nil)
         state = .running

@@ -40,9 +40,7 @@ extension RunDownPlayer {
         }
     }
 
-    private func described(
-        _ segment: RunDown.Segment, _ lengths: [String: Duration]
-    ) -> RunDownStatus.Segment {
+    private func described(_ segment: RunDown.Segment, _ lengths: [String: Duration]) -> RunDownStatus.Segment {
         var described = RunDownStatus.Segment(
             name: segment.name, views: segment.views.map(\.name), seconds: seconds(of: segment, lengths),
             transition: .init(

@@ -52,7 +52,8 @@ package final class Slate: Sendable {
         do throws(IngestError) {
             (still, isVideo) = try StillFrame.load(location, format: format, logger: logger)
         } catch {
-            throw ChannelFailure(.inputUnreadable, "--slate cannot be shown. \(error)")
+            throw ChannelFailure(
+                .inputUnreadable, .showSlate, saying: "--slate cannot be shown. \(error)", error: error)
         }
         guard isVideo else {
             source = nil

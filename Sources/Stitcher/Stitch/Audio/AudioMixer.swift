@@ -20,8 +20,7 @@ struct AudioMixer {
     mutating func mix(_ range: Range<Int64>) throws -> AudioBuffer {
         if end != range.lowerBound { readers = [:] }
         end = range.upperBound
-        var channels = [[Float]](
-            repeating: [Float](repeating: 0, count: range.count), count: format.channels)
+        var channels = [[Float]](repeating: [Float](repeating: 0, count: range.count), count: format.channels)
         for (index, clip) in plan.clips.enumerated() {
             if clip.heard.upperBound <= range.lowerBound { readers[index] = nil }
             let heard = clip.heard.clamped(to: range)

@@ -103,8 +103,7 @@ struct AudioPlan: Equatable {
     /// `torn` contains the seams at which new packets do not match copied ones.
     init?(
         _ plan: StitchPlan, _ clips: [StitchClip], _ sources: [StitchSource], _ mode: StitchAudio = .automatic,
-        torn: Set<AudioSeam> = [],
-        window: @escaping (_ source: Int, _ packet: Int) -> AACWindow? = { _, _ in nil }
+        torn: Set<AudioSeam> = [], window: @escaping (_ source: Int, _ packet: Int) -> AACWindow? = { _, _ in nil }
     ) {
         guard let format = plan.audio else { return nil }
         let (frame, sample) = (plan.video.frameRate.timeBase, format.timeBase)
@@ -194,8 +193,7 @@ struct AudioPlan: Equatable {
         let first = source.video.timeBase.rescale(source.time(planned.frames.lowerBound), to: sample)
         let available = source.audio.map { audio in
             audio.timeBase.rescale(
-                audio.range.lowerBound, to: sample)..<audio.timeBase.rescale(
-                    audio.range.upperBound, to: sample)
+                audio.range.lowerBound, to: sample)..<audio.timeBase.rescale(audio.range.upperBound, to: sample)
         }
         return AudioGrid.Piece(
             range: low..<high, shift: low - first + sample.ticks(clips[index].audioOffset),

@@ -40,8 +40,7 @@ final class AudioReader {
                 audio: .aac, format: audio.format, decoderConfiguration: SharedBytes(audio.configuration),
                 frameLength: Int(AudioGrid.step))
             decoder = try Decoder(track, subject: source.name)
-            feed = try IndexedAudio(
-                source, audio, track, from: format.timeBase.rescale(position, to: audio.timeBase))
+            feed = try IndexedAudio(source, audio, track, from: format.timeBase.rescale(position, to: audio.timeBase))
             base = track.timeBase
         }
     }
@@ -56,8 +55,7 @@ final class AudioReader {
             result.append(.silence(at: result.end, count: Int(max(0, found.position - result.end)), format: format))
             result.append(found)
         }
-        result.append(
-            .silence(at: result.end, count: Int(max(0, range.upperBound - result.end)), format: format))
+        result.append(.silence(at: result.end, count: Int(max(0, range.upperBound - result.end)), format: format))
         kept = kept.filter { $0.end > range.upperBound }.map { piece in
             piece.slice(max(piece.position, range.upperBound)..<piece.end)
         }

@@ -83,9 +83,7 @@ struct AudioSeamTrial {
 
     /// The AAC windows of the new packets in `range` and of the packets that the encoder outputs before them, keyed by
     /// presentation time.
-    private func windows(
-        _ range: Range<Int64>, isFirst: Bool, _ mixer: inout AudioMixer
-    ) throws -> [Int64: AACWindow] {
+    private func windows(_ range: Range<Int64>, isFirst: Bool, _ mixer: inout AudioMixer) throws -> [Int64: AACWindow] {
         let encoder = try AACEncoder(format: format, bitrate: bitrate)
         var fed = AudioWriter.start(of: range, encoder, isFirst: isFirst)
         var (windows, end): ([Int64: AACWindow], Int64) = ([:], .min)

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import FanOut
+internal import Media
+internal import Synchronization
+
+/// One of several receivers of an output that listens.
+protocol CountedReceiver: AnyObject, Sendable {
+    /// The packets that wait for this receiver.
+    var packets: PacketQueue { get }
+    /// The data that was sent to this receiver so far.
+    var progress: AttemptProgress { get }
+}
+
+/// The totals of all receivers of an output that listens, including those that have left. May be used on any thread.
+final class ReceiverTotals: Sendable {
+    private struct State {
+        var receivers: [any CountedReceiver] = []
+        /// The totals of the receivers that have left.
+        var past = AttemptProgress()
+        var pastSRT = SRTStatistics.Totals()
+        var total = 0
+        var refused: UInt64 = 0
+    }
+
+    private let kind: OutputDetails.Receivers.Kind
+    private let state = Mutex(State())
+
+    /// Creates totals without any receiver.
+    init(_ kind: OutputDetails.Receivers.Kind) { self.kind = kind }
+
+    /// Counts a receiver and returns its number, counted from 1.
+    func nextNumber() -> Int {
+        state.withLock { state in
+            state.total += 1
+            return state.total
+        }
+    }
+
+    /// Counts a receiver that was refused.
+    func countRefusal() { state.withLock { $0.refused += 1 } }
+
+    /// Sets the number of refused receivers. Returns the number that was set before.
+    func setRefused(_ count: UInt64) -> UInt64 {
+        state.withLock { state in
+            defer { state.refused = count }
+            return state.refused
+        }
+    }
+
+    /// Adds a receiver that is on air.
+    func add(_ receiver: any CountedReceiver) { state.withLock { $0.receivers.append(receiver) } }
+
+    /// Removes a receiver and adds its totals to `past` in one step, so that no number decreases.
+    func remove(_ leaving: any CountedReceiver) {
+        let (progress, drops) = (leaving.progress, leaving.packets.drops)
+        state.withLock { state in
+            state.receivers.removeAll { $0 === leaving }
+            state.past.bytes += progress.bytes
+            state.past.frames += progress.frames
+            state.past.drops.add(progress.drops)
+            state.past.drops.add(drops)
+            if let srt = progress.details.srt { state.pastSRT.add(srt.totals) }
+        }
+    }
+
+    /// The sums of all receivers' bytes, frames and drops: a frame that three receivers got, or missed, counts three
+    /// times.
+    var progress: AttemptProgress {
+        let state = state.withLock { $0 }
+        var sum = state.past
+        let all = state.receivers.map(\.progress)
+        for progress in all {
+            sum.bytes += progress.bytes
+            sum.frames += progress.frames
+            sum.drops.add(progress.drops)
+        }
+        let queues = state.receivers.map(\.packets.status)
+        for queue in queues { sum.drops.add(queue.dropCounts) }
+        if kind == .callers {
+            sum.details.srt = SRTStatistics.merged(all.compactMap(\.details.srt), past: state.pastSRT)
+        }
+        sum.details.receivers = .init(
+            kind, count: state.receivers.count, total: state.total, refused: Int(clamping: state.refused),
+            queueMilliseconds: queues.map(\.milliseconds).max() ?? 0,
+            droppedFrames: queues.map(\.droppedFrames).max() ?? 0)
+        return sum
+    }
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Channel
+
+@Suite("The opening of a channel")
+struct ChannelOpeningTests {
+    @Test("Work that was set before or after a cancellation is done exactly once")
+    func cancelled() {
+        let opening = ChannelOpening()
+        let done = Mutex<[String]>([])
+        opening.whenCancelled { done.withLock { $0.append("first") } }
+        opening.whenCancelled { done.withLock { $0.append("second") } }
+        #expect(done.withLock { $0 }.isEmpty)
+        opening.cancel()
+        opening.cancel()
+        #expect(done.withLock { $0 } == ["first", "second"])
+        opening.whenCancelled { done.withLock { $0.append("late") } }
+        #expect(done.withLock { $0 } == ["first", "second", "late"])
+        // An opening that failed is also finished, which takes nothing back.
+        opening.finish()
+        opening.whenCancelled { done.withLock { $0.append("later") } }
+        #expect(done.withLock { $0.count } == 4)
+    }
+
+    @Test("A cancellation after the channel is open has no effect, neither then nor on later work")
+    func finished() {
+        let opening = ChannelOpening()
+        let count = Atomic(0)
+        opening.whenCancelled { count.add(1, ordering: .relaxed) }
+        opening.finish()
+        opening.cancel()
+        opening.whenCancelled { count.add(1, ordering: .relaxed) }
+        #expect(count.load(ordering: .relaxed) == 0)
+    }
+
+    @Test("Work that is set by many threads during a cancellation is done exactly once")
+    func concurrent() {
+        for _ in 0..<50 {
+            let opening = ChannelOpening()
+            let counts = Mutex([Int](repeating: 0, count: 64))
+            DispatchQueue.concurrentPerform(iterations: 65) { number in
+                if number == 32 { return opening.cancel() }
+                let index = number < 32 ? number : number - 1
+                opening.whenCancelled { counts.withLock { $0[index] += 1 } }
+            }
+            #expect(counts.withLock { $0 } == [Int](repeating: 1, count: 64))
+        }
+    }
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Testing
+
+@testable import Channel
+
+@Suite struct FilePaceTests {
+    /// Returns milliseconds in nanoseconds.
+    private func ms(_ count: Int64) -> Int64 { count * 1_000_000 }
+
+    @Test("Packets of a file are due at the same intervals as their decoding times, counted from the first one")
+    func pace() {
+        var pace = FilePace()
+        #expect(pace.due(ms(700), now: ms(5000)) == ms(5000))
+        #expect(pace.due(ms(740), now: ms(5001)) == ms(5040))
+        #expect(pace.due(ms(780), now: ms(5400)) == ms(5080))
+    }
+
+    @Test("A packet with an earlier time than the previous one is due at once, and does not delay the others")
+    func behind() {
+        var pace = FilePace()
+        for time in stride(from: Int64(0), through: 800, by: 40) { _ = pace.due(ms(time), now: ms(5000 + time)) }
+        #expect(pace.due(ms(0), now: ms(5800)) < ms(5800))
+        #expect(pace.due(ms(840), now: ms(5801)) == ms(5840))
+    }
+
+    @Test("A file that stalled for more than half a second continues from there without catching up")
+    func stall() {
+        var pace = FilePace()
+        _ = pace.due(ms(0), now: ms(5000))
+        _ = pace.due(ms(40), now: ms(6000))
+        #expect(pace.due(ms(80), now: ms(6001)) == ms(6040))
+    }
+}
