@@ -14,7 +14,7 @@ package final class FileDescriptor: Sendable, ByteSource {
     private let number: CInt
     private let isWritable: Bool
     private let lockCall: LockCall
-    /// The path that the file was opened with, for error texts.
+    /// The path with which the file was opened, for error messages.
     package let path: String
 
     private init(

@@ -7,7 +7,7 @@ internal import Glibc
 /// For targets that import a C library besides Glibc: in such a target the compiler may find the fields of `struct
 /// stat` in that library's module, and refuse code that uses them without importing it.
 package struct FileStatus: Sendable {
-    /// The kind of file that a name refers to.
+    /// The type of file to which a name refers.
     package enum Kind: Sendable {
         case regular, directory, link, other
     }

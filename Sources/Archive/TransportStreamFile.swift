@@ -11,7 +11,8 @@ package enum TransportStreamFile {
     /// The provider's name in the stream's service description (ETSI EN 300 468, 6.2.33).
     package static let provider = "relay"
     private static let block = 4096
-    /// Number of bytes at the beginning of a stream that show whether relay wrote it, and which channel it belongs to.
+    /// The number of bytes at the beginning of a stream that show whether relay wrote it, and to which channel it
+    /// belongs.
     static let headSize = 4 * Int(packetSize)
 
     /// Whether a stream that begins with `head` names relay as its provider. A stream of relay begins with the tables.

@@ -27,7 +27,7 @@ package final class PieceEncoder {
         }
     }
 
-    /// The quality is higher than that of copied frames, because a piece is a second-generation copy.
+    /// The quality is higher than in copied frames, because a piece is a second-generation copy.
     private static var quality: EncoderSettings {
         var settings = EncoderSettings()
         settings.rateControl = .quality(17)

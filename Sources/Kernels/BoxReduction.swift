@@ -23,7 +23,7 @@ enum BoxReduction {
         }
     }
 
-    /// Reduces two rows to one of half the length; processes two samples at once.
+    /// Reduces two rows to one row of half their length; processes two samples at once.
     static func halve(
         _ source: UnsafePointer<UInt8>, _ stride: Int, count: Int, into target: UnsafeMutablePointer<UInt8>
     ) {
@@ -36,7 +36,8 @@ enum BoxReduction {
         }
     }
 
-    /// Reduces four rows to one of a quarter of the length; processes four samples at once, added in pairs.
+    /// Reduces four rows to one row of a quarter of their length; processes four samples at once, which are added in
+    /// pairs.
     private static func quarter(
         _ source: UnsafePointer<UInt8>, _ stride: Int, count: Int, into target: UnsafeMutablePointer<UInt8>
     ) {

@@ -14,8 +14,8 @@ package struct Canvas: ~Copyable {
     /// Luma rows.
     package var height: Int { frame.memory.height }
 
-    /// The planes to draw into, valid as long as the canvas is. Kernels take the planes only from a canvas that they
-    /// may change.
+    /// The planes into which kernels draw. They are valid as long as the canvas is. Kernels take the planes only from a
+    /// canvas that they may change.
     var target: TargetPlanes { frame.memory.target }
 
     /// The whole canvas.

@@ -87,7 +87,7 @@ final class FrameMemory: Sendable {
 
     private static func aligned(_ count: Int) -> Int { (count + alignment - 1) / alignment * alignment }
 
-    /// The planes to draw into, valid as long as the object lives.
+    /// The planes into which kernels draw. They are valid as long as this object exists.
     var target: TargetPlanes {
         let u = bytes + lumaStride * height
         let v = u + chromaStride * (height / 2)

@@ -2,7 +2,7 @@
 
 internal import CFFmpeg
 
-/// A failed call into libav: the operation, the object that it was applied to, and libav's message.
+/// A failed call into libav: the operation, the object to which it was applied, and libav's message.
 package struct AVFailure: Error, Sendable, Hashable, CustomStringConvertible {
     /// The attempted operation as a verb: "open", "read".
     package let operation: String

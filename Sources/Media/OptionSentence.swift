@@ -16,7 +16,7 @@ package struct OptionReference: Sendable, Hashable {
     /// The value that is meant; nil means all values of the option.
     package let element: Element?
 
-    /// The option that `flag` stands for.
+    /// The option for which `flag` stands.
     package init(_ flag: String, _ element: Element? = nil) { (self.flag, self.element) = (flag, element) }
 
     /// The option and its value as a sentence names them, if the option itself is called `name`.
@@ -31,7 +31,7 @@ package struct OptionReference: Sendable, Hashable {
 
 /// A sentence about options that have different names on the command line and in a configuration file.
 ///
-/// It is written as an interpolated string: `"\(option: "--crf") is for recordings alone."`.
+/// It is written as an interpolated string: `"\(option: "--crf") is only for recordings."`.
 package struct OptionSentence: Sendable, Equatable, ExpressibleByStringInterpolation, CustomStringConvertible {
     fileprivate enum Piece: Sendable, Equatable {
         case text(String)

@@ -10,7 +10,7 @@ internal import Synchronization
 /// also seen here at the end of a stream). An event here carries a number, not a pointer, so a late event finds no
 /// handler. Any thread may call it; no call blocks.
 package final class DescriptorWatcher: Sendable {
-    /// What a descriptor is ready for. An error or a hang-up sets both bits.
+    /// The operations for which a descriptor is ready. An error or a hang-up sets both bits.
     package struct Readiness: OptionSet, Sendable {
         /// One bit for each direction.
         package let rawValue: UInt8

@@ -17,7 +17,7 @@ package struct OptionList {
     /// The protocol's name in errors, such as `UDP`.
     private let kind: String
     private var pairs: [Pair]
-    /// The names of the options that a reader has asked for.
+    /// The names of the options for which a reader has asked.
     package private(set) var known: [String] = []
     /// The end of an error about an unknown option.
     private var advice = ""

@@ -103,8 +103,8 @@ package final class SourceFeed: SourceSink {
     /// Whether the program waits for the source.
     var isAwaited: Bool { pacing == .waits || pacing == .rendered }
 
-    /// How much audio a source that can wait delivers ahead, in samples: a second, or, if frames are longer, as much as
-    /// a rendered program waits for.
+    /// How much audio a source that can wait delivers ahead of the program, in samples: one second, or, if frames are
+    /// longer, as much as a rendered program waits for.
     var audioRoom: Int64 {
         max(Int64(audioFormat.sampleRate), 2 * frameSamples + audioFormat.timeBase.ticks(Self.padding))
     }

@@ -24,7 +24,7 @@ package struct ControlEvent: Sendable, Encodable, Equatable {
     package var channel: String?
     /// The importance of the event.
     package var level: Level
-    /// The subject.
+    /// The kind of the event's subject.
     package var kind: EventKind
     /// The output that the event concerns.
     package var output: String?

@@ -25,7 +25,7 @@ package struct NameTemplate: Sendable, Hashable {
     /// The form of ``UTCTime/basic``.
     static let startPattern = "00000000T000000.000Z"
     private static let longest = 200
-    /// The most digits of a number that is read.
+    /// The maximum number of digits of a number in a file's name.
     private static let mostDigits = 18
     /// The maximum number of directories between the record directory and a file.
     static let deepest = 4

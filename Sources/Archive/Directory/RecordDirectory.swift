@@ -73,7 +73,7 @@ package struct RecordDirectory: Sendable {
     /// longer in the directory.
     package var generation: Int { place.now.generation }
 
-    /// Whether the disk that the directory must be on, if any, is mounted.
+    /// Whether the disk on which the directory must be is mounted.
     private var isDiskMounted: Bool {
         place.now.mountPoint.map(MountPoint.isMounted) ?? (MountPoint.of(path) != MountPoint.root)
     }

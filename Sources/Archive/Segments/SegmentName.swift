@@ -72,7 +72,7 @@ package struct SegmentName: Sendable, Hashable, CustomStringConvertible {
     }
 
     private init?(_ path: Substring, _ fileExtension: String, _ channel: String, _ template: NameTemplate) {
-        // The template first: a name that begins like a standard one may have further digits after its number.
+        // The template is tried first: a name that begins like a standard name may have more digits after its number.
         if let reading = template.read(path, channel: channel) {
             self.init(String(path), channel, reading, fileExtension)
         } else if !path.contains("/"), let name = SegmentName(standard: path, fileExtension), name.channel == channel {

@@ -109,9 +109,9 @@ package struct SegmentFacts: Sendable, Equatable {
     /// Whether the file is a plain MP4. Otherwise it is a fragmented MP4, which was left open or was recorded in that
     /// format.
     package var isClosed: Bool
-    /// The track that the file's times refer to: the video, or the audio in a file of audio alone.
+    /// The track to which the file's times refer: the video, or the audio if there is no video.
     package var leading: TrackFacts
-    /// The number of frames; 0 in a file of audio alone.
+    /// The number of frames; 0 in a file without video.
     package var frames: Int
     /// The audio track; nil if the file holds no audio.
     package var audio: TrackFacts?
@@ -132,7 +132,7 @@ package enum SegmentReadFailure: Error, Sendable, Equatable, CustomStringConvert
     case foreign(String)
     /// The file begins like a recording, but is damaged.
     case damaged(String)
-    /// The file is a recording of audio alone, but video was requested.
+    /// The file is a recording without video, but video was requested.
     case audioAlone
 
     package var description: String {

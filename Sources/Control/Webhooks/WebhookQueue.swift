@@ -58,7 +58,8 @@ struct WebhookQueue {
             if isFirst {
                 events.removeFirst()
             } else {
-                // It was dropped from the full queue during the attempt, and counted, but it has arrived.
+                // The event was dropped from the full queue during the attempt, and counted as dropped; but it has
+                // arrived.
                 leftOut -= min(1, leftOut)
                 leftOutInAll -= min(1, leftOutInAll)
             }

@@ -10,7 +10,7 @@ package struct WebhookSettings: Sendable, Equatable {
     package var endpoint: HTTPEndpoint
     /// The secret by which messages are signed; nil for no signature. It must not be shown.
     package var secret: String?
-    /// The kinds of events that can be sent.
+    /// The kinds of events that can be sent, which do not include the events about webhooks.
     package static let allKinds = EventKind.allCases.filter { $0 != .webhook }
 
     /// The kinds of events that are sent; if it is empty, all kinds are sent.

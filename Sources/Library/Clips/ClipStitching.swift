@@ -15,7 +15,7 @@ struct ClipStitching {
     /// The path of the files' directory.
     let directory: String
 
-    /// Returns the pieces of the clips, and notes for the reader of the joined file. A clip that spans two files
+    /// Returns the pieces of the clips, and notes for the person who gets the joined file. A clip that spans two files
     /// becomes two pieces.
     func pieces() throws -> (pieces: [StitchClip], notes: [String]) {
         var (pieces, notes): ([StitchClip], [String]) = ([], [])
@@ -31,7 +31,7 @@ struct ClipStitching {
         return (pieces, notes)
     }
 
-    /// Returns notes on the parts of `clip` that none of its run's `files` contains: these parts are left out.
+    /// Returns notes on the parts of `clip` that are in none of the run's `files`: these parts are left out.
     static func notes(of clip: ClipExport, _ files: [RunFile]) -> [String] {
         var (position, notes): (Int64, [String]) = (clip.times.lowerBound, [])
         func tell(_ end: Int64) {

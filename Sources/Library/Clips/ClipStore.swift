@@ -320,7 +320,7 @@ extension ClipStore {
 }
 
 extension ClipStore.State {
-    /// Forgets all that is known of a removed clip: another one may take its id.
+    /// Forgets everything about a removed clip, because another clip may get its ID.
     mutating func forget(_ id: String) {
         facts[id] = nil
         gone.remove(id)

@@ -13,7 +13,7 @@ package struct ExportContents: Sendable {
     var isStream = false
     /// The same contents in the form for the stitcher.
     var clips: [StitchClip]
-    /// Notes for the reader of the stitched file.
+    /// Notes for the person who gets the stitched file.
     var notes: [String]
 
     /// The paths of the files from which the export is made.
@@ -75,7 +75,7 @@ package struct ExportResult: Sendable {
         }
     }
 
-    /// All notes for the reader of the file.
+    /// All notes for the person who gets the file.
     var details: [String] {
         switch report {
         case .stitched(let report): return notes + report.warnings

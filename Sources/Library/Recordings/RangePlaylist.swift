@@ -33,7 +33,7 @@ struct RangePlaylist {
         var start: Int64
         var duration: Int64
 
-        /// Returns the piece with `fragment` at its end; `hasFrames` says whether the file has video.
+        /// Returns the piece with `fragment` appended. `hasFrames` says whether the file has video.
         func joined(with fragment: FragmentMap.Fragment, hasFrames: Bool) -> Piece {
             var joined = self
             joined.bytes = bytes.lowerBound..<fragment.bytes.upperBound
@@ -54,11 +54,12 @@ struct RangePlaylist {
     /// The minimum length of a piece, in nanoseconds, even if keyframes are more frequent. A piece begins with a
     /// fragment that contains a keyframe, usually as its first frame.
     private static let shortest: Int64 = 2_000_000_000
-    /// The maximum length of a piece, in nanoseconds: before it gets longer without a keyframe, a piece ends without one.
+    /// The maximum length of a piece, in nanoseconds. A piece that would become longer ends without waiting for a
+    /// keyframe.
     private static let longest: Int64 = 10_000_000_000
-    /// The target duration, in seconds, whatever the lengths of the pieces are: it must not change while the playlist
-    /// grows, nor when it ends (RFC 8216, 6.2.1). Only a single fragment that is longer than a piece may be would raise
-    /// it, and recorders write fragments of half a second.
+    /// The target duration, in seconds. It does not depend on the lengths of the pieces, because it must not change
+    /// while the playlist grows, nor when the playlist ends (RFC 8216, 6.2.1). It would be too small only for a
+    /// fragment that is longer than the maximum length of a piece, and recorders write fragments of half a second.
     private static let target = longest / 1_000_000_000
 
     private let from: Int64

@@ -9,7 +9,7 @@ extension RecordedShow {
     /// Returns the run-down in YAML. `directory` contains the recordings, whose frames have this `size`; comments in
     /// the run-down describe how to render it.
     package func text(directory: String, from: String, to: String, size: (width: Int, height: Int)? = nil) -> String {
-        // A line break in the name of a directory must not end a comment.
+        // The name of a directory may contain a line break, which must not end the comment.
         let comments = instructions(directory, from, to, size).map(YAMLText.plain)
         let lines = comments + ["segments:"] + parts.map(line)
         return lines.map { $0 + "\n" }.joined()

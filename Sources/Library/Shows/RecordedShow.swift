@@ -87,7 +87,7 @@ package struct RecordedShow {
         _ segments: [CatalogueSegment], of told: SceneChange.Told
     ) -> [String: [Range<Int64>]] {
         var found: [String: [Range<Int64>]] = [:]
-        // A recording of audio alone cannot be exported: the program's own audio replaces it.
+        // A recording without video cannot be exported: the program's own audio replaces it.
         for segment in segments where segment.frames > 0 && segment.channel.hasPrefix("\(told.channel)-") {
             // The name of the source's run is the name of the program's run, followed by a number.
             guard let run = segment.run?.split(separator: ".").first, told.files.runNames.contains(String(run)) else {

@@ -53,12 +53,12 @@ struct SceneChange {
 }
 
 extension SceneChange.Told {
-    /// The changes in the order of the line, each with its range up to the next change of its recorder's run, or to the
-    /// end of that run.
+    /// The changes in the order of their times. The range of each change ends at the next change of the same run of the
+    /// recorder, or at the end of that run.
     ///
-    /// A change of another run ends none: after a change of the clock, a later run may be earlier on the line.
+    /// A change of another run does not end a range: if the clock was changed, a later run may have earlier times.
     var shown: [SceneChange] {
-        // By the end of the run.
+        // The time of the next change in each run, by the end of the run.
         var next: [Int64: Int64] = [:]
         let shown = changes.reversed().compactMap { change -> SceneChange? in
             let (begin, run) = (change.place.lowerBound, change.place.upperBound)

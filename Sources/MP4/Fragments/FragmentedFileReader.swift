@@ -26,7 +26,7 @@ package struct FragmentedFileReader {
     package enum Content {
         /// Fragments, perhaps followed by an incomplete one.
         case open(FragmentedFile)
-        /// The head is that of a closed file, and its `moov` is complete.
+        /// The file begins like a closed file, and its `moov` is complete.
         case closed(movie: Range<Int64>)
     }
 
@@ -157,8 +157,8 @@ package struct FragmentedFileReader {
 
     /// Adds the fragment at `offset` to `file` if it is complete, and returns its end.
     private func fragment(at offset: Int64, _ file: inout FragmentedFile) throws -> Int64? {
-        // Check the headers of the first box within and of the media before reading: a false mark must not cause a large
-        // read, and several of them may end at the same media.
+        // Check the headers of `mfhd` and `mdat` before reading the whole `moof`: bytes that only look like a `moof`
+        // must not cause a large read, and several such positions may refer to the same media.
         guard let headLength = try length(of: "moof", at: offset, limit: Self.fragmentLimit),
             try length(of: "mfhd", at: offset + 8, limit: headLength - 8) != nil,
             try length(of: "mdat", at: offset + headLength, limit: size) != nil,
@@ -177,7 +177,7 @@ package struct FragmentedFileReader {
             guard media.contains(run.offset), media.contains(run.offset + bytes) else { return nil }
             let last = lasts[id] ?? 0
             let timescale = file.layout.tracks.first { $0.id == id }?.timescale ?? 1
-            // A table has 32 bits for the distance of two samples.
+            // A table has 32 bits for the difference between the times of two samples.
             let longest = min(Int64(timescale) * Self.longestJump, Int64(UInt32.max))
             guard let first = run.samples.first, first.decodeTime >= last, first.decodeTime - last < longest else {
                 return nil

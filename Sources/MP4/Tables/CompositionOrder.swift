@@ -51,7 +51,7 @@ package struct CompositionOrder {
         throw MP4Failure(description: "there is no moov")
     }
 
-    /// Reads the tables of one track, with at most `limit` offsets.
+    /// Reads the tables of one track, which may have at most `limit` offsets.
     private init(_ stbl: BoxReader, limit: Int) throws(MP4Failure) {
         var (count, codings, offsets): (Int?, Int, [Int32]) = (nil, 0, [])
         for box in try stbl.boxes() {
@@ -73,7 +73,7 @@ package struct CompositionOrder {
         (self.count, self.codings, self.offsets) = (count, codings, offsets)
     }
 
-    /// Limit for the number of offsets of all tracks: more than a day at 240 frames per second.
+    /// Limit for the number of offsets of all tracks together: a day of video at 240 frames per second has fewer.
     private static let sampleLimit = 1 << 25
 
     private static func offsets(_ box: BoxReader, limit: Int) throws(MP4Failure) -> [Int32] {

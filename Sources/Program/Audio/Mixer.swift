@@ -111,7 +111,7 @@ struct Mixer {
         swap(&levels, &strips[coming].levels)
     }
 
-    /// Takes the audio of the part's feed, and returns it without a shift, and as it is played.
+    /// Takes the audio of the part's feed, and returns it twice: without a shift, and as it is played.
     private mutating func take(_ part: Part, _ range: Range<SampleIndex>) -> (came: AudioBuffer, heard: AudioBuffer) {
         guard let offset = part.offset else {
             let audio = part.feed.audio(from: range.lowerBound, upTo: range.upperBound)

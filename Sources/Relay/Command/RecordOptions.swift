@@ -224,7 +224,7 @@ struct RecordOptions: ParsableArguments {
         }
     }
 
-    /// Throws if file systems could not store the name of a file of `configuration`.
+    /// Throws if the name of a recording of `configuration` could be longer than file systems allow.
     func checkNames(of configuration: ChannelConfiguration) throws(TextFailure) {
         for name in configuration.recordedNames {
             do throws(TextFailure) {

@@ -111,7 +111,8 @@ struct CtlChannel: Decodable {
         return "\(head)\n" + TextTable.text(rows.map { [" "] + $0 })
     }
 
-    /// Whether the output waits for a receiver to connect. Its `detail` is then printed in place of the state's name.
+    /// Whether the output waits for a receiver or player to connect. Its `detail` is then printed in place of the
+    /// state's name.
     private static func isWaiting(_ output: Output) -> Bool { output.state == OutputState.Name.waiting.rawValue }
 
     private static func words(_ output: Output) -> String {

@@ -61,8 +61,8 @@ final class Host: Sendable {
         logger = Logger(label: "relay")
     }
 
-    /// Runs the channels of `configuration`, and returns when all have ended (with flags there is only one). Handles
-    /// signals meanwhile: SIGHUP reloads the configuration file.
+    /// Runs the channels of `configuration`, and returns when all have ended. (Flags describe only one channel.)
+    /// Handles signals meanwhile: SIGHUP reloads the configuration file, if there is one.
     func run(_ configuration: HostConfiguration) -> ExitStatus {
         let path = configuration.path
         self.path.withLock { $0 = path }

@@ -12,8 +12,8 @@ package struct StitchTransition: Sendable, Equatable {
     package var transition: Transition
     /// The duration, counted from the clip's first frame.
     package var duration: Duration
-    /// A color that replaces the transition's own color. (The own color is in the color space of the frames.) Nil means
-    /// black.
+    /// The color of the transition, which replaces the color in ``transition``. (That color is in the color space of
+    /// the frames.) Nil means black.
     package var color: RGBColor?
 
     package init(_ transition: Transition, duration: Duration, color: RGBColor? = nil) {

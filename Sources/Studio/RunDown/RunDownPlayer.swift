@@ -5,8 +5,8 @@ internal import Program
 package import Status
 
 /// Plays a ``RunDown``: computes for each frame of a program the actions that begin with it. The player has no clock,
-/// so that the same plan can be played on air and rendered faster; its actions depend only on frame numbers and on
-/// reported events.
+/// so that the same plan can be played on air and rendered faster than real time; its actions depend only on frame
+/// numbers and on reported events.
 ///
 /// The user of the player calls ``tick(_:)`` before each frame is made, and carries out the actions, in their order. An
 /// operator's command takes effect at the next call.
