@@ -157,7 +157,7 @@ extension ClipExport {
         )
     }
 
-    /// Corrects `report`, which makes the clip half a frame longer at both ends, to the frames of the clip.
+    /// Corrects `report` for the requested range, which is half a frame longer than the clip at both ends.
     func tell(_ report: inout ClipReport) {
         let frame = frameDuration / 1_000_000 + 1
         if report.widenedStart <= frame { report.widenedStart = 0 }
