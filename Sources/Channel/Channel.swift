@@ -42,6 +42,8 @@ package final class Channel: Sendable {
     /// The work that has to finish before the channel ends.
     private let ending = DispatchGroup()
     private let endAskedAt = Mutex<Int64?>(nil)
+    /// The directories of outputs that the configuration file has added since the channel was opened.
+    private let addedDirectories = Mutex<[String]>([])
 
     var clock: any MonotonicClock { resources.clock }
 
@@ -219,7 +221,16 @@ extension Channel {
     package func add(_ output: OutputSpecification, origin: OutputOrigin) throws(OutputSetError) -> String {
         let name = output.name ?? output.address.freeName(besides: outputs.statuses.map(\.name))
         try outputs.add(try definition(of: output, name: name, origin: origin))
+        if origin != .api { addedDirectories.withLock { $0 += output.directories } }
         return name
+    }
+
+    /// Throws if the output that `address` describes would write to a directory that is neither one of the configured
+    /// outputs nor below one: a client of the API must not write to any other place. Blocks on the disk.
+    package func checkPlace(ofRequested address: String) throws(OutputSpecificationError) {
+        let output = try OutputSpecification(requested: address)
+        let configured = configuration.outputs.flatMap(\.directories) + addedDirectories.withLock { $0 }
+        try OutputPlaces(configured).check(output)
     }
 
     private func definition(
@@ -277,7 +288,7 @@ extension Channel {
 
     private func warn(of output: OutputSpecification, name: String) {
         guard output.address.destination.isUnverified || output.backup?.destination.isUnverified == true else { return }
-        logger.warning("\(name): tls=insecure: the receiver of this stream is not verified")
+        logger.warning("\(name): the receiver of this stream is not verified (tls=insecure)")
     }
 }
 

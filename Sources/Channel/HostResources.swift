@@ -24,6 +24,6 @@ package struct HostResources: Sendable {
         self.clock = clock
         let notices = ServerNotices(logger: Logger(label: "relay"), clock: clock)
         self.notices = notices
-        server = RTMPServer { notices.tell($0) }
+        server = RTMPServer(clock: clock, notice: { notices.tell($0) }, warning: { notices.warn($0) })
     }
 }

@@ -4,7 +4,8 @@ package import Media
 
 /// Why a packet did not reach an output.
 package enum DropCause: String, Sendable, Codable, CodingKeyRepresentable, CaseIterable {
-    /// The output was not connected, and the queued packet became too old.
+    /// The output was not connected, and the queued packet became too old; or the attempt or the output ended before
+    /// it was sent.
     case notConnected = "not_connected"
     /// The queue exceeded the first threshold, and no other frame refers to this one.
     case disposable
@@ -55,6 +56,11 @@ package struct DropPolicy: Sendable {
     package private(set) var awaitsKeyframe = true
     /// Whether audio is refused until then, too: an output that joins a running program begins with a video frame.
     private var beginsAtKeyframe = false
+    /// Whether the last accepted packet of the leading track is a keyframe.
+    private var isAfterKeyframe = false
+    /// Whether the receiver gets only still frames: since a frame was last accepted that refers to another, the frames
+    /// behind a keyframe were refused, or the queue was emptied on air.
+    package private(set) var standsStill = false
     /// By how much the limits are extended until the output has caught up, in nanoseconds and bytes: by the GOP with
     /// which it joined.
     private var head: (depth: Int64, bytes: Int) = (0, 0)
@@ -92,6 +98,7 @@ package struct DropPolicy: Sendable {
     /// The queue was emptied; if no keyframe remained, video waits for the next keyframe.
     package mutating func flushed(keyframeRemains: Bool) {
         if !keyframeRemains { awaitsKeyframe = true }
+        if !mode.isHolding { standsStill = true }
         head = (0, 0)
         if mode == .holdingStart { mode = .holding }
     }
@@ -114,16 +121,17 @@ package struct DropPolicy: Sendable {
         }
         if packet.isKeyframe {
             if mode == .holding, bytes > 0 { return .flush }
-            (awaitsKeyframe, beginsAtKeyframe) = (false, false)
+            (awaitsKeyframe, beginsAtKeyframe, isAfterKeyframe) = (false, false, true)
             return .accept
         }
         if awaitsKeyframe { return .refuse(.awaitingKeyframe) }
-        guard mode == .live else { return .accept }
-        if depth >= videoDepth {
+        if mode == .live, depth >= videoDepth {
             awaitsKeyframe = true
+            if isAfterKeyframe { standsStill = true }
             return .refuse(.congestion)
         }
-        if packet.isDisposable, depth >= disposableDepth { return .refuse(.disposable) }
+        if mode == .live, packet.isDisposable, depth >= disposableDepth { return .refuse(.disposable) }
+        (isAfterKeyframe, standsStill) = (false, false)
         return .accept
     }
 }

@@ -48,6 +48,8 @@ package final class PacketQueue: Sendable {
         var drops = DropCounts()
         /// Whether the output has not joined the program yet: no packet counts as missed.
         var isJoining: Bool
+        /// Whether the output has taken packets, or asked for some, since the queue was last full.
+        var isRead = true
         var pace = ArrivalPace()
         /// How much earlier the newest packet arrived than the slowest recent arrivals (see ``ArrivalPace``), in
         /// nanoseconds.
@@ -110,13 +112,17 @@ package final class PacketQueue: Sendable {
 
     /// Removes and returns the oldest packet.
     package func pop() -> EncodedPacket? {
-        state.withLock { state in state.pop() }
+        state.withLock { state in
+            state.isRead = true
+            return state.pop()
+        }
     }
 
     /// Moves the oldest packets into `batch` until `batch` has `bytes` of payload; the packet that reaches this size is
     /// included. Returns whether the queue is empty now.
     package func pop(upTo bytes: Int, into batch: inout [EncodedPacket]) -> Bool {
         state.withLock { state in
+            state.isRead = true
             var taken = 0
             while taken < bytes, let packet = state.pop() {
                 taken += packet.payload.count
@@ -136,6 +142,7 @@ package final class PacketQueue: Sendable {
             let isFromStart = state.policy.mode == .holdingStart
             let hasKeyframe = state.packets.contains(where: state.policy.canBegin)
             state.policy.connected()
+            state.isRead = true
             if hasKeyframe { state.isJoining = false }
             return isFromStart || hasKeyframe
         }
@@ -158,16 +165,25 @@ package final class PacketQueue: Sendable {
         }
     }
 
+    /// Whether packets that the output does not get do not count, because it has not joined the program yet.
+    var isJoining: Bool { state.withLock { $0.isJoining } }
+
     /// The output has joined the program: from now on, packets that it does not get count as missed.
     func joined() { state.withLock { $0.isJoining = false } }
 
     /// Removes all queued packets, and counts them as dropped, because they will not be sent.
     package func discard() { state.withLock { $0.discard() } }
 
-    /// Whether the queue has room again but waits for a keyframe, so that a keyframe should be requested.
+    /// Whether the queue has room again but waits for a keyframe: the moment to request one. A queue that is emptied
+    /// because it is not read has room, too, but a keyframe would only wait there, so none is requested until the
+    /// output reads again.
     package var needsKeyframe: Bool {
-        state.withLock { state in state.policy.needsKeyframe(depth: state.depth(with: nil)) }
+        state.withLock { state in state.isRead && state.policy.needsKeyframe(depth: state.depth(with: nil)) }
     }
+
+    /// Whether an output that waits for a keyframe gets at most still frames until then, because keyframes waited with
+    /// no frames behind them, or the queue was emptied: one should be requested at once.
+    package var standsStill: Bool { state.withLock { $0.policy.standsStill } }
 
     /// The refused and removed packets so far.
     package var drops: DropCounts { state.withLock { $0.drops } }
@@ -205,6 +221,7 @@ extension PacketQueue.State {
                 count(packet, as: cause)
                 return .dropped(cause)
             case .flush:
+                if !policy.mode.isHolding { isRead = false }
                 flush(incoming: packet, cause: policy.mode.isHolding ? .notConnected : .overflow)
             }
         }

@@ -21,6 +21,8 @@ package struct OutboundBuffer {
     private var pieces = Deque<Piece>()
     /// Bytes that the socket has not accepted yet.
     package private(set) var pendingBytes = 0
+    /// Frames whose last byte the socket has not accepted yet.
+    package private(set) var pendingFrames = 0
 
     package init() {}
 
@@ -35,6 +37,7 @@ package struct OutboundBuffer {
         pieces.append(
             Piece(bytes: bytes, start: range.lowerBound, end: range.upperBound, endsFrame: endsFrame, place: place))
         pendingBytes += range.count
+        if endsFrame { pendingFrames += 1 }
     }
 
     /// Appends all of `bytes`. `place` is their position in a file, if a file contains them too.
@@ -95,6 +98,7 @@ package struct OutboundBuffer {
             if piece.endsFrame { frames += 1 }
             pieces.removeFirst()
         }
+        pendingFrames -= frames
         return frames
     }
 }

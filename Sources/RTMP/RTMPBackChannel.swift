@@ -11,6 +11,8 @@ package struct RTMPBackChannel {
         package var messages: [RTMPStatusMessage] = []
         /// The player's commands, in order.
         package var wishes: [RTMPPlayerCommand] = []
+        /// Why the peer's bytes cannot be parsed from now on; set once.
+        package var failure: String?
     }
 
     private var parser: RTMPInboundParser?
@@ -29,6 +31,9 @@ package struct RTMPBackChannel {
     }
 
     init(parser: RTMPInboundParser, unread: [UInt8] = [], receivedBytes: Int = 0) {
+        var parser = parser
+        // No message that matters here is that long.
+        parser.limits.skipsLongMessages = true
         self.parser = parser
         waiting = unread
         received = receivedBytes
@@ -41,14 +46,16 @@ package struct RTMPBackChannel {
         return waiting
     }
 
-    /// Parses `bytes`. Invalid bytes end the parsing, but not the output, because sending media does not depend on it.
+    /// Parses `bytes`. Invalid bytes end the parsing, and the answer says so, but they do not end the output: sending
+    /// media does not depend on it. A message that is too long is skipped.
     package mutating func take(_ bytes: [UInt8], isCounted: Bool = true) -> Answer {
         var answer = Answer()
         if isCounted { received += bytes.count }
-        do {
+        do throws(RTMPInboundParser.Malformed) {
             for message in try parser?.parse(bytes) ?? [] { handle(message, into: &answer) }
         } catch {
             parser = nil
+            answer.failure = error.reason
         }
         if received - acknowledged >= window {
             acknowledged = received

@@ -28,6 +28,8 @@ package struct RTMPInboundParser {
         var heldBytes: Int
         /// Limit for the number of chunk streams that were ever used.
         var chunkStreams = 64
+        /// Whether a message that is too long is skipped, and does not end the parsing.
+        var skipsLongMessages = false
 
         /// Enough for a connection on which the peer sends only commands.
         static let conversation = Limits(messageBytes: 1 << 20, heldBytes: 2 << 20)
@@ -56,6 +58,11 @@ package struct RTMPInboundParser {
         var extended: UInt32?
         var streamID: UInt32 = 0
         var body: [UInt8] = []
+        /// Bytes of a message that is skipped. They were received and not kept.
+        var skipped = 0
+
+        /// Bytes of the incomplete message that were received.
+        var received: Int { body.count + skipped }
 
         /// Appends to the body. Its memory grows with the received bytes, at most to the message's length.
         mutating func append(_ bytes: UnsafeBufferPointer<UInt8>) {
@@ -139,6 +146,10 @@ package struct RTMPInboundParser {
     }
 
     private mutating func append(_ bytes: Span<UInt8>, to id: Int) throws(Malformed) {
+        if limits.skipsLongMessages, let length = streams[id]?.length, length > limits.messageBytes {
+            streams[id]?.skipped += bytes.count
+            return
+        }
         guard messageBytes + bytes.count <= limits.heldBytes else {
             throw Malformed(reason: "incomplete messages of more than \(limits.heldBytes) bytes")
         }
@@ -149,8 +160,9 @@ package struct RTMPInboundParser {
     /// The message of the chunk stream, if its body is complete. Messages about the chunks themselves are carried out
     /// here.
     private mutating func complete(_ id: Int) throws(Malformed) -> Message? {
-        guard let stream = streams[id], stream.body.count == stream.length else { return nil }
+        guard let stream = streams[id], stream.received == stream.length else { return nil }
         discard(id)
+        guard stream.skipped == 0 else { return nil }
         switch stream.type {
         case 1: try setChunkSize(stream.body)
         case 2: if let id = Self.number(stream.body) { discard(id) }
@@ -176,6 +188,7 @@ package struct RTMPInboundParser {
     private mutating func discard(_ id: Int) {
         messageBytes -= streams[id]?.body.count ?? 0
         streams[id]?.body = []
+        streams[id]?.skipped = 0
     }
 }
 
@@ -196,16 +209,16 @@ extension RTMPInboundParser {
             guard !isExtended || header.count == end + 4 else { return }
             stream.extended = isExtended ? integer(at: end, bytes: 4) : nil
             discard(id)
-            stream.body = []
+            (stream.body, stream.skipped) = ([], 0)
             take(format, start, time: stream.extended ?? time, into: &stream)
         } else {
             guard try repeats(&stream, from: end) else { return }
         }
         header.removeAll(keepingCapacity: true)
-        guard stream.length <= limits.messageBytes else {
+        guard stream.length <= limits.messageBytes || limits.skipsLongMessages else {
             throw Malformed(reason: "a message of \(stream.length) bytes, where \(limits.messageBytes) are the most")
         }
-        chunk = (id, min(chunkBytes, stream.length - stream.body.count))
+        chunk = (id, min(chunkBytes, stream.length - stream.received))
         streams[id] = stream
     }
 
@@ -225,7 +238,7 @@ extension RTMPInboundParser {
     /// Each chunk should repeat the extended timestamp, but some peers do not. If the value differs from the message's
     /// extended timestamp, it belongs to the body.
     private mutating func repeats(_ stream: inout ChunkStream, from end: Int) throws(Malformed) -> Bool {
-        let isContinued = !stream.body.isEmpty
+        let isContinued = stream.received > 0
         if let extended = stream.extended, !omitsExtended {
             guard header.count == end + 4 else { return false }
             let value = integer(at: end, bytes: 4)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CSRT
+internal import Networking
 
 /// Why a caller was rejected. The value is 1000 plus the corresponding HTTP status (libsrt's `access_control.h`).
 package enum SRTRejection: Int32, Sendable {
@@ -14,6 +15,8 @@ package enum SRTRejection: Int32, Sendable {
     case conflict = 1409
     /// The caller wants a file transfer.
     case notSupported = 1415
+    /// Too many callers from the same network asked for streams that are not here.
+    case tooMany = 1429
     /// The stream's options could not be set on the connection.
     case internalError = 1500
 }
@@ -21,6 +24,8 @@ package enum SRTRejection: Int32, Sendable {
 /// A caller of a listening socket: the caller's socket, which is not connected yet, and its request.
 struct SRTCall {
     let socket: SRTSOCKET
+    /// The caller's address; nil if the library does not tell it.
+    let address: IPAddress?
     let streamID: String
 }
 
@@ -36,10 +41,12 @@ final class SRTListenHook: Sendable {
     static let callback:
         @convention(c) (
             UnsafeMutableRawPointer?, SRTSOCKET, CInt, UnsafePointer<sockaddr>?, UnsafePointer<CChar>?
-        ) -> CInt = { opaque, socket, _, _, streamID in
+        ) -> CInt = { opaque, socket, _, address, streamID in
             guard let opaque else { return 0 }
             let hook = Unmanaged<SRTListenHook>.fromOpaque(opaque).takeUnretainedValue()
-            let call = SRTCall(socket: socket, streamID: streamID.map { String(cString: $0) } ?? "")
+            let call = SRTCall(
+                socket: socket, address: address.flatMap { IPAddress($0) },
+                streamID: streamID.map { String(cString: $0) } ?? "")
             guard let rejection = hook.judge(call) else { return 0 }
             srt_setrejectreason(socket, rejection.rawValue)
             return -1

@@ -11,12 +11,20 @@ final class SRTListener: Sendable {
     private struct State {
         var receptions: [SRTReception] = []
         var socket: SRTSocket?
-        /// Callers that were accepted but are not connected yet, with the time of acceptance (monotonic nanoseconds).
-        var admitted: [SRTSOCKET: Int64] = [:]
+        /// Callers that were accepted but are not connected yet.
+        var admitted: [SRTSOCKET: Admitted] = [:]
         var rejections: UInt64 = 0
         /// Messages that were not reported yet, with the number of repetitions.
         var untold: [String: UInt64] = [:]
         var limit = NoticeLimit()
+        /// A message that the limit must not leave out.
+        var warning: String?
+    }
+
+    private struct Admitted {
+        /// When it was accepted, in monotonic nanoseconds.
+        let at: Int64
+        let network: ClientNetwork
     }
 
     /// The interval at which connections are accepted; until then they wait in the library.
@@ -29,15 +37,20 @@ final class SRTListener: Sendable {
     /// The options that all streams of the port share: all except ``SRTReception/ownOptions``.
     private let options: [SRTOption: SRTOptionValue]
     private let name: String
+    private let keys: StreamKeyGuard
     private let notice: @Sendable (String) -> Void
     private let clock: any MonotonicClock
     private let queue: DispatchQueue
     private let state = Mutex(State())
 
-    /// A listener for streams like the one at `url`. The port is not open yet. `notice` is called with messages for an
-    /// operator, at most 20 times a minute.
-    init(like url: SRTURL, clock: any MonotonicClock, notice: @escaping @Sendable (String) -> Void) {
+    /// A listener for streams like the one at `url`. The port is not open yet. `keys` counts the wrong keys of callers.
+    /// `notice` is called with messages for an operator, at most 21 times a minute.
+    init(
+        like url: SRTURL, keys: StreamKeyGuard, clock: any MonotonicClock,
+        notice: @escaping @Sendable (String) -> Void
+    ) {
         options = Self.shared(url)
+        self.keys = keys
         name = "\(URLParts.bracketed(url.host)):\(url.port)"
         self.notice = notice
         self.clock = clock
@@ -103,20 +116,29 @@ extension SRTListener {
     /// Why a caller is rejected; nil if it is accepted. Runs on the library's receiving thread.
     private func judge(_ call: SRTCall) -> SRTRejection? {
         let asked = SRTStreamID(call.streamID)
-        let rejection: SRTRejection? =
-            if !asked.isStream { .notSupported } else if asked.mode == .request { .badMode } else {
-                reception(for: asked).map { $0.judge(call) } ?? .notFound
-            }
+        let network = ClientNetwork(call.address)
+        let rejection = rejection(of: call, asking: asked, from: network)
+        if rejection == .notFound { recordWrongKey(from: network) }
         let now = clock.now
         state.withLock { state in
             if let rejection {
                 state.rejections += 1
                 state.untold["a caller was sent away with code \(rejection.rawValue), \(rejection)", default: 0] += 1
             } else if state.admitted.count < Self.longestMemory {
-                state.admitted[call.socket] = now
+                state.admitted[call.socket] = Admitted(at: now, network: network)
             }
         }
         return rejection
+    }
+
+    private func rejection(
+        of call: SRTCall, asking asked: SRTStreamID, from network: ClientNetwork
+    ) -> SRTRejection? {
+        if !asked.isStream { return .notSupported }
+        if asked.mode == .request { return .badMode }
+        // The library answers at once, so a guess cannot be made to wait: above the limit only some are looked at.
+        guard keys.admits(network) else { return .tooMany }
+        return reception(for: asked).map { $0.judge(call) } ?? .notFound
     }
 
     private func acceptLater() {
@@ -145,13 +167,18 @@ extension SRTListener {
     private func noteFailures() {
         let now = clock.now
         let failed = state.withLock { state in
-            let old = state.admitted.filter { now - $0.value > Self.handshake }.keys
-            for socket in old { state.admitted[socket] = nil }
-            return old.filter { srt_getsockstate($0) != SRTS_CONNECTED }.count
+            let old = state.admitted.filter { now - $0.value.at > Self.handshake }
+            for socket in old.keys { state.admitted[socket] = nil }
+            return old.filter { srt_getsockstate($0.key) != SRTS_CONNECTED }.values.map(\.network)
         }
-        for _ in 0..<failed {
+        for network in failed {
+            recordWrongKey(from: network)
             note("a caller was sent away: its passphrase is wrong, or it has one where none is asked for")
         }
+    }
+
+    private func recordWrongKey(from network: ClientNetwork) {
+        if let report = keys.record(from: network) { state.withLock { $0.warning = report } }
     }
 
     private func note(_ text: String) {
@@ -164,14 +191,15 @@ extension SRTListener {
     private func tell() {
         let now = clock.now
         let lines = state.withLock { state -> [String] in
-            defer { state.untold = [:] }
-            return state.untold.compactMap { text, count in
+            defer { (state.untold, state.warning) = ([:], nil) }
+            let lines: [String] = state.untold.compactMap { text, count in
                 switch state.limit.admit(at: now) {
                 case .passed: "\(name): \(text)" + (count > 1 ? " (\(count) times)" : "")
                 case .last: "\(name): more callers were sent away; the rest of this minute is left out"
                 case .leftOut: nil
                 }
             }
+            return lines + (state.warning.map { ["\(name): \($0)"] } ?? [])
         }
         for line in lines { notice(line) }
     }

@@ -37,12 +37,19 @@ package final class SRTServer: Sendable {
     }
 
     private let clock: any MonotonicClock
+    private let keys: StreamKeyGuard
     private let listeners = Mutex<[Place: SRTListener]>([:])
     /// Locked while a port is opened, which may have to wait until the same port is closed.
     private let opening = Mutex<Void>(())
 
     /// A server without listeners.
-    init(clock: any MonotonicClock = SystemClock()) { self.clock = clock }
+    init(clock: any MonotonicClock = SystemClock()) {
+        self.clock = clock
+        keys = StreamKeyGuard(clock: clock)
+    }
+
+    /// How many callers asked for a stream ID that no input has, or had a wrong passphrase.
+    package var wrongKeys: UInt64 { keys.wrongKeys }
 
     /// Receives the stream at `url`, a listening input whose host is `address`. If this opens the port, `notice` is
     /// called with messages about the port for an operator, on any thread. Throws if the port cannot be opened, or if
@@ -60,7 +67,7 @@ package final class SRTServer: Sendable {
             do throws(OutputFailure) {
                 // Another thread may have opened the port meanwhile.
                 if let listener = try join(reception, at: place) { return .success(listener) }
-                let listener = SRTListener(like: url, clock: clock, notice: notice)
+                let listener = SRTListener(like: url, keys: keys, clock: clock, notice: notice)
                 try listener.add(reception)
                 try listener.open(url, at: address)
                 listeners.withLock { $0[place] = listener }

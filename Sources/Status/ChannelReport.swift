@@ -33,6 +33,9 @@ package struct ChannelReport: Sendable, Encodable {
     package var name: String
     /// The channel's state.
     package var state: State
+    /// Whether the channel has ended as intended: its media or its duration is over, or it was asked to end. Only for
+    /// readiness.
+    package var isDone = false
     /// When the snapshot was taken.
     package var time: UTCTime
     /// When the program began; nil without a program.

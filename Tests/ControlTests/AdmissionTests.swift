@@ -4,6 +4,7 @@ import HTTPTypes
 import Hummingbird
 import HummingbirdCore
 import Media
+import Networking
 import TestSupport
 import Testing
 
@@ -127,6 +128,43 @@ struct AdmissionTests {
         #expect(refusal(gate, act, headers) == .unauthenticated)
     }
 
+    @Test("A client that was admitted by a session is served until the session ends or expires, and others for ever")
+    func streams() throws {
+        let clock = ManualClock()
+        let tokens = TokenGuard(Self.tokens, clock: clock)
+        let gate = RequestGate(settings: ControlSettings(), tokens: tokens, isLocal: false)
+        let cookies = [tokens.beginSession(.view), tokens.beginSession(.view)].map { "relay_session=\($0)" }
+        let requests = cookies.map { Request.sample(.get, "/v1/look", [.cookie: $0]) }
+        let byToken = Request.sample(
+            .get, "/v1/look", [.cookie: cookies[0], .authorization: "Bearer looking-only-1"])
+        #expect(requests.allSatisfy { gate.stillAdmits($0, to: look) })
+        tokens.endSession(String(cookies[0].dropFirst("relay_session=".count)))
+        #expect(!gate.stillAdmits(requests[0], to: look) && gate.stillAdmits(requests[1], to: look))
+        clock.advance(by: TokenGuard.sessionLength)
+        #expect(!gate.stillAdmits(requests[1], to: look) && gate.stillAdmits(byToken, to: look))
+        #expect(gate.stillAdmits(requests[0], to: anyone))
+        let open = RequestGate(settings: ControlSettings(), tokens: TokenGuard([]), isLocal: false)
+        let local = RequestGate(settings: ControlSettings(), tokens: tokens, isLocal: true)
+        for gate in [open, local] { #expect(gate.stillAdmits(requests[0], to: look)) }
+    }
+
+    @Test("Servers at two ports of one host have session cookies of different names")
+    func cookies() throws {
+        let names = [8080, 8081].map { port in
+            var settings = ControlSettings()
+            settings.address = ControlSettings.Address(host: "127.0.0.1", port: port)
+            return settings.cookie
+        }
+        #expect(names == ["relay_session_8080", "relay_session_8081"])
+        let tokens = TokenGuard(Self.tokens)
+        var settings = ControlSettings()
+        settings.address = ControlSettings.Address(host: "127.0.0.1", port: 8080)
+        let gate = RequestGate(settings: settings, tokens: tokens, isLocal: false)
+        let name = tokens.beginSession(.view)
+        #expect(try role(gate, look, [.cookie: "relay_session_8081=other; relay_session_8080=\(name)"]) == .view)
+        #expect(refusal(gate, look, [.cookie: "relay_session_8081=\(name)"]) == .unauthenticated)
+    }
+
     @Test("A request over the local socket is admitted without a host name, token or origin")
     func local() throws {
         let gate = makeGate(Self.tokens, isLocal: true)
@@ -134,19 +172,55 @@ struct AdmissionTests {
         #expect(try gate.admit(request, of: "", to: act) == .operate)
     }
 
-    @Test(
-        "Wrong tokens from more than 1000 addresses share one counter, which does not lock out known addresses"
-    )
+    @Test("A right token is let in however many wrong ones came, from however many addresses and networks")
     func crowd() throws {
         let tokens = TokenGuard(Self.tokens)
-        for peer in 0..<1000 { #expect(throws: Refusal.self) { try tokens.role(ofToken: "guess", from: "p\(peer)") } }
-        for peer in 1000..<1010 {
-            #expect(throws: Refusal.self) { try tokens.role(ofToken: "guess", from: "p\(peer)") }
+        for index in 0..<1010 {
+            let network = String(index, radix: 16)
+            for peer in ["2001:db8:0:\(network)::1", "2001:db8:ffff:ffff::\(network)"] {
+                #expect(throws: Refusal.self) { try tokens.role(ofToken: "guess", from: peer) }
+            }
         }
-        let refusal = #expect(throws: Refusal.self) { try tokens.role(ofToken: "everything-22", from: "p2000") }
-        #expect(refusal?.kind == .tooMany)
-        #expect(try tokens.role(ofToken: "everything-22", from: "p5") == .operate)
-        #expect(tokens.failures == 1010)
+        for peer in ["2001:db8:0:5::1", "2001:db8:ffff:ffff::5", "2001:db8:1::1", "192.0.2.1", ""] {
+            #expect(try tokens.role(ofToken: "everything-22", from: peer) == .operate)
+        }
+        #expect(tokens.failures == 2020)
+    }
+
+    @Test("Behind a trusted proxy, the client is the last forwarded address that is no trusted proxy itself")
+    func forwarded() throws {
+        var settings = ControlSettings()
+        settings.trustedProxies = ["10.0.0.0/8", "::1"].compactMap { AddressRange($0) }
+        let field = try #require(HTTPField.Name("X-Forwarded-For"))
+        for (peer, forwarded, client) in [
+            ("10.0.0.1", "192.0.2.7", "192.0.2.7"), ("::1", "192.0.2.7", "192.0.2.7"),
+            ("10.0.0.1", "203.0.113.1, 192.0.2.7", "192.0.2.7"), ("10.0.0.1", "192.0.2.7, 10.2.2.2", "192.0.2.7"),
+            ("10.0.0.1", "192.0.2.7:4711", "192.0.2.7"), ("10.0.0.1", "[2001:db8::1]:4711", "2001:db8::1"),
+            ("10.0.0.1", "2001:db8::1", "2001:db8::1"), ("10.0.0.1", "192.0.2.7, unknown", "10.0.0.1"),
+            ("10.0.0.1", "10.2.2.2", "10.2.2.2"), ("10.0.0.1", "", "10.0.0.1"),
+            ("192.0.2.1", "192.0.2.7", "192.0.2.1"), ("", "192.0.2.7", ""),
+        ] {
+            #expect(settings.client(of: [field: forwarded], from: peer) == client, "\(peer) \(forwarded)")
+        }
+        #expect(settings.client(of: [:], from: "10.0.0.1") == "10.0.0.1")
+        var twice = HTTPFields()
+        for value in ["203.0.113.1", "192.0.2.7"] { twice.append(HTTPField(name: field, value: value)) }
+        #expect(settings.client(of: twice, from: "10.0.0.1") == "192.0.2.7")
+    }
+
+    @Test("Behind a trusted proxy, wrong tokens count for the client that the proxy names, and not for the proxy")
+    func forwardedGuesses() throws {
+        let gate = makeGate(Self.tokens) { settings in
+            settings.trustedProxies = ["192.0.2.1"].compactMap { AddressRange($0) }
+        }
+        let field = try #require(HTTPField.Name("X-Forwarded-For"))
+        let wrong = { (client: String) in
+            self.refusal(gate, self.look, [.authorization: "Bearer wrong", field: client])
+        }
+        for _ in 0..<10 { #expect(wrong("203.0.113.1") == .unauthenticated) }
+        #expect(wrong("203.0.113.1") == .tooMany)
+        #expect(wrong("203.0.113.2") == .unauthenticated)
+        #expect(refusal(gate, look, [.authorization: "Bearer wrong"]) == .unauthenticated)
     }
 
     @Test("Random tokens are equal if all of their bytes are, and not if only their canonical Unicode forms are")

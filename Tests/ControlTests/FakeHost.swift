@@ -20,6 +20,7 @@ struct FakeHost: ControlledHost {
     func planExport(_ request: ExportRequest) throws(Refusal) -> ExportPlan {
         throw Refusal(.notFound, "There is no channel of this name.")
     }
+    var wrongStreamKeys: [String: UInt64] { ["rtmp": 3, "srt": 5] }
     func check(_ address: String) -> AddressCheck { AddressCheck([.init("address", .ok, "It is well formed.")]) }
 }
 

@@ -61,7 +61,8 @@ struct MetricsTests {
     private func render(_ channels: [ChannelReport]) -> String {
         MetricsText.render(
             MetricsSnapshot(
-                channels: channels, version: "1.2", failedLogins: 4, certificateExpiry: 1_800_000_000,
+                channels: channels, version: "1.2", failedLogins: 4, wrongStreamKeys: ["srt": 0, "rtmp": 3],
+                certificateExpiry: 1_800_000_000,
                 webhooks: [WebhookStatus(name: "hooks.example", delivered: 5, failed: 3, leftOut: 2, waiting: 1)]))
     }
 
@@ -172,6 +173,7 @@ struct MetricsTests {
             "relay_alarm_active{channel=\"news\",alarm=\"silence\"} 1",
             "relay_loudness_momentary_lufs{channel=\"news\"} -120",
             "relay_build_info{version=\"1.2\"} 1", "relay_http_failed_logins_total 4",
+            "relay_wrong_stream_keys_total{protocol=\"rtmp\"} 3", "relay_wrong_stream_keys_total{protocol=\"srt\"} 0",
             "relay_certificate_expiry_timestamp_seconds{listener=\"http\"} 1800000000",
             "relay_webhook_delivered_total{webhook=\"hooks.example\"} 5",
             "relay_webhook_left_out_total{webhook=\"hooks.example\"} 2",

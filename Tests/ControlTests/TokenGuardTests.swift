@@ -21,16 +21,26 @@ struct TokenGuardTests {
         #expect(tokens.failures == 5)
     }
 
-    @Test("After ten wrong tokens from one address all tokens from there are refused for a while, but not from others")
+    /// The kind of the refusal of a wrong token from `client`.
+    private func refusal(from client: String) -> Refusal.Kind? {
+        let refusal = #expect(throws: Refusal.self) { try tokens.role(ofToken: "guess", from: client) }
+        return refusal?.kind
+    }
+
+    @Test("After ten wrong tokens from one address further wrong ones are too many, and a right one is still let in")
     func guesses() throws {
-        for _ in 0..<10 {
-            #expect(throws: Refusal.self) { try tokens.role(ofToken: "guess", from: "192.0.2.1") }
-        }
-        #expect(throws: Refusal(.tooMany, "Too many wrong tokens were shown. Try again in a few seconds.")) {
-            try tokens.role(ofToken: "everything-22", from: "192.0.2.1")
-        }
-        #expect(tokens.failures == 10)
-        #expect(try tokens.role(ofToken: "everything-22", from: "192.0.2.2") == .operate)
+        let kinds = (0..<12).map { _ in refusal(from: "192.0.2.1") }
+        #expect(kinds == Array(repeating: .unauthenticated, count: 10) + [.tooMany, .tooMany])
+        #expect(tokens.failures == 12)
+        #expect(try tokens.role(ofToken: "everything-22", from: "192.0.2.1") == .operate)
+        #expect(refusal(from: "192.0.2.2") == .unauthenticated)
+    }
+
+    @Test("Wrong tokens from all addresses of an IPv6 /64 network are counted together")
+    func networks() {
+        let kinds = (0..<11).map { refusal(from: "2001:db8::\($0)") }
+        #expect(kinds.last == .tooMany && kinds.dropLast().allSatisfy { $0 == .unauthenticated })
+        #expect(refusal(from: "2001:db8:0:1::1") == .unauthenticated)
     }
 
     @Test("A session has its token's role until the session ends, and its name does not reveal another session's name")

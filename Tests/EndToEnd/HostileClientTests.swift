@@ -168,7 +168,8 @@ extension SerialPeers {
 
         @Test("Hostile clients are disconnected, relay's memory is bounded, and the publisher loses no frame")
         func besidePublisher() async throws {
-            let (input, port) = (try await clip(seconds: 25), try Ports.free())
+            // Clients with a wrong key wait for 5 s after ten of them.
+            let (input, port) = (try await clip(seconds: 35), try Ports.free())
             let relay = try await start(port)
             let publisher = try publisher(input, at: port)
             try await relay.says("a publisher is here", within: .seconds(20))

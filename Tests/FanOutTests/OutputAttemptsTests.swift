@@ -115,4 +115,33 @@ struct OutputAttemptsTests {
         #expect(lanes.remove(1)?.number == 1)
         #expect(old.status.packets == 0)
     }
+
+    @Test("The frames that an attempt took and did not send count as dropped when the attempt is removed")
+    func unsentFrames() {
+        var lanes = liveLanes()
+        (lanes.current?.attempt as? ScriptedAttempt)?.hold(7)
+        #expect(lanes.queueStatus.droppedFrames == 0)
+        _ = lanes.remove(1)
+        #expect(lanes.queueStatus.droppedFrames == 7)
+    }
+
+    @Test("The packets that wait in the queue when the output ends count as dropped")
+    func waitingAtTheEnd() {
+        var lanes = liveLanes()
+        for packet in Packets.video(0..<25) { lanes.packets.push(packet) }
+        _ = lanes.remove(1)
+        _ = lanes.close()
+        #expect(lanes.queueStatus.packets == 0 && lanes.queueStatus.droppedFrames == 25)
+    }
+
+    @Test("What a retired attempt still sends when the output ends does not count as dropped")
+    func retiredAtTheEnd() {
+        var lanes = liveLanes()
+        let old = lanes.packets
+        for packet in Packets.video(0..<20) { old.push(packet) }
+        _ = lanes.retire(1)
+        _ = lanes.pause(with: PacketQueue(limits: .live, isFromStart: false))
+        _ = lanes.close()
+        #expect(old.status.packets == 20 && lanes.queueStatus.droppedFrames == 0)
+    }
 }

@@ -258,6 +258,36 @@ struct OutputEndpointTests {
         #expect(machine.handle(.retryDue(attempt: 4)) == [.begin(attempt: 4, at: .primary)])
     }
 
+    /// A machine whose redirected address rejected the candidate beside attempt 1, which is on air.
+    private func machineWithUnmetRedirection() -> OutputStateMachine {
+        var machine = liveMachine()
+        _ = machine.handle(.reconnectRequested(attempt: 1, at: 0))
+        let busy = OutputFailure(.rejected, step: "publish", reason: "already publishing")
+        _ = machine.handle(.failed(attempt: 2, busy, at: second))
+        return machine
+    }
+
+    @Test("A redirected address that refuses does not delay the next attempt at the primary by a minute")
+    func redirectionRefused() {
+        var machine = machineWithUnmetRedirection()
+        _ = machine.handle(.failed(attempt: 1, lost, at: 5 * second))
+        #expect(machine.handle(.retryDue(attempt: 3)) == [.begin(attempt: 3, at: .redirected)])
+        let actions = machine.handle(.failed(attempt: 3, refused, at: 6 * second))
+        #expect(actions.last == .wait(until: 7 * second + second / 2, attempt: 4))
+        #expect(machine.state.name == .backingOff && machine.lastFailure == refused)
+        #expect(machine.handle(.retryDue(attempt: 4)) == [.begin(attempt: 4, at: .primary)])
+    }
+
+    @Test("A redirection that was not followed is forgotten when the output is paused and resumed")
+    func redirectionForgotten() {
+        var machine = machineWithUnmetRedirection()
+        _ = machine.handle(.pause(at: 5 * second))
+        _ = machine.handle(.resume)
+        _ = machine.handle(.accepted(attempt: 3, at: 10 * second))
+        _ = machine.handle(.failed(attempt: 3, lost, at: 90 * second))
+        #expect(machine.handle(.retryDue(attempt: 4)) == [.begin(attempt: 4, at: .primary)])
+    }
+
     @Test("Servers that redirect an output to each other are followed three times in half a minute")
     func redirectionLimit() {
         var machine = liveMachine()

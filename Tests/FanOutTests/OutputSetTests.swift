@@ -271,6 +271,23 @@ struct OutputSetTests {
         #expect(outputs.statuses[0].reconnects == 0)
     }
 
+    @Test("After 10 s without network a keyframe is requested as soon as the target reads again, and not before")
+    func outage() async throws {
+        let attempt = try await start()
+        publish(0..<60)
+        attempt.stall(true)
+        publish(60..<365)
+        #expect(keyframes.count == 0)
+        attempt.stall(false)
+        publish(365..<366)
+        // The next regular keyframe is 54 frames away.
+        #expect(keyframes.count == 1)
+        order.publish(Packets.video(366, key: true))
+        order.publish(Packets.audio(366 * 1600 / 1024 + 2))
+        publish(367..<380)
+        #expect(attempt.sent.suffix(14) == ArraySlice(Int64(366)..<380))
+    }
+
     @Test("A receiver that disconnected causes no keyframe request")
     func receiverLeft() async throws {
         let attempt = try await start()

@@ -103,6 +103,7 @@ struct PacketQueueTests {
             queue.push(Packets.video(index, size: 100))
             #expect(queue.status.bytes <= 1000)
         }
+        _ = queue.pop()
         #expect(queue.needsKeyframe)
     }
 
@@ -164,6 +165,31 @@ struct PacketQueueTests {
         #expect(queue.needsKeyframe)
         queue.push(Packets.video(120, key: true))
         #expect(!queue.needsKeyframe)
+    }
+
+    @Test("A queue that is emptied because the target reads nothing requests no keyframe until the target reads again")
+    func unreadQueue() {
+        let queue = connectedQueue()
+        for packet in Packets.video(1..<100, gop: 1000) { queue.push(packet) }
+        #expect(queue.drops.causes[.overflow] ?? 0 > 0 && queue.status.packets == 0)
+        #expect(!queue.needsKeyframe)
+        _ = queue.pop()
+        #expect(queue.needsKeyframe && queue.standsStill)
+    }
+
+    @Test("An output stands still while keyframes wait with no frames behind them, until a frame follows a keyframe")
+    func standsStill() {
+        let queue = connectedQueue()
+        for packet in Packets.video(1..<60) { queue.push(packet) }
+        #expect(!queue.standsStill)
+        // The keyframe is queued, and the frames behind it are refused.
+        for packet in Packets.video(60..<70) { queue.push(packet) }
+        #expect(queue.standsStill && !queue.needsKeyframe)
+        _ = queue.drain()
+        #expect(queue.standsStill && queue.needsKeyframe)
+        queue.push(Packets.video(70, key: true))
+        queue.push(Packets.video(71))
+        #expect(!queue.standsStill && !queue.needsKeyframe)
     }
 
     @Test("A queue that joins a running program begins with a frame, and earlier packets do not count as drops")

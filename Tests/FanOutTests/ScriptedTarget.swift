@@ -49,6 +49,7 @@ final class ScriptedAttempt: OutputAttempt, PacketServer {
         var sent: [Int64] = []
         var isStalled = false
         var drops = DropCounts()
+        var waiting = 0
     }
 
     private let queue: PacketQueue
@@ -70,9 +71,12 @@ final class ScriptedAttempt: OutputAttempt, PacketServer {
     var progress: AttemptProgress {
         var progress = AttemptProgress()
         progress.frames = UInt64(sent.count)
-        progress.drops = state.withLock { $0.drops }
+        (progress.drops, progress.waitingFrames) = state.withLock { ($0.drops, $0.waiting) }
         return progress
     }
+
+    /// Reports that it took this many frames from its queue and has not sent them.
+    func hold(_ frames: Int) { state.withLock { $0.waiting = frames } }
 
     /// Reports that this many frames did not reach one of its receivers.
     func drop(_ frames: Int, _ cause: DropCause) {

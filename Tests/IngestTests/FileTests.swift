@@ -4,6 +4,7 @@ import Foundation
 import Ingest
 import Logging
 import Media
+import TestSupport
 import Testing
 
 @Suite("Playback of files")
@@ -54,6 +55,45 @@ struct FileTests {
         let sink = CollectingSink()
         try clip.play(into: sink, from: .seconds(9))
         #expect(sink.taken.frames.isEmpty)
+    }
+
+    @Test("Where only files that hold their media themselves may be opened, a list of files is refused by any name")
+    func lists() throws {
+        let clip = try Clip(
+            "-f", "lavfi", "-i", "testsrc2=s=320x180:r=30:d=0.2", "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt",
+            "yuv420p", suffix: ".ts")
+        let playlist = "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:0.2,\nfile://\(clip.path)\n#EXT-X-ENDLIST\n"
+        let directory = try TemporaryDirectory()
+        var options = IngestOptions()
+        options.isSelfContained = true
+        for (name, text) in [
+            ("list.m3u8", playlist), ("list.mp4", playlist),
+            ("join.mp4", "ffconcat version 1.0\nfile '\(clip.path)'\n"),
+        ] {
+            try directory.write(text.utf8, to: name)
+            let location = InputLocation(directory.path(name))
+            let error = #expect(throws: IngestError.self) {
+                _ = try SourceOpener.open(location, options: options, logger: quiet)
+            }
+            #expect(error.map { "\($0)" }?.contains("it is no file that holds its media itself") == true, "\(name)")
+        }
+    }
+
+    @Test(
+        "A file that holds its media itself is opened where only such files may be, in every usual container",
+        arguments: [".mp4", ".mov", ".mkv", ".ts", ".flv", ".avi", ".mpg", ".png", ".jpg"])
+    func containers(suffix: String) throws {
+        let still = [".png", ".jpg"].contains(suffix) ? ["-frames:v", "1"] : []
+        let path = NSTemporaryDirectory() + "relay-container-\(UUID().uuidString)\(suffix)"
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try Clip.run(
+            "ffmpeg",
+            ["-v", "error", "-nostdin", "-y", "-f", "lavfi", "-i", "testsrc2=s=320x180:r=30:d=0.5"] + still + [path])
+        var options = IngestOptions()
+        options.isSelfContained = true
+        let source = try SourceOpener.open(InputLocation(path), options: options, logger: quiet)
+        #expect(source.description.video != nil)
+        source.stop()
     }
 
     @Test("Opening a stream without parameter sets ends in an error and not in a trap")

@@ -105,4 +105,25 @@ import Testing
         first.abandon()
         #expect(events.failure == nil && !events.isDrained)
     }
+
+    @Test("The frames that an HLS attempt took and that are in no file yet are told as waiting")
+    func waitingFrames() throws {
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let events = EventLog()
+        let target = HLSTarget(
+            location: try HLSLocation("hls:\(path)"), options: try HLSOptions(["segment": "6s"]), name: "test")
+        let packets = PacketQueue(limits: .live, isFromStart: true)
+        for index in Int64(0)..<45 {
+            _ = packets.push(Samples.video(pts: index, dts: index, isKeyframe: index % 30 == 0))
+        }
+        let attempt = target.makeAttempt(queue: packets, description: Samples.description) { events.note($0) }
+        attempt.start()
+        try eventually { events.isAccepted }
+        _ = packets.connected()
+        attempt.goLive()
+        // Each keyframe completes the fragment before it.
+        try eventually { attempt.progress.frames == 30 }
+        #expect(attempt.progress.waitingFrames == 15)
+        attempt.abandon()
+    }
 }

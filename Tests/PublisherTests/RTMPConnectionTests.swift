@@ -207,4 +207,37 @@ import Testing
         #expect(isHeader(server.messages[4], of: Samples.otherTrack))
         connection.abandon()
     }
+
+    @Test("The frames that an RTMP connection took and did not send before the server left count as dropped")
+    func unsentFrames() throws {
+        let (connection, server) = try connect()
+        push(0..<10, bytes: 60_000)
+        _ = packets.connected()
+        connection.goLive()
+        // The server does not read, so the socket and its buffer are full.
+        try eventually { connection.progress.waitingFrames > 0 }
+        shutdown(server.descriptor, CInt(SHUT_RDWR))
+        try eventually { events.failure != nil }
+        let progress = connection.progress
+        #expect(progress.waitingFrames == 0 && progress.drops.frames > 0)
+        #expect(Int(progress.frames) + progress.drops.frames + packets.status.packets == 10)
+    }
+
+    @Test("A server whose bytes cannot be parsed is reported once, and the stream to it continues")
+    func malformedServer() throws {
+        let (connection, server) = try connect()
+        push(0..<2)
+        _ = packets.connected()
+        connection.goLive()
+        try server.reads { _ in server.count(9) == 3 }
+        // A chunk size of 0.
+        server.say(1, [0, 0, 0, 0])
+        try eventually { !events.notices.isEmpty }
+        server.say(1, [0, 0, 0, 0])
+        push(2..<4)
+        try server.reads { _ in server.count(9) == 5 }
+        #expect(events.failure == nil && events.notices.count == 1)
+        #expect(events.notices.first?.contains("cannot be parsed") == true)
+        connection.abandon()
+    }
 }

@@ -154,18 +154,40 @@ import Testing
         #expect(taken <= RTMPInboundParser.maximumHeldBytes)
     }
 
-    @Test("Invalid bytes end the parsing, but received bytes are still acknowledged")
+    @Test("Invalid bytes end the parsing, which is told once, but received bytes are still acknowledged")
     func malformedConversation() {
         var channel = RTMPBackChannel(parser: RTMPInboundParser())
         let window: [UInt8] = [0x02, 0, 0, 0, 0, 0, 4, 5, 0, 0, 0, 0, 0, 0, 0, 40]
-        let tooLarge: [UInt8] = [0x03, 0, 0, 0, 0x20, 0, 0, 20, 0, 0, 0, 0]
+        let emptyChunks: [UInt8] = [0x02, 0, 0, 0, 0, 0, 4, 1, 0, 0, 0, 0, 0, 0, 0, 0]
         _ = channel.take(window)
-        _ = channel.take(tooLarge)
+        #expect(channel.take(emptyChunks).failure == "an impossible chunk size")
         #expect(!channel.owesReplies)
         let answer = channel.take(Self.conversation)
-        #expect(answer.messages.isEmpty)
+        #expect(answer.messages.isEmpty && answer.failure == nil)
         let replies = channel.takeReplies()
         #expect(replies.map(\.kind) == [.acknowledgement])
+    }
+
+    @Test("A message of more than 1 MiB from a server is skipped, and the messages after it are heard")
+    func longMessage() throws {
+        let piece = [UInt8](repeating: 0xAB, count: 1 << 16)
+        // 2 MiB in chunks of 64 KiB on chunk stream 3.
+        let chunks: [[UInt8]] = (0..<32).map { round in
+            (round == 0 ? [0x03, 0, 0, 0, 0x20, 0, 0, 20, 0, 0, 0, 0] : [0xC3]) + piece
+        }
+        var parser = RTMPInboundParser(chunkBytes: piece.count)
+        parser.limits.skipsLongMessages = true
+        for chunk in chunks {
+            let messages = try parser.parse(chunk)
+            #expect(messages.isEmpty && parser.heldBytes == 0)
+        }
+        #expect(try parser.parse(Self.conversation).map(\.type) == [5, 4, 20])
+
+        var channel = RTMPBackChannel(parser: RTMPInboundParser(chunkBytes: piece.count))
+        for chunk in chunks { #expect(channel.take(chunk).failure == nil) }
+        let answer = channel.take(Self.conversation)
+        #expect(answer.messages.map(\.code) == ["NetStream.Publish.BadName"])
+        #expect(channel.takeReplies().first?.payload.array == [0, 7, 1, 2, 3, 4])
     }
 
     @Test("A message that is too large, or too many chunk streams, end the parsing")

@@ -139,6 +139,7 @@ struct HostConfigurationTests {
         #expect(show.scenes[1].layout.inset == .init(x: 0.025, y: 0.025, width: 0.25))
         #expect(file.channels[1].configuration.copies && !file.channels[2].configuration.isPaced)
         #expect(file.http.tokens.count == 2 && file.http.basePath == "/relay" && file.http.hosts == ["studio.example"])
+        #expect(file.http.trustedProxies == ["192.0.2.1", "10.0.0.0/8"].compactMap { AddressRange($0) })
         #expect(
             file.http.webhooks.first?.level == .warning && file.http.webhooks.first?.kinds.contains("alarm") == true)
     }
@@ -186,6 +187,21 @@ struct HostConfigurationTests {
         let found = faults("channels:\n  - name: a\n    outputs: [rtmp://host/live/secret]\n    \(text)\n")
         #expect(found.count == 1 && found.first?.contains(expected) == true, "\(found)")
         #expect(!found.joined().contains("secret") && !found.joined().contains("--"))
+    }
+
+    @Test("A trusted proxy that is neither an address nor a network is reported at its place in the file")
+    func trustedProxies() {
+        let found = faults(
+            """
+            http: {trustedProxies: [10.0.0.0/8, proxy.example]}
+            channels:
+              - {name: a, input: "test:", recording: {directory: /tmp/a}}
+            """)
+        #expect(
+            found == [
+                "relay.yaml:1:37: http.trustedProxies[1]: It is an IP address or a network, such as 192.0.2.1 or "
+                    + "10.0.0.0/8."
+            ])
     }
 
     @Test("Every flag that an error message in the sources names exists")

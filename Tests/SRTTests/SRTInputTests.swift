@@ -126,6 +126,23 @@ struct SRTInputTests {
         #expect(input.input.statistics.callersRejected == 5)
     }
 
+    @Test("Guessed stream IDs are counted, most callers of a guessing network are rejected, and a right one gets in")
+    func guesses() throws {
+        let (port, clock) = (try LoopbackSocket.freePort(), ManualClock())
+        let server = SRTServer(clock: clock)
+        let input = try Collector(url(port, "streamid=right-name"), server: server)
+        try eventually("the port is open") { input.events.contains(.waiting) }
+        let rejections = (0..<15).map { SRTSender(port: port, streamID: "wrong\($0)").rejection }
+        #expect(rejections == Array(repeating: 1404, count: 11) + Array(repeating: 1429, count: 4))
+        #expect(server.wrongKeys == 11)
+        try eventually("the port tells of it") { input.tells("stream keys are being guessed: 11 wrong ones") }
+        let sender = try connected {
+            clock.advance(by: .milliseconds(500))
+            return SRTSender(port: port, streamID: "right-name")
+        }
+        try send(sender, 2) { input.connections.last?.isEmpty == false }
+    }
+
     @Test("A wrong or missing passphrase is rejected and reported, while another stream of the port continues")
     func passphrases() throws {
         let port = try LoopbackSocket.freePort()

@@ -23,4 +23,7 @@ final class ServerNotices: Sendable {
         let now = clock.now
         if let said = limit.withLock({ $0.said(of: text, at: now) }) { logger.notice("\(said)") }
     }
+
+    /// Logs `text`, a sentence without secrets that comes once a minute at most.
+    func warn(_ text: String) { logger.warning("\(text)") }
 }

@@ -77,6 +77,9 @@ package struct OutputSpecification {
         }
     }
 
+    /// The directories that the output and its backup write to.
+    var directories: [String] { [address, backup].compactMap { $0?.destination.directory } }
+
     /// The options of all kinds of outputs.
     package static let options: [AddressOption] = [
         .init("name", "name", help: "name=youtube"),

@@ -26,14 +26,15 @@ struct SessionRoutes {
             },
             Endpoint(.post, Self.path, .none) { request in
                 let asked = try await JSON.body(NewSession.self, of: request)
-                let role = try tokens.role(ofToken: asked.token, from: request.context.peer)
+                let client = settings.client(of: request.request.headers, from: request.context.peer)
+                let role = try tokens.role(ofToken: asked.token, from: client)
                 let seconds = TokenGuard.sessionLength.components.seconds
                 let cookie = cookie(tokens.beginSession(role), seconds: Int(seconds))
                 return JSON.response(
                     Session(role: role, isTokenRequired: true, expiresSeconds: seconds), headers: [.setCookie: cookie])
             },
             Endpoint(.delete, Self.path, .none) { request in
-                if let session = request.request.cookies[RequestGate.cookie] { tokens.endSession(session.value) }
+                if let session = request.request.cookies[settings.cookie] { tokens.endSession(session.value) }
                 return Response(status: .noContent, headers: [.setCookie: cookie("", seconds: 0)])
             },
         ]
@@ -42,6 +43,6 @@ struct SessionRoutes {
     private func cookie(_ value: String, seconds: Int) -> String {
         let path = settings.basePath.isEmpty ? "/" : settings.basePath
         let secure = settings.certificate == nil ? "" : "; Secure"
-        return "\(RequestGate.cookie)=\(value); Max-Age=\(seconds); Path=\(path); HttpOnly; SameSite=Strict\(secure)"
+        return "\(settings.cookie)=\(value); Max-Age=\(seconds); Path=\(path); HttpOnly; SameSite=Strict\(secure)"
     }
 }

@@ -9,6 +9,8 @@ struct MetricsSnapshot: Sendable {
     var version: String
     /// The number of requests with a wrong token.
     var failedLogins: Int
+    /// The number of wrong stream keys, by protocol.
+    var wrongStreamKeys: [String: UInt64] = [:]
     /// When the HTTP server's certificate expires, in seconds since 1970; nil without TLS.
     var certificateExpiry: Int?
     /// The resources that the process uses; nil if the system does not report them.

@@ -15,6 +15,14 @@ enum ProcessMetrics {
             name: "relay_http_failed_logins_total", kind: .counter, labels: [], help: "Wrong tokens that were shown."
         ) { snapshot, samples in samples.add(Double(snapshot.failedLogins)) },
         MetricFamily(
+            name: "relay_wrong_stream_keys_total", kind: .counter, labels: ["protocol"],
+            help: "Wrong stream keys, stream ids and passphrases that publishers, callers and players showed."
+        ) { snapshot, samples in
+            for (name, count) in snapshot.wrongStreamKeys.sorted(by: { $0.key < $1.key }) {
+                samples.add(Double(count), name)
+            }
+        },
+        MetricFamily(
             name: "relay_certificate_expiry_timestamp_seconds", kind: .gauge, labels: ["listener", "channel"],
             help: "Until when the certificate is valid that a listener shows, in seconds since 1970."
         ) { snapshot, samples in

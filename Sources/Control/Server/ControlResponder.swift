@@ -30,9 +30,14 @@ struct ControlResponder: HTTPResponder {
         let router = Router(context: ControlContext.self)
         let paths = Dictionary(grouping: endpoints, by: \.path)
         for (path, endpoints) in paths {
-            let allowed = endpoints.map(\.method.rawValue).sorted().joined(separator: ", ")
+            var methods = Set(endpoints.map(\.method))
+            if methods.contains(.get) { methods.insert(.head) }
+            let allowed = methods.map(\.rawValue).sorted().joined(separator: ", ")
             for method in Self.methods {
-                let endpoint = endpoints.first { $0.method == method }
+                // A HEAD is answered as a GET, without the body (RFC 9110, 9.3.2).
+                let endpoint =
+                    endpoints.first { $0.method == method }
+                    ?? (method == .head ? endpoints.first { $0.method == .get } : nil)
                 router.on(RouterPath(gate.settings.basePath + path), method: method) { request, context in
                     guard let endpoint else {
                         return Problem.response(
@@ -70,8 +75,10 @@ struct ControlResponder: HTTPResponder {
         if response.status == .notFound, response.headers[.contentType] == nil {
             response = Problem.response(Refusal(.notFound, "There is nothing at this path."))
         }
-        // A response to HEAD contains only the length of the problem's body.
-        if request.method == .head, let count = response.body.contentLength, count > 0 {
+        // A HEAD response has only the length of the body; a body without an end, such as that of events, has none, and
+        // no length at all would announce chunks.
+        if request.method == .head {
+            let count = response.body.contentLength ?? 0
             response.body = ResponseBody(contentLength: count) { writer in try await writer.finish(nil) }
         }
         for field in Self.safety where response.headers[field.name] == nil { response.headers.append(field) }
@@ -116,7 +123,11 @@ struct ControlResponder: HTTPResponder {
     ) async -> Response {
         do {
             let role = try gate.admit(request, of: context.peer, to: endpoint)
-            return try await endpoint.action(ControlRequest(request: request, context: context, role: role))
+            try DescribedQuery.check(request, for: endpoint)
+            return try await endpoint.action(
+                ControlRequest(request: request, context: context, role: role) {
+                    gate.stillAdmits(request, to: endpoint)
+                })
         } catch let failure as Refusal {
             return Problem.response(failure)
         } catch {
@@ -125,13 +136,15 @@ struct ControlResponder: HTTPResponder {
         }
     }
 
-    /// Headers of every response. They forbid content sniffing and framing, and caching unless the response allows it.
+    /// Headers of every response: they forbid content sniffing, framing, caching, unless the response allows it, and
+    /// that pages of other origins load it.
     private static let safety: HTTPFields = {
         var fields = HTTPFields()
         fields[.xContentTypeOptions] = "nosniff"
         fields[.cacheControl] = "no-store"
         fields[.contentSecurityPolicy] = "default-src 'none'; frame-ancestors 'none'"
         if let referrer = HTTPField.Name("Referrer-Policy") { fields[referrer] = "no-referrer" }
+        if let sharing = HTTPField.Name("Cross-Origin-Resource-Policy") { fields[sharing] = "same-origin" }
         return fields
     }()
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Dispatch
-internal import Foundation
-internal import Glibc
 internal import Hummingbird
 internal import HummingbirdCore
 package import Logging
@@ -32,6 +30,7 @@ package final class ControlServer: Sendable {
     private struct State {
         var tasks: [Task<Void, Never>] = []
         var port: Int?
+        var socket: ControlSocket?
     }
 
     /// How long a connection may be idle, or take to send a request's head.
@@ -65,7 +64,8 @@ package final class ControlServer: Sendable {
             MetricsText.render(
                 MetricsSnapshot(
                     channels: reports, version: version, failedLogins: tokens.failures,
-                    certificateExpiry: certificate.expiry, process: ProcessUsage.now, webhooks: webhooks.statuses))
+                    wrongStreamKeys: host.wrongStreamKeys, certificateExpiry: certificate.expiry,
+                    process: ProcessUsage.now, webhooks: webhooks.statuses))
         }
         endpoints =
             ChannelRoutes(host: host, reports: reports).endpoints + ProgramRoutes(host: host).endpoints
@@ -93,7 +93,11 @@ package final class ControlServer: Sendable {
                 server = .http1(configuration: Self.http)
             }
             let place = BindAddress.hostname(address.host, port: address.port)
-            try listen(at: place, server: server, isLocal: false, name: address.text)
+            let port = try listen(at: place, server: server, isLocal: false, name: address.text)
+            state.withLock { $0.port = port }
+            // If the settings leave the choice of the port to the system, the log shows the actual port.
+            let opened = ControlSettings.Address(host: address.host, port: port ?? address.port)
+            logger.info("HTTP at \(opened.text)")
         }
         if let path = settings.socket { try listen(atSocket: path) }
         webhooks.start()
@@ -103,12 +107,12 @@ package final class ControlServer: Sendable {
     /// second.
     package func stop() {
         webhooks.stop()
-        let tasks = state.withLock { state in
-            defer { state.tasks = [] }
-            return state.tasks
+        let (tasks, socket) = state.withLock { state in
+            defer { (state.tasks, state.socket) = ([], nil) }
+            return (state.tasks, state.socket)
         }
         for task in tasks { task.cancel() }
-        if let path = settings.socket { unlink(path) }
+        socket?.remove()
     }
 
     private static var http: HTTP1Channel.Configuration {
@@ -120,35 +124,32 @@ package final class ControlServer: Sendable {
     }
 
     private func listen(atSocket path: String) throws(Failure) {
-        // Remove the socket file that a killed process has left.
-        let type = (try? FileManager.default.attributesOfItem(atPath: path))?[.type] as? FileAttributeType
-        if type == .typeSocket { unlink(path) }
-        try listen(
-            at: .unixDomainSocket(path: path), server: .http1(configuration: Self.http), isLocal: true, name: path)
-        chmod(path, 0o660)
+        let socket = try ControlSocket(path)
+        _ = try listen(
+            at: .unixDomainSocket(path: socket.bindPath), server: .http1(configuration: Self.http), isLocal: true,
+            name: path)
+        try socket.publish()
+        state.withLock { $0.socket = socket }
+        logger.info("HTTP at \(path)")
     }
 
+    /// Begins to listen, and returns the port; nil if it is unknown or `address` has none.
     private func listen(
         at address: BindAddress, server: HTTPServerBuilder, isLocal: Bool, name: String
-    ) throws(Failure) {
+    ) throws(Failure) -> Int? {
         let gate = RequestGate(settings: settings, tokens: tokens, isLocal: isLocal)
         var quiet = Logger(label: "relay.http")
         // Errors of clients do not concern the operator, so the library does not log them.
         quiet.logLevel = .critical
         let began = DispatchSemaphore(value: 0)
-        let outcome = Mutex<(isOpen: Bool, error: String)>((false, "it took too long"))
+        let outcome = Mutex<(isOpen: Bool, port: Int?, error: String)>((false, nil, "it took too long"))
         let application = Application(
             responder: ControlResponder(endpoints, gate: gate, logger: logger), server: server,
             configuration: ApplicationConfiguration(
                 address: address, serverName: "relay",
                 availableConnectionsDelegate: MaximumAvailableConnections(settings.maximumConnections)),
-            onServerRunning: { [self] channel in
-                let port = channel.localAddress?.port
-                if !isLocal { state.withLock { $0.port = port } }
-                // If the settings leave the choice of the port to the system, the log shows the actual port.
-                let place = settings.address.map { ControlSettings.Address(host: $0.host, port: port ?? $0.port).text }
-                logger.info("HTTP at \(isLocal ? name : place ?? name)")
-                outcome.withLock { $0.isOpen = true }
+            onServerRunning: { channel in
+                outcome.withLock { ($0.isOpen, $0.port) = (true, channel.localAddress?.port) }
                 began.signal()
             },
             eventLoopGroupProvider: .shared(group), logger: quiet)
@@ -163,11 +164,12 @@ package final class ControlServer: Sendable {
         }
         state.withLock { $0.tasks.append(task) }
         _ = began.wait(timeout: .now() + Self.startTimeout)
-        let (isOpen, error) = outcome.withLock { $0 }
+        let (isOpen, port, error) = outcome.withLock { $0 }
         guard isOpen else {
             task.cancel()
             throw Failure(description: "The HTTP server cannot listen at \(name): \(error).")
         }
+        return port
     }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Glibc
+package import Networking
 
 /// The permissions of a client.
 package enum ControlRole: String, Sendable, Codable, CaseIterable, Comparable {
@@ -55,6 +55,8 @@ package struct ControlSettings: Sendable, Equatable {
     }
     /// The host names under which a reverse proxy forwards requests, without ports.
     package var hosts: Set<String> = []
+    /// The addresses of reverse proxies that say truthfully, in `X-Forwarded-For`, for whom they forward a request.
+    package var trustedProxies: [AddressRange] = []
     /// The prefix of each path, such as `/relay`; empty for no prefix.
     package var basePath = ""
     /// The maximum number of connections per listener; further connections wait until they are accepted.
@@ -69,6 +71,10 @@ package struct ControlSettings: Sendable, Equatable {
     /// Settings for a server that does not listen.
     package init() {}
 
+    /// The name of the session cookie. Browsers send a host's cookies to all of its ports, so it names the port: servers
+    /// on one host must not end each other's sessions.
+    var cookie: String { address.map { "relay_session_\($0.port)" } ?? "relay_session" }
+
     /// Whether the address can be reached from this host only.
     package var isLoopback: Bool {
         address.map { Self.isLoopback($0.host) } ?? true
@@ -78,19 +84,10 @@ package struct ControlSettings: Sendable, Equatable {
     /// addresses may resolve to any host.
     static func isLoopback(_ host: String) -> Bool {
         if host == "localhost" { return true }
-        guard let bytes = addressBytes(host) else { return false }
+        guard let bytes = IPAddress(host)?.bytes else { return false }
         return bytes.count == 4 ? bytes[0] == 127 : bytes.dropLast().allSatisfy { $0 == 0 } && bytes.last == 1
     }
 
     /// Whether `host` is an IP address and not a name.
-    static func isAddress(_ host: String) -> Bool { addressBytes(host) != nil }
-
-    /// Returns the bytes of an IP address; nil for a name.
-    private static func addressBytes(_ host: String) -> [UInt8]? {
-        for (family, count) in [(AF_INET, 4), (AF_INET6, 16)] {
-            var bytes = [UInt8](repeating: 0, count: count)
-            if inet_pton(family, host, &bytes) == 1 { return bytes }
-        }
-        return nil
-    }
+    static func isAddress(_ host: String) -> Bool { IPAddress(host) != nil }
 }

@@ -44,6 +44,8 @@ struct ControlRequest: Sendable {
     let request: Request
     let context: ControlContext
     let role: ControlRole
+    /// Whether the client may still be served: not after its session has ended.
+    var isStillAdmitted: @Sendable () -> Bool = { true }
 
     /// Returns the decoded path component for `name`.
     func parameter(_ name: String) throws(Refusal) -> String {

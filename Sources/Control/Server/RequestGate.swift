@@ -8,14 +8,20 @@ internal import Media
 /// Decides which client may do what, by the host name in the request, the origin of the page that sends it, and the
 /// token or session.
 struct RequestGate: Sendable {
-    static let cookie = "relay_session"
+    /// What a client shows to be admitted.
+    private enum Credential {
+        case token(String)
+        case session(String)
+        case nothing
+    }
 
     let settings: ControlSettings
     let tokens: TokenGuard
     /// Whether requests come through the Unix socket, which can be opened only by users of this host.
     let isLocal: Bool
 
-    /// Returns the role of the client that sends `request` from the address `peer`. Throws if the request is refused.
+    /// Returns the role of the client that sends `request` over a connection from the address `peer`. Throws if the
+    /// request is refused.
     func admit(_ request: Request, of peer: String, to endpoint: Endpoint) throws(Refusal) -> ControlRole {
         if isLocal { return .operate }
         try checkHost(request)
@@ -32,15 +38,28 @@ struct RequestGate: Sendable {
         return role
     }
 
+    /// Whether a client that was admitted to `endpoint` with `request` may still be served: its session may have ended
+    /// since.
+    func stillAdmits(_ request: Request, to endpoint: Endpoint) -> Bool {
+        guard !isLocal, tokens.isNeeded, case .session(let session) = credential(of: request) else { return true }
+        return tokens.role(ofSession: session) >= endpoint.role
+    }
+
     private func role(of request: Request, _ peer: String) throws(Refusal) -> ControlRole {
+        switch credential(of: request) {
+        case .token(let token):
+            return try tokens.role(ofToken: token, from: settings.client(of: request.headers, from: peer))
+        case .session(let session): return tokens.role(ofSession: session)
+        case .nothing: return .none
+        }
+    }
+
+    private func credential(of request: Request) -> Credential {
         if let header = request.headers[.authorization] {
             let parts = header.split(separator: " ", maxSplits: 1)
-            if parts.count == 2, parts[0].lowercased() == "bearer" {
-                return try tokens.role(ofToken: String(parts[1]), from: peer)
-            }
+            if parts.count == 2, parts[0].lowercased() == "bearer" { return .token(String(parts[1])) }
         }
-        if let session = request.cookies[Self.cookie] { return tokens.role(ofSession: session.value) }
-        return .none
+        return request.cookies[settings.cookie].map { Credential.session($0.value) } ?? .nothing
     }
 
     /// Refuses unknown host names. If a foreign name resolved to this host, a web page under that name could read all

@@ -2,10 +2,11 @@
 
 internal import Hummingbird
 internal import HummingbirdCore
+internal import Media
 internal import NIOCore
 
-/// Writes a response in pieces. If a client does not read for a while, its connection is closed, so that it occupies no
-/// resources.
+/// Writes a response piecewise. The connection of a client that does not read for a while is closed, so that it
+/// occupies nothing, and so is that of a client whose session ends meanwhile.
 struct StreamedBody {
     /// How long a client may take to read a piece, by default.
     static let patience = Duration.seconds(10)
@@ -21,6 +22,7 @@ struct StreamedBody {
             // A copy, because an inout parameter cannot be captured.
             var own = writer
             try await produce { piece in
+                guard request.isStillAdmitted() else { throw Refusal(.unauthenticated, "The session is over.") }
                 let watch = channel.close(in: .seconds(patience.components.seconds))
                 defer { watch.cancel() }
                 try await own.write(piece)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Media
+internal import Networking
 internal import Synchronization
 
 /// Identifies clients by tokens, and by the sessions that they obtained with tokens; counts wrong tokens.
@@ -9,30 +10,27 @@ internal import Synchronization
 final class TokenGuard: Sendable {
     private struct Session {
         var role: ControlRole
-        var expires: ContinuousClock.Instant
+        /// In monotonic nanoseconds.
+        var expires: Int64
     }
 
     private struct State {
         var sessions: [String: Session] = [:]
         var failures = 0
-        /// The beginning of the current window, and the number of wrong tokens from each address in it.
-        var since = ContinuousClock.now
-        var guesses: [String: Int] = [:]
+        var limit = GuessLimit()
     }
 
     static let sessionLength = Duration.seconds(12 * 3600)
     private static let mostSessions = 1000
-    /// How many wrong tokens from one address are checked per ``window``; further tokens from that address are refused
-    /// without a check. Other addresses are not affected, because one client must not be able to lock out all others.
-    private static let mostGuesses = 10
-    private static let window = Duration.seconds(10)
-    /// How many addresses are counted separately; all others are counted together.
-    private static let mostPeers = 1000
 
     private let tokens: [ControlSettings.Token]
+    private let clock: any MonotonicClock
     private let state = Mutex(State())
 
-    init(_ tokens: [ControlSettings.Token]) { self.tokens = tokens }
+    /// Admits clients with one of `tokens`; sessions end by `clock`.
+    init(_ tokens: [ControlSettings.Token], clock: any MonotonicClock = SystemClock()) {
+        (self.tokens, self.clock) = (tokens, clock)
+    }
 
     /// Whether clients must show a token.
     var isNeeded: Bool { !tokens.isEmpty }
@@ -40,31 +38,20 @@ final class TokenGuard: Sendable {
     /// The number of wrong tokens so far.
     var failures: Int { state.withLock { $0.failures } }
 
-    /// Returns the role of a client that presents `token` from the address `peer`. Throws if the token is unknown, or
-    /// if too many wrong tokens have come from that address, so that none is accepted from it for a while. Each known
-    /// token is compared completely, so that the duration reveals nothing.
-    func role(ofToken token: String, from peer: String) throws(Refusal) -> ControlRole {
-        let now = ContinuousClock.now
-        let isCrowded = state.withLock { state in
-            if now - state.since > Self.window { (state.since, state.guesses) = (now, [:]) }
-            return state.guesses[Self.counted(peer, state.guesses), default: 0] >= Self.mostGuesses
-        }
-        if isCrowded { throw Refusal(.tooMany, "Too many wrong tokens were shown. Try again in a few seconds.") }
+    /// Returns the role of a client that presents `token` from the IP address `client`. Throws if the token is unknown.
+    /// A known token is always admitted, however many wrong ones came from the client's network: strangers must not be
+    /// able to lock anybody out. Compares each known token completely, so that the duration reveals nothing.
+    func role(ofToken token: String, from client: String) throws(Refusal) -> ControlRole {
         var role = ControlRole.none
         for known in tokens where Self.isEqual(known.secret, token) { role = max(role, known.role) }
-        if role == .none {
-            state.withLock { state in
-                state.failures += 1
-                state.guesses[Self.counted(peer, state.guesses), default: 0] += 1
-            }
-            throw Refusal(.unauthenticated, "The token is not known.")
+        guard role == .none else { return role }
+        let now = clock.now
+        let isLimited = state.withLock { state in
+            state.failures += 1
+            return state.limit.record(from: ClientNetwork(client), at: now)
         }
-        return role
-    }
-
-    /// Returns the key under which the wrong tokens from `peer` are counted.
-    private static func counted(_ peer: String, _ guesses: [String: Int]) -> String {
-        guesses[peer] != nil || guesses.count < mostPeers ? peer : ""
+        if isLimited { throw Refusal(.tooMany, "Too many wrong tokens were shown. Try again in a few seconds.") }
+        throw Refusal(.unauthenticated, "The token is not known.")
     }
 
     /// Begins a session of `role`, and returns its name, which is secret.
@@ -74,7 +61,7 @@ final class TokenGuard: Sendable {
             let digits = String(generator.next() as UInt64, radix: 16)
             return String(repeating: "0", count: 16 - digits.count) + digits
         }.joined()
-        let now = ContinuousClock.now
+        let now = clock.now
         state.withLock { state in
             if state.sessions.count >= Self.mostSessions {
                 state.sessions = state.sessions.filter { $0.value.expires > now }
@@ -84,7 +71,7 @@ final class TokenGuard: Sendable {
             {
                 state.sessions[oldest.key] = nil
             }
-            state.sessions[name] = Session(role: role, expires: now + Self.sessionLength)
+            state.sessions[name] = Session(role: role, expires: now + Self.sessionLength.inNanoseconds)
         }
         return name
     }
@@ -94,7 +81,7 @@ final class TokenGuard: Sendable {
 
     /// Returns the role of a client that presents the name of a session; `none` if the session has ended.
     func role(ofSession name: String) -> ControlRole {
-        let now = ContinuousClock.now
+        let now = clock.now
         return state.withLock { state in
             guard let session = state.sessions[name], session.expires > now else { return .none }
             return session.role

@@ -63,6 +63,9 @@ package struct AttemptProgress: Sendable, Equatable {
     /// Packets that left the output's own queue but did not reach one of several receivers: dropped on the way, or
     /// still waiting when the receiver left.
     package var drops = DropCounts()
+    /// Frames that left the output's own queue and were neither passed to the network nor dropped yet. They count as
+    /// dropped if the attempt ends. An attempt with several receivers leaves it at 0 and uses ``drops``.
+    package var waitingFrames = 0
     /// Protocol-specific numbers.
     package var details = OutputDetails()
 

@@ -219,14 +219,18 @@ extension OutputAttempts {
         past.bytes += progress.bytes
         past.frames += progress.frames
         past.drops.add(progress.drops)
+        past.drops.add(.notConnected, frames: progress.waitingFrames)
         if lane.packets !== packets { forget(lane.packets) }
         return lane
     }
 
-    /// The state machine has ended.
+    /// The state machine has ended: what still waits in the queue counts as dropped.
     mutating func close() -> DropLog.Event? {
         phase = .ended
-        return drops.leave(queueDrops)
+        let event = drops.leave(queueDrops)
+        // A retired attempt still sends its own queue.
+        if !retired.contains(where: { $0.packets === packets }) { packets.discard() }
+        return event
     }
 
     private mutating func take(_ number: Int) -> OutputLane? {

@@ -184,8 +184,11 @@ package struct OutputStateMachine: Sendable {
             return [.abandon(attempt: attempt), .ended]
         }
         let liveFor = Duration.nanoseconds(connection.liveSince.map { now - $0 } ?? 0)
+        // A redirected address is not tried again by itself: that it refuses says nothing about the next address.
+        let isForeign = connection.endpoint == .redirected && failure.kind == .refused
+        let judged = isForeign ? OutputFailure(.rejected, step: failure.step, reason: failure.reason) : failure
         let verdict = record.note(
-            failure, at: connection.isAway ? .backup : .primary, now: now, liveFor: liveFor, jitter: jitter)
+            judged, at: connection.isAway ? .backup : .primary, now: now, liveFor: liveFor, jitter: jitter)
         if hasUnmetRedirection {
             // The redirected address replaces the current endpoint: if that is the backup, the output stays away from
             // the primary.
@@ -269,7 +272,7 @@ extension OutputStateMachine {
     private mutating func resume() -> [Action] {
         guard state == .paused else { return [] }
         record.reset()
-        (nextEndpoint, isNextAway) = (.primary, false)
+        (nextEndpoint, isNextAway, hasUnmetRedirection) = (.primary, false, false)
         return [.open] + nextAttempt()
     }
 

@@ -19,7 +19,7 @@ extension OutputSupervisor {
     }
 
     private func handle(_ event: OutputStateMachine.Event) {
-        let jitter = Double.random(in: 0..<1)
+        let jitter = self.jitter()
         let actions = state.withLock { lanes in
             if event == .retryNow || event == .resume { lanes.failures.forgetSorts() }
             return lanes.machine.handle(event, jitter: jitter)
@@ -51,7 +51,9 @@ extension OutputSupervisor {
     }
 
     /// A queue that begins at the next keyframe.
-    private func makeQueue() -> PacketQueue { PacketQueue(limits: limits, isFromStart: false, leading: leading) }
+    private func makeQueue() -> PacketQueue {
+        PacketQueue(limits: limits, isFromStart: false, leading: leading, clock: clock)
+    }
 
     private func begin(_ number: Int, at endpoint: OutputEndpoint) {
         let (target, packets) = state.withLock { lanes -> (any OutputTarget, PacketQueue) in

@@ -30,6 +30,8 @@ package final class OutputSupervisor: PacketConsumer {
     let keyframes: any KeyframeRequester
     let clock: any MonotonicClock
     let timers: any OutputTimers
+    /// Varies the waits between attempts; in 0..<1.
+    let jitter: @Sendable () -> Double
     let logger: Logger
     let queue: DispatchQueue
 
@@ -42,7 +44,8 @@ package final class OutputSupervisor: PacketConsumer {
         limits: QueueLimits = .live, retry: RetryPolicy = RetryPolicy(), origin: OutputOrigin = .flags,
         joinsRunningProgram: Bool = false,
         keyframes: any KeyframeRequester, clock: any MonotonicClock = SystemClock(),
-        timers: any OutputTimers = SystemTimers(), logger: Logger
+        timers: any OutputTimers = SystemTimers(), jitter: @escaping @Sendable () -> Double = { .random(in: 0..<1) },
+        logger: Logger
     ) {
         (self.name, self.rendition) = (name, rendition)
         primary = target
@@ -54,6 +57,7 @@ package final class OutputSupervisor: PacketConsumer {
         self.keyframes = keyframes
         self.clock = clock
         self.timers = timers
+        self.jitter = jitter
         var logger = logger
         logger[metadataKey: "output"] = "\(name)"
         self.logger = logger
@@ -65,7 +69,7 @@ package final class OutputSupervisor: PacketConsumer {
                 machine: OutputStateMachine(policy: policy),
                 packets: PacketQueue(
                     limits: limits, isFromStart: !joinsRunningProgram, awaitsCallers: target.awaitsCallers,
-                    leading: leading)))
+                    leading: leading, clock: clock)))
     }
 
     /// Starts the first attempt. Packets may be queued before.
@@ -104,7 +108,9 @@ package final class OutputSupervisor: PacketConsumer {
             }
             if hasDrops || hasKeyframe { event = lanes.noteDrops(at: clock.now) }
             // A queue that waits for a keyframe refuses frames until then.
-            if hasDrops, lanes.server != nil, lanes.packets.needsKeyframe { lanes.keyframes.wait(from: clock.now) }
+            if hasDrops, lanes.server != nil, lanes.packets.needsKeyframe {
+                lanes.keyframes.wait(from: clock.now, isUrgent: lanes.packets.standsStill)
+            }
             let isDue = lanes.keyframes.isWaiting && lanes.keyframes.isRequestDue(at: clock.now)
             return (lanes.server, isDue ? lanes.keyframes.requests : nil)
         }

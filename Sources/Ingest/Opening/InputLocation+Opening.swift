@@ -21,10 +21,22 @@ extension InputLocation {
             bytes = try AddressBytes(
                 url: url, options: settings, interrupter: monitor.interrupter, subject: description)
         } catch {
-            throw IngestError.cannotBeOpened(input: description, reason: error.message)
+            // libavformat has no other code for a format that is not on the list.
+            let isOther = options.isSelfContained && error.isInvalidArgument
+            throw IngestError.cannotBeOpened(
+                input: description, reason: isOther ? "it is no file that holds its media itself" : error.message)
         }
         return try demuxer(of: TransportStreamBytes(bytes), settings, monitor)
     }
+
+    /// The formats of libavformat whose files hold their media themselves. Other formats name further files and
+    /// addresses, such as HLS, DASH, IMF, SDP and lists of files, or are of no use.
+    private static let selfContainedFormats = [
+        "mov", "mp4", "matroska", "webm", "mpegts", "mpeg", "mxf", "avi", "flv", "live_flv", "kux", "asf", "wtv", "gxf",
+        "lxf", "ogg", "nut", "dv", "ivf", "rm", "swf", "obu", "av1", "h264", "hevc", "vvc", "m4v", "mpegvideo", "dirac",
+        "dnxhd", "vc1", "mjpeg", "yuv4mpegpipe", "gif", "apng", "png_pipe", "jpeg_pipe", "jpegxl_pipe", "webp_pipe",
+        "bmp_pipe", "tiff_pipe", "image2", "wav", "w64", "aiff", "caf", "mp3", "aac", "ac3", "eac3", "flac", "loas",
+    ]
 
     /// Whether libav reads the plain bytes of a connection to its end, without a protocol such as HTTP or RTSP around
     /// them.
@@ -52,7 +64,15 @@ extension InputLocation {
     func demuxerSettings(_ options: IngestOptions) -> (url: String, options: Demuxer.Options) {
         switch place {
         case .test: return ("", Demuxer.Options())
-        case .file(let path): return ("file:" + path, Demuxer.Options())
+        case .file(let path):
+            var settings = Demuxer.Options()
+            if options.isSelfContained {
+                settings.values["format_whitelist"] = Self.selfContainedFormats.joined(separator: ",")
+                settings.values["protocol_whitelist"] = "file"
+                // An image's name is no pattern for the names of others.
+                settings.values["pattern_type"] = "none"
+            }
+            return ("file:" + path, settings)
         case .device(let format, let name):
             var values: [String: String] = [:]
             if format != "lavfi" {

@@ -111,7 +111,7 @@ extension HLSAttempt {
         defer { shared.withLock { $0.busySince = nil } }
         do throws(OutputFailure) {
             while !report.isOver, let packet = packets.pop() {
-                noteBusy()
+                noteBusy(with: packet)
                 try writer.write(packet)
             }
             if phase == .draining, !report.isOver {
@@ -121,6 +121,8 @@ extension HLSAttempt {
                 return drained()
             }
         } catch {
+            // Before the end is reported: what is not in a file by now counts as dropped.
+            account(writer)
             // The output was on air, so any failure to reach the directory counts as a lost connection.
             let kind = error.kind == .unreachable ? .lost : error.kind
             return fail(OutputFailure(kind, step: "write", reason: error.reason))
@@ -128,9 +130,13 @@ extension HLSAttempt {
         account(writer)
     }
 
-    private func noteBusy() {
-        let now = clock.now
-        shared.withLock { $0.busySince = now }
+    /// Notes that a write begins: that of `packet`, or of the rest at the end.
+    private func noteBusy(with packet: EncodedPacket? = nil) {
+        let (now, frames) = (clock.now, packet?.track == .video ? 1 : 0)
+        shared.withLock { shared in
+            shared.busySince = now
+            shared.progress.waitingFrames += frames
+        }
     }
 
     private func account(_ writer: HLSWriter) {
@@ -140,6 +146,7 @@ extension HLSAttempt {
         }
         shared.withLock { shared in
             shared.progress.bytes = writer.bytes
+            shared.progress.waitingFrames -= Int(writer.frames - shared.progress.frames)
             shared.progress.frames = writer.frames
             shared.progress.details[.segments] = Double(writer.segments)
         }

@@ -25,6 +25,8 @@ private struct HLSDestination: OutputDestination {
     let location: HLSLocation
     let options: HLSOptions
 
+    var directory: String? { location.path }
+
     func target(name: String, with _: OutputResources) throws(OutputFailure) -> any OutputTarget {
         HLSTarget(location: location, options: options, name: name)
     }

@@ -12,6 +12,8 @@ package protocol OutputDestination: Sendable {
     var descriptors: Int { get }
     /// The port at which receivers connect to relay; nil for an output that connects to its receiver.
     var listening: ListeningPort? { get }
+    /// The directory that the output writes to; nil for an output to the network.
+    var directory: String? { get }
     /// Whether the connection is encrypted without verifying the identity of the peer.
     var isUnverified: Bool { get }
     /// Makes the target at this address for the output `name`. If the output listens, blocks until its port is open;
@@ -24,6 +26,7 @@ package protocol OutputDestination: Sendable {
 extension OutputDestination {
     package var descriptors: Int { 3 }
     package var listening: ListeningPort? { nil }
+    package var directory: String? { nil }
     package var isUnverified: Bool { false }
 }
 

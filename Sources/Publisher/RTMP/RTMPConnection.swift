@@ -154,7 +154,11 @@ extension RTMPConnection {
         defer { if outbound.isEmpty { swap(&outbound, &shared.outbound) } }
         var (bytes, frames) = (0, 0)
         defer {
-            sent.withLock { ($0.bytes, $0.frames) = ($0.bytes + UInt64(bytes), $0.frames + UInt64(frames)) }
+            let waiting = outbound.pendingFrames
+            sent.withLock { sent in
+                (sent.bytes, sent.frames) = (sent.bytes + UInt64(bytes), sent.frames + UInt64(frames))
+                sent.waitingFrames = waiting
+            }
         }
         var isAll = false
         while !isAll || !outbound.isEmpty {
@@ -183,8 +187,11 @@ extension RTMPConnection {
         if isAll, isAnnounced, chunks.append(shared.batch, on: &timeline, sharing: &shared.bursts, to: &outbound) {
             return true
         }
-        for packet in shared.batch where carries(packet) {
-            guard streams.holds(packet) || announce(packet) else { return true }
+        for (index, packet) in shared.batch.enumerated() where carries(packet) {
+            guard streams.holds(packet) || announce(packet) else {
+                countUnsent(shared.batch[index...].count { $0.track == .video })
+                return true
+            }
             chunks.append(timeline.message(for: packet), to: &outbound)
         }
         return isAll
@@ -240,7 +247,16 @@ extension RTMPConnection {
         if reset { socket?.resetOnClose() }
         if let watch, let socket { watcher?.remove(watch, socket.descriptor) }
         (watcher, watch, socket) = (nil, nil, nil)
+        countUnsent(outbound.pendingFrames)
         outbound = OutboundBuffer()
+    }
+
+    /// Counts frames that were taken from the queue and will not be sent: all that wait.
+    private func countUnsent(_ frames: Int) {
+        sent.withLock { sent in
+            sent.waitingFrames = 0
+            sent.drops.add(.notConnected, frames: frames)
+        }
     }
 }
 
@@ -314,6 +330,10 @@ extension RTMPConnection {
     private func take(_ bytes: [UInt8], isFirst: Bool) {
         guard !bytes.isEmpty else { return }
         let answer = inbound.take(bytes, isCounted: !isFirst)
+        if let failure = answer.failure {
+            let consequence = "its messages and pings are ignored from now on"
+            report.tell(.notice("what the \(peer.noun) sends cannot be parsed (\(failure)): \(consequence)"))
+        }
         if case .server(let url) = peer { heed(answer.messages, of: url) } else { obey(answer.wishes) }
         guard phase != .closed else { return }
         owesReplies = inbound.owesReplies

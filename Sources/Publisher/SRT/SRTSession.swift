@@ -21,6 +21,8 @@ actor SRTSession: QueueActor, CountedReceiver {
     private struct Sent {
         var bytes: UInt64 = 0
         var frames: UInt64 = 0
+        /// Frames that were taken from the queue, and are not with the library yet.
+        var waiting = 0
         /// Packets that were taken from the queue but not passed to the library before the session ended.
         var lost = DropCounts()
         var statistics = SRTStatistics()
@@ -59,7 +61,12 @@ actor SRTSession: QueueActor, CountedReceiver {
     /// Whether a check for unacknowledged messages is scheduled.
     var isWatching = false
     /// Frames whose last message has not been passed to the library yet.
-    var unsentFrames = 0
+    var unsentFrames = 0 {
+        didSet {
+            let frames = unsentFrames
+            shared.withLock { $0.waiting = frames }
+        }
+    }
     private var timer: (any DispatchSourceTimer)?
 
     /// A session that sends `packets` to the receiver behind `socket`, on the queue of `executor`. `onNotice` and
@@ -86,6 +93,7 @@ actor SRTSession: QueueActor, CountedReceiver {
         let sent = shared.withLock { $0 }
         var progress = AttemptProgress()
         (progress.bytes, progress.frames, progress.drops) = (sent.bytes, sent.frames, sent.lost)
+        progress.waitingFrames = sent.waiting
         progress.details.srt = sent.statistics
         return progress
     }
@@ -146,7 +154,9 @@ actor SRTSession: QueueActor, CountedReceiver {
         timer?.cancel()
         timer = nil
         inspect()
-        shared.withLock { $0.lost.add(.notConnected, frames: unsentFrames) }
+        let frames = unsentFrames
+        unsentFrames = 0
+        shared.withLock { $0.lost.add(.notConnected, frames: frames) }
         socket.close(completion)
     }
 

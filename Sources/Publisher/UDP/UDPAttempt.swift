@@ -36,7 +36,12 @@ actor UDPAttempt: EndingAttempt, PacketServer {
     private var spacing = FrameSpacing()
     private var timer: (any DispatchSourceTimer)?
     /// Frames whose last datagram was not sent yet.
-    private var unsentFrames = 0
+    private var unsentFrames = 0 {
+        didSet {
+            let frames = unsentFrames
+            sent.withLock { $0.waitingFrames = frames }
+        }
+    }
     private var lostDatagrams = 0
     /// When the operator was last notified of lost datagrams.
     private var lastNotice: Int64?
@@ -116,6 +121,9 @@ extension UDPAttempt {
         timer = nil
         socket = nil
         stream = nil
+        let frames = unsentFrames
+        unsentFrames = 0
+        sent.withLock { $0.drops.add(.notConnected, frames: frames) }
     }
 }
 
@@ -140,10 +148,9 @@ extension UDPAttempt {
     private func fill(_ stream: TransportStream) -> Bool {
         do throws(AVFailure) {
             while let packet = packets.pop() {
+                if packet.track == .video { unsentFrames += 1 }
                 try stream.write(packet)
-                guard packet.track == .video else { continue }
-                unsentFrames += 1
-                spacing.note(packet)
+                if packet.track == .video { spacing.note(packet) }
             }
             stream.flush()
             return true

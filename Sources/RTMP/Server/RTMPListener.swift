@@ -12,7 +12,7 @@ internal import Synchronization
 final class RTMPListener: Sendable {
     private struct Connection {
         let channel: any Channel
-        let address: String
+        let network: ClientNetwork
         /// Whether the connection has not named an existing stream yet.
         var isWaiting = true
     }
@@ -46,7 +46,10 @@ final class RTMPListener: Sendable {
     }
 
     let limits: RTMPServerLimits
+    /// Counts the wrong stream keys of all listeners.
+    let keys: StreamKeyGuard
     let notice: @Sendable (String) -> Void
+    private let warning: @Sendable (String) -> Void
     private let identity: TLSServerIdentity?
     private let loop: any EventLoop
     private let state = Mutex(State())
@@ -54,13 +57,15 @@ final class RTMPListener: Sendable {
 
     /// A listener that is not open yet.
     init(
-        identity: TLSServerIdentity?, limits: RTMPServerLimits, loop: any EventLoop,
-        notice: @escaping @Sendable (String) -> Void
+        identity: TLSServerIdentity?, limits: RTMPServerLimits, keys: StreamKeyGuard, loop: any EventLoop,
+        notice: @escaping @Sendable (String) -> Void, warning: @escaping @Sendable (String) -> Void
     ) {
         self.identity = identity
         self.limits = limits
+        self.keys = keys
         self.loop = loop
         self.notice = notice
+        self.warning = warning
     }
 
     /// Opens the port. Blocks. Throws the reason if it cannot be opened.
@@ -115,7 +120,7 @@ final class RTMPListener: Sendable {
 
     private func accept(_ channel: any Channel) throws {
         let address = channel.remoteAddress?.ipAddress ?? "?"
-        let admission = admit(channel, from: address)
+        let admission = admit(channel, from: ClientNetwork(address))
         if let evicted = admission.evicted { evicted.close(promise: nil) }
         guard let id = admission.id else { throw RTMPServer.failure("too many connections") }
         channel.closeFuture.whenComplete { [weak self] _ in self?.forget(id) }
@@ -123,13 +128,13 @@ final class RTMPListener: Sendable {
         try channel.pipeline.syncOperations.addHandler(RTMPServerHandler(listener: self, id: id, address: address))
     }
 
-    private func admit(_ channel: any Channel, from address: String) -> Admission {
+    private func admit(_ channel: any Channel, from network: ClientNetwork) -> Admission {
         state.withLock { state in
-            let ofAddress = state.waiting.filter { state.connections[$0]?.address == address }
+            let ofNetwork = state.waiting.filter { state.connections[$0]?.network == network }
             var evicted: (any Channel)?
             let isFull = state.waiting.count >= limits.waiting
             let oldest =
-                ofAddress.count >= limits.waitingPerAddress ? ofAddress.first : isFull ? state.waiting.first : nil
+                ofNetwork.count >= limits.waitingPerNetwork ? ofNetwork.first : isFull ? state.waiting.first : nil
             if let oldest {
                 // The newest connection may be from a real client; the oldest has had time to request a stream and has
                 // not done so.
@@ -142,7 +147,7 @@ final class RTMPListener: Sendable {
                 state.closed[.crowded, default: 0] += 1
                 return Admission(id: nil, evicted: evicted)
             }
-            state.connections[state.lastID] = Connection(channel: channel, address: address)
+            state.connections[state.lastID] = Connection(channel: channel, network: network)
             state.waiting.append(state.lastID)
             return Admission(id: state.lastID, evicted: evicted)
         }
@@ -187,6 +192,11 @@ final class RTMPListener: Sendable {
             return next
         }
         next?()
+    }
+
+    /// Counts a wrong stream key that a client from `network` showed.
+    func recordWrongKey(from network: ClientNetwork) {
+        if let report = keys.record(from: network) { warning("RTMP at \(name): \(report)") }
     }
 
     /// Counts a connection that the listener closes.

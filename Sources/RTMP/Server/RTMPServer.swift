@@ -55,19 +55,29 @@ package final class RTMPServer: Sendable {
     private static let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
 
     private let limits: RTMPServerLimits
+    private let keys: StreamKeyGuard
     private let notice: @Sendable (String) -> Void
+    private let warning: @Sendable (String) -> Void
     private let state = Mutex(State())
     /// Locked while a port is opened, which may have to wait until the same port is closed.
     private let opening = Mutex<Void>(())
 
     /// A server without listeners. `notice` is called on any thread with messages for an operator, each one sentence
-    /// without secrets; a hostile client can cause any number of them.
+    /// without secrets; a hostile client can cause any number of them. `warning` is called with the messages that must
+    /// not be lost among these, at most one a minute by `clock`.
     package init(
-        limits: RTMPServerLimits = RTMPServerLimits(), notice: @escaping @Sendable (String) -> Void = { _ in }
+        limits: RTMPServerLimits = RTMPServerLimits(), clock: any MonotonicClock = SystemClock(),
+        notice: @escaping @Sendable (String) -> Void = { _ in },
+        warning: @escaping @Sendable (String) -> Void = { _ in }
     ) {
         self.limits = limits
         self.notice = notice
+        self.warning = warning
+        keys = StreamKeyGuard(clock: clock)
     }
+
+    /// The number of clients that requested an unknown stream, or showed a wrong key for a stream.
+    package var wrongKeys: UInt64 { keys.wrongKeys }
 
     /// Receives the stream at `url`, which is an input, for `receiver`. `identity` is the certificate for a secure
     /// address; all streams of a port use the certificate of the stream that opened the port. Blocks until the port is
@@ -115,7 +125,9 @@ package final class RTMPServer: Sendable {
             do throws(OutputFailure) {
                 // Another thread may have opened the port meanwhile.
                 if let listener = try join(endpoint, at: place) { return .success(listener) }
-                let listener = RTMPListener(identity: identity, limits: limits, loop: Self.group.next(), notice: notice)
+                let listener = RTMPListener(
+                    identity: identity, limits: limits, keys: keys, loop: Self.group.next(), notice: notice,
+                    warning: warning)
                 _ = listener.add(endpoint)
                 for closing in state.withLock({ $0.takeClosings() }) { try? closing.wait() }
                 try listener.open(host: place.host, port: place.port)
@@ -163,8 +175,8 @@ package final class RTMPServer: Sendable {
 package struct RTMPServerLimits: Sendable {
     /// The maximum number of connections that have not named an existing stream. A further one replaces the oldest.
     package var waiting = 512
-    /// The maximum number of such connections from one IP address.
-    package var waitingPerAddress = 128
+    /// The maximum number of such connections from one IPv4 address or IPv6 /64 network.
+    package var waitingPerNetwork = 128
     /// The maximum number of connections in total. A further one is closed.
     package var connections = 1024
     /// The maximum number of simultaneous decisions, because each may run a process. Others wait in a queue.
@@ -173,6 +185,9 @@ package struct RTMPServerLimits: Sendable {
     package var handshakeTime = Duration.seconds(5)
     /// Time limit from the connection, or from the end of a stream, to the next request to publish or play.
     package var requestTime = Duration.seconds(10)
+    /// How long a request waits until its key is looked at, if ten wrong ones came from its network within ten seconds.
+    /// With ``waitingPerNetwork`` it bounds how fast keys can be guessed.
+    package var guessWait = Duration.seconds(5)
     /// Time limit for the decision about a request, including the wait in the queue.
     package var authorizationTime = Duration.seconds(10)
     /// The maximum time for which a publisher may be silent.

@@ -28,6 +28,7 @@ final class RTMPServerHandler: ChannelInboundHandler, RemovableChannelHandler {
     private let listener: RTMPListener
     private let id: UInt64
     private let address: String
+    private let network: ClientNetwork
     private var session = RTMPServerSession()
     private var phase = Phase.waiting
     private var context: ChannelHandlerContext?
@@ -42,6 +43,7 @@ final class RTMPServerHandler: ChannelInboundHandler, RemovableChannelHandler {
         self.listener = listener
         self.id = id
         self.address = address
+        network = ClientNetwork(address)
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
@@ -209,7 +211,18 @@ extension RTMPServerHandler {
     private func decide(_ request: RTMPStreamRequest) {
         phase = .deciding(request, nil)
         read(false)
-        guard let endpoint = listener.endpoint(for: request) else { return refuse(.denied, "it is not known here") }
+        guard listener.keys.isLimited(network) else { return examine(request) }
+        // Clients near one that guesses keys wait, whether their key is right or not: the wait is what limits guessing.
+        deadline?.cancel()
+        deadline = schedule(after: listener.limits.guessWait) { $0.examine(request) }
+    }
+
+    private func examine(_ request: RTMPStreamRequest) {
+        guard case .deciding = phase else { return }
+        guard let endpoint = listener.endpoint(for: request) else {
+            listener.recordWrongKey(from: network)
+            return refuse(.denied, "it is not known here")
+        }
         listener.note(id, isWaiting: false)
         guard let authorization = endpoint.authorization, let loop = context?.eventLoop else {
             return accept(request, endpoint)

@@ -19,6 +19,11 @@ extension ConfigurationReader {
                 http.hosts = sequence(entry.node, key).enumerated().compactMap {
                     scalar($1, "\(key)[\($0)]")
                 }
+            case "trustedProxies":
+                http.trustedProxies = sequence(entry.node, key).enumerated().compactMap {
+                    httpMarks["\(entry.key)[\($0)]"] = $1.mark
+                    return scalar($1, "\(key)[\($0)]")
+                }
             case "tokens": readTokens(entry.node, key)
             case "webhooks": readWebhooks(entry.node, key)
             default: unknown(entry, in: "http", known: Self.httpKeys)
@@ -27,7 +32,9 @@ extension ConfigurationReader {
     }
 
     /// The keys in `http`; only the first four have equivalent flags.
-    static let httpKeys = ["address", "socket", "tokens", "webhooks", "certificate", "key", "hosts", "basePath"]
+    static let httpKeys = [
+        "address", "socket", "tokens", "webhooks", "certificate", "key", "hosts", "basePath", "trustedProxies",
+    ]
     /// The keys of an entry in `webhooks`.
     static let webhookKeys = ["url", "secret", "events", "level", "tlsCa"]
 

@@ -33,6 +33,8 @@ final class ChannelControl: ControlledChannel {
     private struct State {
         var channel: Channel?
         var stage = ChannelReport.State.opening
+        /// Whether the channel has ended as intended.
+        var isDone = false
         var startedAt: UTCTime?
         var changes = Changes()
         /// The configured recording.
@@ -115,14 +117,14 @@ final class ChannelControl: ControlledChannel {
         if let memory = changes.program { channel.director?.restore(memory) }
     }
 
-    /// Records that the channel is off air, and that its state is now `stage`. If its program failed, it also remembers
-    /// that failure and what was on air.
-    func closed(_ stage: ChannelReport.State, by run: Int, hasFailed: Bool = false) {
+    /// Notes that the channel is off air, and its next state `stage`; if its program failed, remembers that with what
+    /// was on air. `isDone` says whether the channel has ended as intended.
+    func closed(_ stage: ChannelReport.State, by run: Int, hasFailed: Bool = false, isDone: Bool = false) {
         var memory = state.withLock { $0.run == run ? $0.channel : nil }?.director?.memory
         if hasFailed { memory?.noteFailure() }
         let clips = state.withLock { [memory] state -> ClipStore? in
             guard state.run == run else { return nil }
-            (state.channel, state.stage, state.startedAt) = (nil, stage, nil)
+            (state.channel, state.stage, state.startedAt, state.isDone) = (nil, stage, nil, isDone)
             if let memory { state.changes.program = memory }
             return state.clips
         }
@@ -151,10 +153,11 @@ final class ChannelControl: ControlledChannel {
     // MARK: Looking
 
     var report: ChannelReport {
-        let (channel, stage, startedAt, wish, recording) = state.withLock {
-            ($0.channel, $0.stage, $0.startedAt, $0.changes.isRecording, $0.recording)
+        let (channel, stage, startedAt, wish, recording, isDone) = state.withLock {
+            ($0.channel, $0.stage, $0.startedAt, $0.changes.isRecording, $0.recording, $0.isDone)
         }
         var report = ChannelReport(name: name, state: stage)
+        report.isDone = isDone
         report.canRecord = recording != nil
         report.isRecordingWanted = wish ?? (recording?.isForClips == false)
         report.canClip = channel?.stream.description.video != nil && recording?.replay != nil
@@ -222,7 +225,10 @@ final class ChannelControl: ControlledChannel {
 extension ChannelControl {
     func addOutput(_ address: String) throws(Refusal) -> String {
         let channel = try open()
-        let name = try Self.translating { () throws in try channel.add(address: address) }
+        let name = try Self.translating { () throws in
+            try channel.checkPlace(ofRequested: address)
+            return try channel.add(address: address)
+        }
         state.withLock { $0.changes.added.append((name, address)) }
         return name
     }
@@ -230,7 +236,10 @@ extension ChannelControl {
     func replaceOutput(_ name: String, by address: String) throws(Refusal) {
         let channel = try open()
         let isPaused = state.withLock { $0.changes.paused.contains(name) }
-        try Self.translating { () throws in try channel.replace(name, by: address, isPaused: isPaused) }
+        try Self.translating { () throws in
+            try channel.checkPlace(ofRequested: address)
+            try channel.replace(name, by: address, isPaused: isPaused)
+        }
         state.withLock { state in
             if let index = state.changes.added.firstIndex(where: { $0.name == name }) {
                 state.changes.added[index].address = address

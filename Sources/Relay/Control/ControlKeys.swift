@@ -3,6 +3,7 @@
 internal import Channel
 internal import Control
 internal import Glibc
+internal import Networking
 
 /// The settings of the HTTP server, as they are written in flags or in a file.
 struct ControlKeys: Equatable {
@@ -40,6 +41,7 @@ struct ControlKeys: Equatable {
     var certificate: String?
     var key: String?
     var hosts: [String] = []
+    var trustedProxies: [String] = []
     var basePath: String?
 
     /// Returns the settings, read and checked. Reads the files of secrets.
@@ -60,6 +62,14 @@ struct ControlKeys: Equatable {
         case (nil, _?): throw Fault(key: "certificate", text: "A key needs its certificate.")
         }
         settings.hosts = Set(hosts.map { $0.lowercased() })
+        for (index, text) in trustedProxies.enumerated() {
+            guard let range = AddressRange(text) else {
+                throw Fault(
+                    key: "trustedProxies[\(index)]",
+                    text: "It is an IP address or a network, such as 192.0.2.1 or 10.0.0.0/8.")
+            }
+            settings.trustedProxies.append(range)
+        }
         if let basePath { settings.basePath = try Self.path(basePath) }
         if settings.tokens.isEmpty, !settings.isLoopback {
             throw Fault(

@@ -23,7 +23,8 @@ struct ControlAPI: Sendable {
     /// The body of a response.
     struct Answer: Sendable {
         let bytes: [UInt8]
-        var text: String { String(decoding: bytes, as: UTF8.self) }
+        /// The body as text for a terminal.
+        var text: String { PrintedText.json(String(decoding: bytes, as: UTF8.self)) }
 
         /// Decodes the body as a `Value`.
         func decoded<Value: Decodable>(_ type: Value.Type) throws -> Value {

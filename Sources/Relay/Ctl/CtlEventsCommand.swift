@@ -17,7 +17,7 @@ struct CtlEventsCommand: CtlSubcommand {
     func perform(_ api: ControlAPI) async throws {
         var last = "0"
         let show = { (event: CtlEvents.Event) in
-            Terminal.put((options.json ? event.json : event.line) + "\n", to: 1)
+            Terminal.put((options.json ? PrintedText.json(event.json) : event.line) + "\n", to: 1)
         }
         last = try await CtlEvents.read(api, after: last, isEndless: follow, show)
         while follow {
@@ -46,11 +46,12 @@ enum CtlEvents {
 
         private enum CodingKeys: String, CodingKey { case time, channel, level, kind, output, text }
 
-        /// The event as a line for people.
+        /// The event for people, in the form of a log line.
         var line: String {
             let name = level + String(repeating: " ", count: max(0, 7 - level.count))
             let subject = [channel, output].compactMap(\.self).joined(separator: "/")
-            return "\(time) \(name) \(subject.isEmpty ? kind : subject): \(text)"
+            let head = PrintedText.escaped("\(time) \(name) \(subject.isEmpty ? kind : subject)")
+            return "\(head): \(PrintedText.message(text))"
         }
     }
 

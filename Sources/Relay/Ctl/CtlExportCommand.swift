@@ -91,7 +91,8 @@ struct CtlExportJob {
         }
         if let output { try await fetch(place + "/file", to: output, api) }
         let size = job.bytes.map { "  \(ByteSize(bytes: $0))" } ?? ""
-        Terminal.put(options.json ? answer.text + "\n" : "\(output ?? job.url ?? place + "/file")\(size)\n", to: 1)
+        let made = PrintedText.escaped(output ?? job.url ?? place + "/file")
+        Terminal.put(options.json ? answer.text + "\n" : "\(made)\(size)\n", to: 1)
     }
 
     private func fetch(_ path: String, to output: String, _ api: ControlAPI) async throws {

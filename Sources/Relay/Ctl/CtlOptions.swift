@@ -75,7 +75,7 @@ extension CtlSubcommand {
         do {
             try await perform(api)
         } catch let failure as ControlAPI.Failure {
-            for line in failure.lines { Terminal.put("Error: \(line)\n") }
+            for line in failure.lines { Terminal.put("Error: \(PrintedText.escaped(line))\n") }
             throw failure.status.code
         }
     }
@@ -96,6 +96,7 @@ struct CtlChannelOptions: ParsableArguments {
 enum TextTable {
     /// Returns one line for each of `rows`, with its cells aligned in columns; the last column is not padded.
     static func text(_ rows: [[String]]) -> String {
+        let rows = rows.map { $0.map(PrintedText.escaped) }
         let columns = rows.map(\.count).max() ?? 0
         let widths = (0..<columns).map { column in rows.map { $0.count > column ? $0[column].count : 0 }.max() ?? 0 }
         return rows.map { row in

@@ -108,7 +108,7 @@ struct CtlChannel: Decodable {
             rows.append(["record", "", state, Self.words(recorder)])
         }
         if let storage { rows.append(["disk", "", storage.state, Self.words(storage)]) }
-        return "\(head)\n" + TextTable.text(rows.map { [" "] + $0 })
+        return "\(PrintedText.escaped(head))\n" + TextTable.text(rows.map { [" "] + $0 })
     }
 
     /// Whether the output waits for a receiver or player to connect. Its `detail` is then printed in place of the

@@ -81,7 +81,7 @@ final class ChannelRun: Sendable {
         over.enter()
         MediaThread.start("relay.\(name)") { [self] in
             let result = run(report)
-            control.closed(.over, by: number)
+            control.closed(.over, by: number, isDone: result == .done)
             state.withLock { $0.result = result }
             over.leave()
             completion()

@@ -10,6 +10,8 @@ internal import Logging
 internal import Media
 internal import Networking
 internal import Publisher
+internal import RTMP
+internal import SRT
 internal import Segmenter
 internal import Status
 internal import Studio
@@ -328,6 +330,8 @@ extension Host: ControlledHost {
         }
         return try exportPlanning.plan(request, in: archive)
     }
+
+    var wrongStreamKeys: [String: UInt64] { ["rtmp": resources.server.wrongKeys, "srt": SRTServer.shared.wrongKeys] }
 
     func check(_ address: String) -> AddressCheck { OutputCheck(resources).check(address) }
 

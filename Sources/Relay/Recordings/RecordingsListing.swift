@@ -97,6 +97,6 @@ struct RecordingsListing: Encodable {
     static func json(_ value: some Encodable) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        return String(decoding: try encoder.encode(value), as: UTF8.self) + "\n"
+        return PrintedText.json(String(decoding: try encoder.encode(value), as: UTF8.self)) + "\n"
     }
 }

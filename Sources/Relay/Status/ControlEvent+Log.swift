@@ -23,7 +23,7 @@ extension ControlEvent {
             channel: metadata["channel"].map { "\($0)" }, level: Level(level),
             kind: told.flatMap(EventKind.init(rawValue:)) ?? known.first { metadata[$0.key] != nil }?.kind ?? .relay,
             output: output,
-            text: details.isEmpty ? message : "\(message) (\(details.joined(separator: ", ")))")
+            text: PrintedText.escaped(details.isEmpty ? message : "\(message) (\(details.joined(separator: ", ")))"))
     }
 }
 

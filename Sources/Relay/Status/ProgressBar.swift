@@ -19,12 +19,12 @@ final class ProgressBar {
         let text = "\r\(step) [\(bar)] \(Int(Int128(part) * 100 / Int128(total))) %\(note)\u{1B}[K"
         guard text != last else { return }
         last = text
-        Terminal.put(text)
+        Terminal.putUnescaped(text)
     }
 
     /// Removes the bar.
     func clear() {
-        if !last.isEmpty { Terminal.put("\r\u{1B}[K") }
+        if !last.isEmpty { Terminal.putUnescaped("\r\u{1B}[K") }
         last = ""
     }
 }

@@ -4,7 +4,7 @@ internal import Archive
 internal import FoundationEssentials
 internal import Logging
 
-/// Formats log lines as text or JSON.
+/// Formats log lines as text or JSON. Every message and value in them is cleaned: see ``PrintedText``.
 ///
 /// | level | meaning |
 /// |---|---|
@@ -30,10 +30,10 @@ struct RelayLogHandler: LogHandler {
 
     static func text(_ level: Logger.Level, _ message: Logger.Message, _ metadata: Logger.Metadata) -> String {
         let name = level.rawValue + String(repeating: " ", count: max(0, 7 - level.rawValue.count))
-        let output = metadata["output"].map { "\($0): " } ?? ""
+        let output = metadata["output"].map { PrintedText.escaped("\($0)") + ": " } ?? ""
         let rest = metadata.filter { $0.key != "output" }.sorted { $0.key < $1.key }
-            .map { " \($0.key)=\($0.value)" }.joined()
-        return "\(UTCTime.now.extended) \(name) \(output)\(message)\(rest)"
+            .map { " \($0.key)=" + PrintedText.value("\($0.value)") }.joined()
+        return "\(UTCTime.now.extended) \(name) \(output)\(PrintedText.message("\(message)"))\(rest)"
     }
 
     static func json(_ level: Logger.Level, _ message: Logger.Message, _ metadata: Logger.Metadata) -> String {
@@ -44,6 +44,6 @@ struct RelayLogHandler: LogHandler {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         guard let data = try? encoder.encode(object) else { return "{}" }
-        return String(decoding: data, as: UTF8.self)
+        return PrintedText.json(String(decoding: data, as: UTF8.self))
     }
 }

@@ -65,7 +65,7 @@ final class Terminal: Sendable {
             defer { (state.drawnRows, state.isDrawQueued) = (state.block.count, false) }
             return (Self.erasing(state.drawnRows), state.block)
         }
-        Self.put(erase + Self.fitted(block))
+        Self.putUnescaped(erase + Self.fitted(block))
     }
 
     /// Leaves the last status block on the screen, and waits until everything is written, for at most half a second.
@@ -82,11 +82,18 @@ final class Terminal: Sendable {
             return (Self.erasing(state.drawnRows), state.block, state.lostLines)
         }
         let notice = lost > 0 ? "(\(lost) log lines lost: standard error is not read)\n" : ""
-        Self.put(erase + notice + line + "\n" + Self.fitted(block))
+        Self.putUnescaped(erase + notice + line + "\n" + Self.fitted(block))
     }
 
-    /// Writes all of `text`. Blocks for as long as the reader does not read.
+    /// Writes the lines of `text`, with control characters in them as escapes. Blocks as long as the reader does not
+    /// read.
     static func put(_ text: String, to descriptor: Int32 = STDERR_FILENO) {
+        putUnescaped(PrintedText.lines(text), to: descriptor)
+    }
+
+    /// Writes all of `text`, with the control sequences of relay's own drawings. Blocks as long as the reader does not
+    /// read.
+    static func putUnescaped(_ text: String, to descriptor: Int32 = STDERR_FILENO) {
         var bytes = Array(text.utf8)[...]
         while !bytes.isEmpty {
             let written = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
@@ -108,7 +115,7 @@ final class Terminal: Sendable {
         var size = winsize()
         let hasSize = ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0
         let width = hasSize ? Int(size.ws_col) : 80
-        return block.map { String($0.prefix(width)) + "\n" }.joined()
+        return block.map { String(PrintedText.escaped($0).prefix(width)) + "\n" }.joined()
     }
 }
 

@@ -325,6 +325,15 @@ struct RTMPServerSessionTests {
         #expect(talk.words.last == "NetConnection.Call.Failed")
     }
 
+    @Test("A client's own name is kept without control characters, and without more than 100 characters")
+    func clientName() {
+        let request = { (name: String) in
+            RTMPStreamRequest(.publish, app: "live", name: "a", client: name, capabilities: RTMPCapabilities())
+        }
+        #expect(request("FMLE/3.0\u{1B}[2J\u{9B}1m\0\r\n\u{7F}é (x)").client == "FMLE/3.0[2J1m (x)")
+        #expect(request(String(repeating: "a", count: 500)).client.count == 100)
+    }
+
     @Test("A client's request is printed without its key")
     func masks() throws {
         var talk = Talk()

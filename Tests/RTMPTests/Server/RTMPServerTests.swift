@@ -18,13 +18,17 @@ struct RTMPServerTests {
     }
 
     private let notices = Notices()
+    private let warnings = Notices()
     private let record = StreamRecord()
     private let frame: [UInt8] = [0x17, 1, 0, 0, 0] + [UInt8](repeating: 7, count: 900)
 
     private func server(_ change: (inout RTMPServerLimits) -> Void = { _ in }) -> RTMPServer {
         var limits = RTMPServerLimits.patient
         change(&limits)
-        return RTMPServer(limits: limits) { [notices] text in notices.all.withLock { $0.append(text) } }
+        return RTMPServer(
+            limits: limits, clock: ManualClock(),
+            notice: { [notices] text in notices.all.withLock { $0.append(text) } },
+            warning: { [warnings] text in warnings.all.withLock { $0.append(text) } })
     }
 
     /// An address with any free port.
@@ -90,6 +94,41 @@ struct RTMPServerTests {
         try await client.hear("NetStream.Publish.Denied")
         try await client.beClosed()
         #expect(record.log.isEmpty && isDiscreet())
+    }
+
+    @Test("Guessed stream keys are counted and reported once, and afterwards the right key still publishes")
+    func guesses() async throws {
+        let server = server { $0.guessWait = .milliseconds(1) }
+        let registration = try server.receive(url("live/secret"), receiver: record)
+        for index in 0..<15 {
+            let client = ServerClient(port: registration.port)
+            client.say(ClientBytes.publishing("guess\(index)"))
+            try await client.hear("NetStream.Publish.Denied")
+        }
+        #expect(server.wrongKeys == 15)
+        let name = "RTMP at 127.0.0.1:\(registration.port): stream keys are being guessed: "
+        #expect(warnings.all.withLock { $0 } == [name + "11 wrong ones were shown, the last from 127.0.0.1"])
+        let publisher = try await ServerClient.publishing("secret", at: registration.port)
+        publisher.say(video(7))
+        try await eventually { record.times == [7] }
+        #expect(server.wrongKeys == 15)
+    }
+
+    @Test("After ten wrong stream keys a client of that network waits before its key is looked at, and others do not")
+    func guessesWait() async throws {
+        let server = server { $0.guessWait = .seconds(600) }
+        let registration = try server.receive(url("live/secret"), receiver: record)
+        for _ in 0..<10 {
+            let client = ServerClient(port: registration.port, from: "127.0.0.2")
+            client.say(ClientBytes.publishing("guess"))
+            try await client.hear("NetStream.Publish.Denied")
+        }
+        let guesser = ServerClient(port: registration.port, from: "127.0.0.2")
+        guesser.say(ClientBytes.publishing("another guess"))
+        _ = try await ServerClient.publishing("secret", at: registration.port)
+        guesser.listen()
+        #expect(!guesser.words.contains("NetStream.Publish.Denied") && !guesser.isClosed)
+        #expect(server.wrongKeys == 10)
     }
 
     @Test("A publication that ended does not control the next publication on the same connection")

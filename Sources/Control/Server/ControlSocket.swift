@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import Glibc
+internal import Synchronization
+
+/// The path of the server's Unix socket. A path at which another process answers is left to that process.
+///
+/// The socket is bound in a directory that only this user may enter, gets its mode there, and then its name, so that it
+/// is never open to other users. Any thread may use it.
+final class ControlSocket: Sendable {
+    /// A file, whatever its name is.
+    private struct Identity: Equatable {
+        let device: UInt64
+        let inode: UInt64
+
+        /// The file at `path`; nil if there is no such file.
+        init?(_ path: String) {
+            guard let status = FileStatus(ofLink: path) else { return nil }
+            (device, inode) = (status.device, status.inode)
+        }
+    }
+
+    /// The owner and the group may connect.
+    private static let mode: mode_t = 0o660
+
+    let path: String
+    /// The private directory.
+    private let directory: String
+    private let own = Mutex<Identity?>(nil)
+
+    /// Prepares a socket for `path`, and removes the socket of a process that was killed. Throws if another process
+    /// answers at `path`, or if no socket can be made there.
+    init(_ path: String) throws(ControlServer.Failure) {
+        self.path = path
+        try Self.removeAbandoned(path)
+        let parent = path.lastIndex(of: "/").map { String(path[...$0]) } ?? ""
+        // Short, because the path of a socket has 107 bytes at most (unix(7)).
+        var template = Array("\(parent).XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else { throw Self.failure(path, Self.reason(errno)) }
+        directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    deinit { removeDirectory() }
+
+    /// Where to bind the socket.
+    var bindPath: String { "\(directory)/s" }
+
+    /// Gives the bound socket its mode and its name. Throws if another process has taken the name meanwhile.
+    func publish() throws(ControlServer.Failure) {
+        defer { removeDirectory() }
+        guard chmod(bindPath, Self.mode) == 0, let identity = Identity(bindPath), link(bindPath, path) == 0 else {
+            throw errno == EEXIST ? Self.inUse(path) : Self.failure(path, Self.reason(errno))
+        }
+        own.withLock { $0 = identity }
+    }
+
+    /// Removes the socket, unless another process has put its own one in its place.
+    func remove() {
+        guard let identity = own.withLock({ $0.take() }), Identity(path) == identity else { return }
+        unlink(path)
+    }
+
+    private func removeDirectory() {
+        unlink(bindPath)
+        rmdir(directory)
+    }
+
+    private static func removeAbandoned(_ path: String) throws(ControlServer.Failure) {
+        guard let found = Identity(path) else { return }
+        switch connect(to: path) {
+        // A listener whose queue is full answers, too.
+        case 0, EAGAIN, EINPROGRESS: throw inUse(path)
+        case ENOENT: return
+        case ECONNREFUSED where isSocket(path):
+            // Another process may have replaced the abandoned socket by now.
+            guard Identity(path) == found else { throw inUse(path) }
+            guard unlink(path) == 0 || errno == ENOENT else { throw failure(path, reason(errno)) }
+        case ECONNREFUSED: throw failure(path, "there is a file that is no socket")
+        case let code: throw failure(path, reason(code))
+        }
+    }
+
+    /// Connects to the socket at `path` and closes the connection. Returns 0, or the error. Does not block.
+    private static func connect(to path: String) -> CInt {
+        let descriptor = socket(
+            AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { return errno }
+        defer { close(descriptor) }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        let name = Array(path.utf8)
+        guard name.count < MemoryLayout.size(ofValue: address.sun_path) else { return ENAMETOOLONG }
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: name) }
+        let length = socklen_t(MemoryLayout<sockaddr_un>.size)
+        return withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
+                Glibc.connect(descriptor, generic, length) == 0 ? 0 : errno
+            }
+        }
+    }
+
+    private static func isSocket(_ path: String) -> Bool {
+        var info = stat()
+        return lstat(path, &info) == 0 && info.st_mode & S_IFMT == S_IFSOCK
+    }
+
+    private static func inUse(_ path: String) -> ControlServer.Failure {
+        failure(path, "another process answers there; name another path with --http-socket or http.socket")
+    }
+
+    private static func reason(_ code: CInt) -> String { String(cString: strerror(code)) }
+
+    private static func failure(_ path: String, _ reason: String) -> ControlServer.Failure {
+        ControlServer.Failure(description: "The HTTP server cannot listen at \(path): \(reason).")
+    }
+}

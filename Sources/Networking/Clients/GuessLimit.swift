@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// Counts wrong guesses of a secret by the network that they come from. A value without a clock of its own: `now` is in
+/// monotonic nanoseconds.
+package struct GuessLimit: Sendable {
+    private struct Count {
+        var guesses = 0
+        /// When a guess was last admitted above the limit.
+        var admitted = Int64.min
+    }
+
+    /// How many wrong guesses a network may make within ``window``.
+    package static let most = 10
+    package static let window = Duration.seconds(10)
+    /// Above the limit one guess is admitted in this time.
+    package static let pace = Duration.milliseconds(500)
+    /// How many networks are counted. Further networks have no limit: strangers must not be able to use up the memory,
+    /// nor to lock out others by calling from many networks.
+    package static let mostNetworks = 1000
+
+    private var end = Int64.min
+    private var counts: [ClientNetwork: Count] = [:]
+
+    /// A limit that has counted no guess.
+    package init() {}
+
+    /// Counts a wrong guess from `network`. Returns whether the network had reached its limit before.
+    package mutating func record(from network: ClientNetwork, at now: Int64) -> Bool {
+        beginWindow(at: now)
+        guard counts[network] != nil || counts.count < Self.mostNetworks else { return false }
+        counts[network, default: Count()].guesses += 1
+        return counts[network].map { $0.guesses > Self.most } ?? false
+    }
+
+    /// Whether `network` has reached its limit.
+    package func isReached(by network: ClientNetwork, at now: Int64) -> Bool {
+        now < end && (counts[network]?.guesses ?? 0) >= Self.most
+    }
+
+    /// Whether a guess from `network` may be examined: each one below the limit, and one per ``pace`` above it.
+    package mutating func admits(_ network: ClientNetwork, at now: Int64) -> Bool {
+        guard isReached(by: network, at: now), let last = counts[network]?.admitted else { return true }
+        guard last == .min || now - last >= Self.pace.inNanoseconds else { return false }
+        counts[network]?.admitted = now
+        return true
+    }
+
+    private mutating func beginWindow(at now: Int64) {
+        guard now >= end else { return }
+        (end, counts) = (now + Self.window.inNanoseconds, [:])
+    }
+}

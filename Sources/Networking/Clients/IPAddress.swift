@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package import Glibc
+
+/// An IP address without a port. An IPv4 address that is written as an IPv6 one, `::ffff:192.0.2.1`, is an IPv4 address:
+/// a socket that accepts both reports it so.
+package struct IPAddress: Hashable, Sendable {
+    /// The bytes in network order: 4 or 16.
+    package let bytes: [UInt8]
+
+    /// Parses `text`, without brackets and without a zone; nil if it is a name or anything else.
+    package init?(_ text: String) {
+        var bytes = [UInt8](repeating: 0, count: 16)
+        if inet_pton(AF_INET, text, &bytes) == 1 {
+            self.bytes = Array(bytes.prefix(4))
+        } else if inet_pton(AF_INET6, text, &bytes) == 1 {
+            self.bytes = Self.unmapped(bytes)
+        } else {
+            return nil
+        }
+    }
+
+    /// The address in a socket's address; nil if it is of another family.
+    package init?(_ address: UnsafePointer<sockaddr>) {
+        // The address follows the family and the port, and in IPv6 the flow label, too (ip(7), ipv6(7)).
+        let raw = UnsafeRawPointer(address)
+        switch CInt(address.pointee.sa_family) {
+        case AF_INET: bytes = Array(UnsafeRawBufferPointer(start: raw + 4, count: 4))
+        case AF_INET6: bytes = Self.unmapped(Array(UnsafeRawBufferPointer(start: raw + 8, count: 16)))
+        default: return nil
+        }
+    }
+
+    /// The IPv4 address in an IPv4-mapped IPv6 address (RFC 4291, 2.5.5.2), or else the same bytes.
+    private static func unmapped(_ bytes: [UInt8]) -> [UInt8] {
+        let isMapped = bytes.prefix(10).allSatisfy { $0 == 0 } && bytes[10...11].allSatisfy { $0 == 0xFF }
+        return isMapped ? Array(bytes.suffix(4)) : bytes
+    }
+}
+
+/// A range of IP addresses: one address, or a network such as `10.0.0.0/8`.
+package struct AddressRange: Hashable, Sendable {
+    private let first: IPAddress
+    /// How many bits all addresses of the range share.
+    private let length: Int
+
+    /// Parses `text`; nil if it is neither an address nor a network.
+    package init?(_ text: String) {
+        let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+        guard let start = parts.first, let first = IPAddress(String(start)) else { return nil }
+        let bits = first.bytes.count * 8
+        guard parts.count == 2 else {
+            (self.first, length) = (first, bits)
+            return
+        }
+        let isNumber = parts[1].utf8.allSatisfy { (48...57).contains($0) }
+        guard isNumber, let length = Int(parts[1]), (0...bits).contains(length) else { return nil }
+        (self.first, self.length) = (first, length)
+    }
+
+    /// Whether `address` is in the range.
+    package func contains(_ address: IPAddress) -> Bool {
+        guard address.bytes.count == first.bytes.count else { return false }
+        return zip(address.bytes, first.bytes).enumerated().allSatisfy { index, pair in
+            let bits = min(8, max(0, length - index * 8))
+            return (pair.0 ^ pair.1) >> (8 - bits) == 0
+        }
+    }
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Foundation
+import Glibc
+import Status
+import TestSupport
+import Testing
+
+@testable import Control
+
+@Suite("The Unix socket of the control server")
+struct ControlSocketTests {
+    private let directory: TemporaryDirectory
+    private var path: String { directory.path("relay.sock") }
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    /// A stream socket that listens at a path until it is released. Its file stays, as after a process was killed.
+    private final class Listener {
+        private let descriptor: CInt
+
+        init(_ path: String) {
+            descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
+            var address = sockaddr_un()
+            address.sun_family = sa_family_t(AF_UNIX)
+            withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path.utf8)) }
+            let isOpen = withUnsafePointer(to: &address) { [descriptor] pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
+                }
+            }
+            #expect(isOpen && listen(descriptor, 5) == 0)
+        }
+
+        deinit { close(descriptor) }
+    }
+
+    /// The permissions of the file at `path`.
+    private func permissions(_ path: String) -> mode_t {
+        var info = stat()
+        return stat(path, &info) == 0 ? info.st_mode & 0o777 : 0
+    }
+
+    /// The sentence with which a socket at the path is refused.
+    private func refusal() -> String {
+        let failure = #expect(throws: ControlServer.Failure.self) { try ControlSocket(path) }
+        return failure?.description ?? ""
+    }
+
+    @Test("A socket is bound where only its user may enter, and has its mode before it has its name")
+    func mode() throws {
+        let socket = try ControlSocket(path)
+        let listener = Listener(socket.bindPath)
+        #expect(permissions(URL(fileURLWithPath: socket.bindPath).deletingLastPathComponent().path) == 0o700)
+        #expect(!directory.all.contains("relay.sock"))
+        try socket.publish()
+        #expect(permissions(path) == 0o660 && directory.all == ["relay.sock"])
+        socket.remove()
+        #expect(directory.all.isEmpty)
+        withExtendedLifetime(listener) {}
+    }
+
+    @Test("A socket at which another process answers is left alone, and the refusal says what to do")
+    func inUse() throws {
+        let listener = Listener(path)
+        #expect(refusal().contains("another process answers there; name another path with --http-socket"))
+        #expect(directory.all == ["relay.sock"])
+        withExtendedLifetime(listener) {}
+    }
+
+    @Test("The socket of a process that was killed is replaced")
+    func abandoned() throws {
+        _ = Listener(path)
+        let socket = try ControlSocket(path)
+        let listener = Listener(socket.bindPath)
+        try socket.publish()
+        #expect(permissions(path) == 0o660)
+        withExtendedLifetime(listener) {}
+    }
+
+    @Test("A file that is no socket is not removed")
+    func otherFile() throws {
+        try directory.write([1, 2, 3], to: "relay.sock")
+        #expect(refusal().contains("no socket"))
+        #expect(try directory.bytes("relay.sock") == [1, 2, 3])
+    }
+
+    @Test("A process that takes the path while a socket is being made keeps it")
+    func race() throws {
+        let socket = try ControlSocket(path)
+        let listeners = (Listener(socket.bindPath), Listener(path))
+        let failure = #expect(throws: ControlServer.Failure.self) { try socket.publish() }
+        #expect(failure?.description.contains("another process answers there") == true)
+        socket.remove()
+        #expect(directory.all == ["relay.sock"])
+        withExtendedLifetime(listeners) {}
+    }
+
+    @Test("At its end a server removes its own socket only, and not one that another process has put there")
+    func removal() throws {
+        let socket = try ControlSocket(path)
+        let listener = Listener(socket.bindPath)
+        try socket.publish()
+        unlink(path)
+        let other = Listener(path)
+        socket.remove()
+        #expect(directory.all == ["relay.sock"])
+        withExtendedLifetime((listener, other)) {}
+    }
+
+    @Test("Of two servers at one path the second does not start, and its end leaves the first one's socket")
+    func servers() throws {
+        var settings = ControlSettings()
+        settings.socket = path
+        let servers = (0..<2).map { _ in
+            ControlServer(settings, host: FakeHost(), events: EventLog(), version: "1", logger: quiet)
+        }
+        // The tasks of a server that was stopped may need it for longer than the test runs.
+        for server in servers { _ = Unmanaged.passRetained(server) }
+        try servers[0].start()
+        #expect(throws: ControlServer.Failure.self) { try servers[1].start() }
+        servers[1].stop()
+        #expect(refusal().contains("another process answers"))
+        servers[0].stop()
+        #expect(directory.all.isEmpty)
+    }
+}

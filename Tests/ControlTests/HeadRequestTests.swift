@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import Hummingbird
+import HummingbirdCore
+import Media
+import NIOCore
+import TestSupport
+import Testing
+
+@testable import Control
+
+@Suite("HEAD requests and methods that a path does not have")
+struct HeadRequestTests {
+    private var responder: ControlResponder {
+        let endpoints = [
+            Endpoint(.get, "/v1/text", .view) { _ in
+                Response(
+                    status: .ok, headers: [.contentType: "text/plain"],
+                    body: .init(byteBuffer: ByteBuffer(string: "twelve bytes")))
+            },
+            Endpoint(.get, "/v1/refused", .view) { _ in throw Refusal(.conflict, "It does not fit.") },
+            Endpoint(.get, "/v1/stream", .view) { request in
+                Response(
+                    status: .ok,
+                    body: StreamedBody.body(of: request) { _ in Issue.record("a HEAD request has no body") })
+            },
+            Endpoint(.post, "/v1/act", .operate) { _ in Response(status: .ok) },
+        ]
+        let gate = RequestGate(settings: ControlSettings(), tokens: TokenGuard([]), isLocal: false)
+        return ControlResponder(endpoints, gate: gate, logger: quiet)
+    }
+
+    private func answer(_ method: HTTPRequest.Method, _ path: String) async throws -> (Response, CollectedBody) {
+        let response = try await responder.respond(
+            to: .sample(method, path), context: ControlRequest.sample().context)
+        let body = CollectedBody()
+        try await response.body.write(CollectedBody.Writer(body: body))
+        return (response, body)
+    }
+
+    @Test("A HEAD request of a path that has GET gets the status, type and length of the GET, and no body")
+    func like() async throws {
+        for (path, status, length) in [
+            ("/v1/text", 200, "12"), ("/v1/refused", 409, nil), ("/v1/none", 404, nil),
+        ] as [(String, Int, String?)] {
+            let (got, gotBody) = try await answer(.get, path)
+            let (head, headBody) = try await answer(.head, path)
+            #expect(head.status.code == status && got.status.code == status, "\(path)")
+            #expect(head.headers == got.headers && !gotBody.bytes.isEmpty, "\(path)")
+            #expect(headBody.bytes.isEmpty && headBody.isFinished, "\(path)")
+            if let length { #expect(head.headers[.contentLength] == length) }
+        }
+    }
+
+    @Test("A HEAD request of a stream is answered at once, and produces nothing of the stream")
+    func stream() async throws {
+        let (head, body) = try await answer(.head, "/v1/stream")
+        #expect(head.status == .ok && body.bytes.isEmpty && body.isFinished)
+        #expect(head.headers[.contentLength] == "0")
+    }
+
+    @Test("A method that a path does not have is refused with the methods that it has, HEAD among them where GET is")
+    func methods() async throws {
+        for (method, path, allowed) in [
+            (.post, "/v1/text", "GET, HEAD"), (.head, "/v1/act", "POST"), (.get, "/v1/act", "POST"),
+        ] as [(HTTPRequest.Method, String, String)] {
+            let (response, _) = try await answer(method, path)
+            #expect(response.status == .methodNotAllowed && response.headers[.allow] == allowed, "\(method) \(path)")
+        }
+    }
+}

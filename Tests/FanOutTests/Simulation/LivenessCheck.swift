@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+
+@testable import FanOut
+
+/// Checks that an output does not stay in a state without a way out, and that frames flow when nothing prevents it.
+struct LivenessCheck {
+    /// What the check looks at.
+    struct Moment {
+        let now: Int64
+        let snapshot: OutputSnapshot
+        let last: SentRecord.Sent?
+        let program: SimulatedProgram
+        let shape: SimulatedOutput.Shape
+        /// Whether the network passes, all peers accept and read, and the encoder makes the keyframes that are
+        /// requested.
+        let isFavorable: Bool
+    }
+
+    private static let second: Int64 = 1_000_000_000
+    /// How long everything must have been favorable.
+    private static let calm = 5 * second
+    /// Tolerance for the steps of a simulation and for answers.
+    private static let grace = 3 * second / 2
+    /// The longest wait for a requested keyframe.
+    private static let keyframePatience = 40 * second
+    /// How long an output remembers its requests.
+    private static let requestMemory = 300 * second
+    /// The longest time off air while everything is favorable: the wait after a refusal, and an attempt that had begun
+    /// before.
+    private static let longestAbsence = 60 * second + SimulatedAttempt.acceptTimeout + calm
+
+    private var favorableSince: Int64?
+    private var offAirSince: Int64?
+    private var awaySince: Int64?
+    private var needySince: Int64?
+    private var stillSince: Int64?
+    private var (requests, lastRequest) = (0, Int64.min / 2)
+
+    /// Returns what is wrong at `moment`, which follows the previous one.
+    mutating func faults(at moment: Moment) -> [String] {
+        let isLive = moment.snapshot.machine.state.name == .live
+        Self.keep(&favorableSince, moment.isFavorable, moment.now)
+        Self.keep(&offAirSince, !isLive, moment.now)
+        let machine = moment.snapshot.machine
+        Self.keep(&awaySince, isLive && machine.current?.isAway == true && machine.candidate == nil, moment.now)
+        let isNeedy = isLive && moment.snapshot.needsKeyframe && moment.isFavorable
+        Self.keep(&needySince, isNeedy, moment.now)
+        Self.keep(&stillSince, isNeedy && moment.snapshot.standsStill, moment.now)
+        if moment.snapshot.requests > requests { (requests, lastRequest) = (moment.snapshot.requests, moment.now) }
+        let checks = [
+            deadline(moment), takeover(moment), failback(moment), keyframe(moment), still(moment), movement(moment),
+            flow(moment), absence(moment),
+        ]
+        return checks.compactMap(\.self)
+    }
+
+    private static func keep(_ since: inout Int64?, _ holds: Bool, _ now: Int64) {
+        since = holds ? since ?? now : nil
+    }
+
+    /// Each state that waits has an end.
+    private func deadline(_ moment: Moment) -> String? {
+        let (now, attempt) = (moment.now, moment.snapshot.attempt)
+        switch moment.snapshot.machine.state {
+        case .backingOff(let until, _), .refused(let until, _):
+            return now > until ? "the wait for the next attempt does not end" : nil
+        case .draining(let deadline):
+            return now > deadline ? "the end does not come by its deadline" : nil
+        case .connecting:
+            guard let attempt else { return "connects without an attempt" }
+            let isLate = now > attempt.began + SimulatedAttempt.acceptTimeout + Self.grace
+            return isLate && moment.shape.transport == .stream ? "connects without an end" : nil
+        case .live, .waiting: return attempt == nil ? "is on air without an attempt" : nil
+        case .idle, .givenUp, .paused, .stopped: return nil
+        }
+    }
+
+    /// A candidate that was accepted takes over at the next keyframe.
+    private func takeover(_ moment: Moment) -> String? {
+        guard case .live = moment.snapshot.machine.state, let candidate = moment.snapshot.machine.candidate else {
+            return nil
+        }
+        guard let since = candidate.liveSince else {
+            guard let attempt = moment.snapshot.candidate else { return "the candidate has no attempt" }
+            let isLate = moment.now > attempt.began + SimulatedAttempt.acceptTimeout + Self.grace
+            return isLate ? "the candidate connects without an end" : nil
+        }
+        guard let keyframe = moment.program.firstKeyframe(after: since) else { return nil }
+        return moment.now > keyframe + Self.grace ? "the candidate does not take over at the keyframe" : nil
+    }
+
+    /// The primary is probed while another address is on air.
+    private func failback(_ moment: Moment) -> String? {
+        guard let since = awaySince else { return nil }
+        let longest = 16 * moment.shape.primaryInterval.inNanoseconds + Self.grace
+        return moment.now - since > longest ? "the primary is not probed" : nil
+    }
+
+    /// A keyframe that the output waits for is requested.
+    private func keyframe(_ moment: Moment) -> String? {
+        guard let since = needySince else { return nil }
+        return moment.now - since > Self.keyframePatience + Self.calm ? "no keyframe is requested" : nil
+    }
+
+    /// A receiver that gets still frames need not wait, unless the output has asked for a keyframe lately.
+    private func still(_ moment: Moment) -> String? {
+        guard let since = stillSince, since - lastRequest > Self.requestMemory else { return nil }
+        return moment.now - since > Self.grace ? "a still frame stands, and no keyframe is requested" : nil
+    }
+
+    /// Live means that bytes move: a peer that takes none for long is given up.
+    private func movement(_ moment: Moment) -> String? {
+        guard case .live(let since) = moment.snapshot.machine.state else { return nil }
+        let mark = max(since, moment.last?.time ?? 0)
+        guard let keyframe = moment.program.firstKeyframe(after: mark) else { return nil }
+        let longest = SimulatedAttempt.stallTimeout + 2 * Self.grace
+        return moment.now > keyframe + longest ? "is live, and nothing moves" : nil
+    }
+
+    /// While everything is favorable, the output on air sends frames that are as new as its queue allows.
+    private func flow(_ moment: Moment) -> String? {
+        guard case .live(let since) = moment.snapshot.machine.state, let favorableSince,
+            moment.now - favorableSince >= Self.calm, moment.snapshot.attempt?.isDead == false,
+            let keyframe = moment.program.firstKeyframe(after: max(since, favorableSince)),
+            moment.now > keyframe + Self.grace
+        else { return nil }
+        guard let last = moment.last, moment.now - last.time <= Self.grace else {
+            return "no frame flows, though nothing prevents it"
+        }
+        let oldest = moment.shape.limits.maximumDuration.inNanoseconds + Self.grace
+        return moment.now - last.published > oldest ? "the frames that flow are too old" : nil
+    }
+
+    /// While everything is favorable, the output comes on air.
+    private func absence(_ moment: Moment) -> String? {
+        switch moment.snapshot.machine.state {
+        case .connecting, .backingOff, .refused: break
+        default: return nil
+        }
+        guard let favorableSince, let offAirSince, moment.shape.transport == .stream else { return nil }
+        let since = max(favorableSince, offAirSince)
+        return moment.now - since > Self.longestAbsence ? "does not come on air, though nothing prevents it" : nil
+    }
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import TestSupport
+
+@testable import FanOut
+
+// What happens to outputs: to their networks and peers, and by their operators.
+extension OutputWalk {
+    private static let second = 1_000_000_000.0
+
+    /// Does something about once per second, if it is not a time of calm.
+    func disturb() {
+        let now = context.clock.now
+        guard now >= calmUntil, Int64.random(in: 0..<1_000_000_000, using: &random) < context.program.interval else {
+            return
+        }
+        guard let output = outputs.randomElement(using: &random), let peer = output.peers.randomElement(using: &random)
+        else { return }
+        switch Int.random(in: 0..<24, using: &random) {
+        case 0...4: disturbNetwork(of: peer)
+        case 5...9: disturbServer(of: peer)
+        case 10:
+            let address: String? = random.pick([nil, "elsewhere"])
+            for attempt in output.record.attempts { attempt.askToReconnect(at: address) }
+        case 11, 12: output.pauseOrResume()
+        case 13: output.supervisor.retryNow()
+        case 14...16: for attempt in output.record.attempts { attempt.callOrLeave() }
+        case 17: disturbProgram()
+        case 18: stream.mark("mark", at: context.clock.now)
+        case 19: replace(output)
+        default: calm()
+        }
+    }
+
+    /// A time in nanoseconds from 0.05 to 60 s, of any order of magnitude.
+    private func span() -> Int64 {
+        let longest: Double = random.pick([0.1, 0.3, 1, 3, 10, 60])
+        return Int64(Double.random(in: 0.5...1, using: &random) * longest * Self.second)
+    }
+
+    private func disturbNetwork(of peer: SimulatedPeer) {
+        let until = context.clock.now + span()
+        let share: Double = random.pick([0, 0.2, 0.5, 0.9, 1.5])
+        let bytes = context.program.bytesPerSecond * share
+        switch Int.random(in: 0..<4, using: &random) {
+        case 0, 1: peer.change { $0.cutUntil = until }
+        case 2: peer.change { $0.rate = (bytes, until) }
+        default: peer.endConnections(.forgotten)
+        }
+    }
+
+    private func disturbServer(of peer: SimulatedPeer) {
+        let until = context.clock.now + span()
+        let answer = random.pick(SimulatedPeer.Answer.allCases)
+        let wait = Int64(Double.random(in: 0...12, using: &random) * Self.second)
+        switch Int.random(in: 0..<6, using: &random) {
+        case 0: peer.endConnections(.closed)
+        case 1, 2: peer.change { $0.answer = (answer, until) }
+        case 3: peer.change { $0.delay = (wait, until) }
+        case 4: peer.change { $0.isExclusive.toggle() }
+        default:
+            // A restart.
+            peer.endConnections(.closed)
+            peer.change { $0.answer = (.refuseConnection, until) }
+        }
+    }
+
+    private func disturbProgram() {
+        let gop = Self.gop(1_000_000_000 / context.program.interval, &random)
+        isGranted.toggle()
+        let isGranted = isGranted
+        context.program.change { ($0.gop, $0.grantsRequests) = (gop, isGranted) }
+    }
+
+    /// Another output takes the place of `output`.
+    private func replace(_ output: SimulatedOutput) {
+        remove(output)
+        addOutput()
+    }
+
+    /// Ends all disturbances for a while, so that every output must come on air.
+    private func calm() {
+        isGranted = true
+        context.program.change { $0.grantsRequests = true }
+        for output in outputs {
+            for peer in output.peers { peer.recover() }
+            switch output.state {
+            case .paused: output.pauseOrResume()
+            case .givenUp: output.supervisor.retryNow()
+            default: break
+            }
+        }
+        calmUntil = context.clock.now + Int64(random.pick([6, 12, 30, 100]) * Self.second)
+    }
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import TestSupport
+
+@testable import FanOut
+
+/// One walk of the simulation of outputs. A program is published to an output whose target is perfect, and to outputs
+/// whose peers, networks and operators do what the seed says. After each frame all of them are checked.
+final class OutputWalk {
+    /// How long an output that is removed may take to end.
+    static let teardown: Int64 = 2_600_000_000
+
+    let context: SimulationContext
+    var random: SeededRandom
+    /// The outputs that are disturbed.
+    private(set) var outputs: [SimulatedOutput] = []
+    /// Removed outputs that have not ended.
+    private var leaving: [SimulatedOutput] = []
+    private let steady: SimulatedOutput
+    let stream: PacketStream
+    private let witness = DeliveryWitness()
+    /// Whether requested keyframes are made.
+    var isGranted = true
+    /// Until when nothing is disturbed.
+    var calmUntil: Int64 = 0
+    private var number = 0
+
+    init(seed: UInt64) {
+        var random = SeededRandom(seed: seed)
+        let program = SimulatedProgram(Self.program(&random))
+        context = SimulationContext(clock: SimulatedClock(), program: program, faults: SimulationFaults())
+        stream = PacketStream(delivery: Bool.random(using: &random) ? .withFrames : .immediate)
+        stream.begin(program.description, keyframes: program)
+        steady = SimulatedOutput("steady", SimulatedOutput.Shape(), context, keyframes: stream, seed: seed)
+        self.random = random
+        stream.add(witness)
+        stream.add(steady.supervisor)
+        steady.supervisor.start()
+        for _ in 0..<2 { addOutput() }
+    }
+
+    /// Walks `steps` frames, or up to the first fault, and ends all outputs. Returns the faults.
+    func run(steps: Int) -> [String] {
+        for _ in 0..<steps where context.faults.isEmpty { step() }
+        if context.faults.isEmpty { finish() }
+        return context.faults.all
+    }
+
+    private static func program(_ random: inout SeededRandom) -> SimulatedProgram.Shape {
+        var shape = SimulatedProgram.Shape()
+        shape.framesPerSecond = random.pick([5, 10, 25, 50])
+        shape.gop = Self.gop(shape.framesPerSecond, &random)
+        shape.hasDisposables = Bool.random(using: &random)
+        let tracks = Int.random(in: 0..<10, using: &random)
+        (shape.hasVideo, shape.hasAudio) = (tracks != 0, tracks != 1)
+        return shape
+    }
+
+    /// The frames of 0.2 to 20 s, or of a GOP that hardly ends by itself.
+    static func gop(_ framesPerSecond: Int64, _ random: inout SeededRandom) -> Int64 {
+        framesPerSecond * random.pick([1, 5, 10, 20, 50, 100, 1000]) / 5
+    }
+}
+
+// MARK: Outputs
+
+extension OutputWalk {
+    /// Adds an output. After the first frame it joins a program that runs.
+    func addOutput() {
+        number += 1
+        var shape = SimulatedOutput.Shape()
+        shape.transport = random.pick([.stream, .stream, .stream, .stream, .datagrams, .listener])
+        shape.hasBackup = shape.transport == .stream && Bool.random(using: &random)
+        shape.limits = random.pick([.live, .live, limits(.milliseconds(500)), limits(.seconds(10)), tight])
+        shape.attemptLimit = random.pick([nil, nil, nil, 5])
+        shape.backupAfter = random.pick([1, 3])
+        shape.primaryInterval = random.pick([.seconds(2), .seconds(15)])
+        shape.joinsRunningProgram = context.program.count > 0
+        let output = SimulatedOutput(
+            "output \(number)", shape, context, keyframes: stream, seed: random.next())
+        outputs.append(output)
+        stream.add(output.supervisor)
+        output.supervisor.start()
+        output.settle()
+    }
+
+    private func limits(_ duration: Duration) -> QueueLimits { .live.scaled(to: duration) }
+
+    /// Limits of a few keyframes' bytes.
+    private var tight: QueueLimits {
+        var limits = QueueLimits.live
+        limits.maximumBytes = 40_000
+        return limits
+    }
+
+    /// Removes `output`, as an operator does.
+    func remove(_ output: SimulatedOutput) {
+        outputs.removeAll { $0 === output }
+        leaving.append(output)
+        stream.remove(output.supervisor)
+        output.finish(by: context.clock.now + Self.teardown)
+        output.settle()
+    }
+
+    private func settle() { for output in outputs + leaving + [steady] { output.settle() } }
+}
+
+// MARK: Steps
+
+extension OutputWalk {
+    private func step() {
+        context.clock.run(until: context.program.nextTime, afterEach: settle)
+        disturb()
+        settle()
+        let fed = (outputs + [steady]).filter(\.isFed)
+        for packet in context.program.packets() { stream.publish(packet) }
+        let delivered = witness.take()
+        for output in fed { output.note(fed: delivered) }
+        check()
+        checkSteady()
+    }
+
+    private func check() {
+        settle()
+        for output in outputs + leaving + [steady] { output.step(isGranted: isGranted) }
+        leaving.removeAll(where: \.hasEnded)
+    }
+
+    /// No disturbance of another output reaches the steady one: it has sent each packet that was delivered, once.
+    private func checkSteady() {
+        let now = context.clock.now
+        guard now > 1_000_000_000 else { return }
+        let snapshot = steady.snapshot
+        guard snapshot.machine.state.name == .live, snapshot.waiting == 0, snapshot.dropped == 0 else {
+            return context.faults.add("is \(snapshot.machine.state.name), and drops or waits", of: steady.name, at: now)
+        }
+        let tracks = context.program.description.tracks.count
+        // With frames, audio waits for the next one.
+        let least = Int(context.program.count) * tracks - 1
+        guard steady.record.sentCount >= least else {
+            return context.faults.add("misses a packet", of: steady.name, at: now)
+        }
+    }
+
+    /// Ends all outputs at the end of the program. Nothing is published any more, and the clock runs on.
+    private func finish() {
+        let start = context.clock.now
+        stream.finish()
+        let delivered = witness.take()
+        for output in outputs + [steady] where output.isFed { output.note(fed: delivered) }
+        for output in outputs + [steady] { output.finish(by: start + 5_000_000_000) }
+        let all = outputs + leaving + [steady]
+        for tenth in Int64(1)...60 where context.faults.isEmpty {
+            context.clock.run(until: start + tenth * 100_000_000, afterEach: settle)
+            for output in all { output.step(isGranted: false) }
+        }
+        for output in all where !output.hasEnded {
+            context.faults.add("has not ended", of: output.name, at: context.clock.now)
+        }
+    }
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import Synchronization
+
+/// What the attempts of one simulated output took from its queues, and what they sent.
+final class SentRecord: Sendable {
+    /// A packet of the leading track that was sent.
+    struct Sent: Sendable {
+        /// When it was sent.
+        let time: Int64
+        /// When it was published.
+        let published: Int64
+    }
+
+    private struct State {
+        var attempts: [SimulatedAttempt] = []
+        /// Number of packets taken by attempts that are over.
+        var takenBefore = 0
+        /// Whether each frame, and each audio packet, was sent.
+        var (frames, audio): ([Bool], [Bool]) = ([], [])
+        var count = 0
+        var last: Sent?
+    }
+
+    private let program: SimulatedProgram
+    private let state = Mutex(State())
+
+    init(_ program: SimulatedProgram) { self.program = program }
+
+    /// The attempts that are not over, in the order in which they were made.
+    var attempts: [SimulatedAttempt] { state.withLock { $0.attempts } }
+
+    /// The last packet of the leading track that was sent.
+    var last: Sent? { state.withLock { $0.last } }
+
+    /// Number of frames and audio packets that were sent.
+    var sentCount: Int { state.withLock { $0.count } }
+
+    func add(_ attempt: SimulatedAttempt) { state.withLock { $0.attempts.append(attempt) } }
+
+    /// Number of packets that all attempts took from their queues. Forgets attempts that are over.
+    func taken() -> Int {
+        var (present, over) = (0, 0)
+        // An attempt has a lock of its own, and sends with it held.
+        let attempts = attempts.filter { attempt in
+            let count = attempt.taken
+            guard attempt.isOver else {
+                present += count
+                return true
+            }
+            over += count
+            return false
+        }
+        let before = state.withLock { state in
+            state.attempts = attempts
+            state.takenBefore += over
+            return state.takenBefore
+        }
+        return before + present
+    }
+
+    /// Notes that `packet` was sent at `now`. Returns false if it was sent before.
+    func note(_ packet: EncodedPacket, at now: Int64) -> Bool {
+        guard packet.track != .data else { return true }
+        let index = program.index(of: packet)
+        return state.withLock { state in
+            if packet.track == program.leading {
+                state.last = Sent(time: now, published: Int64(index) * program.interval)
+            }
+            let isNew =
+                packet.track == .video ? Self.mark(index, in: &state.frames) : Self.mark(index, in: &state.audio)
+            if isNew { state.count += 1 }
+            return isNew
+        }
+    }
+
+    private static func mark(_ index: Int, in sent: inout [Bool]) -> Bool {
+        while sent.count <= index { sent.append(false) }
+        defer { sent[index] = true }
+        return !sent[index]
+    }
+}

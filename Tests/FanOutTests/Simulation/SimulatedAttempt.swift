@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import FanOut
+import Media
+import Synchronization
+
+/// An attempt of a simulation. It connects, sends and ends by the rules that the protocols' attempts follow: it takes
+/// from its queue only while its socket has room, gives up a connection after 10 s and a peer that stops reading after
+/// 13 s. It reports from ``tick()`` and from the clock, never from a call of its output.
+final class SimulatedAttempt: OutputAttempt, PacketServer {
+    /// How the attempt sends.
+    enum Transport: Sendable, CaseIterable {
+        /// By a connection, as RTMP does.
+        case stream
+        /// Without one, as UDP does.
+        case datagrams
+        /// To a receiver that calls.
+        case listener
+    }
+
+    fileprivate enum Phase { case idle, connecting, accepted, live, draining, over }
+
+    fileprivate struct State {
+        var phase = Phase.idle
+        var connection: Int?
+        var began: Int64 = 0
+        /// Packets taken from the queue; those before `next` were sent.
+        var (held, next): ([EncodedPacket], Int) = ([], 0)
+        /// Bytes in the socket.
+        var socketBytes = 0.0
+        var (lastPump, lastProgress): (Int64, Int64) = (0, 0)
+        var taken = 0
+        var progress = AttemptProgress()
+        var check = WireCheck()
+        var hasCaller = false
+        var callerNeedsKeyframe = false
+        /// Whether a listener without a caller was told to end.
+        var endsUnheard = false
+    }
+
+    /// How long a peer may take to accept.
+    static let acceptTimeout: Int64 = 10_000_000_000
+    /// How long a peer may take no byte.
+    static let stallTimeout: Int64 = 13_000_000_000
+    private static let socketRoom = 32_000.0
+    private static let batchBytes = 16_000
+    /// How often an unanswered connection is tried.
+    private static let patience: Int64 = 250_000_000
+
+    private let name: String
+    private let transport: Transport
+    private let peer: SimulatedPeer
+    private let queue: PacketQueue
+    private let context: SimulationContext
+    private let record: SentRecord
+    private let report: @Sendable (AttemptEvent) -> Void
+    private let state = Mutex(State())
+
+    init(
+        name: String, transport: Transport, peer: SimulatedPeer, queue: PacketQueue, context: SimulationContext,
+        record: SentRecord, report: @escaping @Sendable (AttemptEvent) -> Void
+    ) {
+        (self.name, self.transport, self.peer, self.queue) = (name, transport, peer, queue)
+        (self.context, self.record, self.report) = (context, record, report)
+    }
+
+    var server: any PacketServer { self }
+
+    /// Number of packets taken from the queue.
+    var taken: Int { state.withLock { $0.taken } }
+
+    var isOver: Bool { state.withLock { $0.phase == .over } }
+
+    /// When it began to connect.
+    var began: Int64 { state.withLock { $0.began } }
+
+    /// Whether its connection is one that will never pass a byte again.
+    var isDead: Bool {
+        guard let connection = state.withLock({ $0.connection }) else { return false }
+        return peer.fate(of: connection, at: context.clock.now) != .open
+    }
+
+    var progress: AttemptProgress {
+        state.withLock { state in
+            var progress = state.progress
+            progress.waitingFrames = state.unsentFrames
+            return progress
+        }
+    }
+
+    func start() {
+        let now = context.clock.now
+        state.withLock { ($0.phase, $0.began) = (.connecting, now) }
+        report(.step("connect"))
+        schedule(at: now + (transport == .stream ? peer.delay(at: now) : 0)) { $0.listenForAnswer() }
+        guard transport == .stream else { return }
+        schedule(at: now + Self.acceptTimeout) { attempt in
+            guard attempt.state.withLock({ $0.phase == .connecting }) else { return }
+            attempt.end(.failed(OutputFailure(.unreachable, step: "connect", reason: "no answer")))
+        }
+    }
+
+    func goLive() {
+        let now = context.clock.now
+        state.withLock { state in
+            guard state.phase == .accepted else { return }
+            (state.phase, state.lastPump, state.lastProgress) = (.live, now, now)
+            pump(&state, at: now)
+        }
+    }
+
+    func wake() {
+        let now = context.clock.now
+        state.withLock { pump(&$0, at: now) }
+    }
+
+    func drain(until deadline: Int64, reason: EndReason) {
+        state.withLock { state in
+            if state.phase == .live { state.phase = .draining }
+            if state.phase == .connecting, transport == .listener { state.endsUnheard = true }
+        }
+    }
+
+    func abandon() { _ = close(countsUnsent: false) }
+}
+
+// MARK: Connecting
+
+extension SimulatedAttempt {
+    private func schedule(at time: Int64, _ work: @escaping @Sendable (SimulatedAttempt) -> Void) {
+        context.clock.schedule(at: time) { [weak self] in if let self { work(self) } }
+    }
+
+    private func listenForAnswer() {
+        guard state.withLock({ $0.phase == .connecting }) else { return }
+        let now = context.clock.now
+        switch transport {
+        case .datagrams: accept(nil)
+        case .listener: report(.awaitsCallers)
+        case .stream:
+            switch peer.answer(at: now) {
+            case .nothing: schedule(at: now + Self.patience) { $0.listenForAnswer() }
+            case .accepted(let connection): accept(connection)
+            case .failed(let failure): end(.failed(failure))
+            }
+        }
+    }
+
+    private func accept(_ connection: Int?) {
+        state.withLock { ($0.phase, $0.connection) = (.accepted, connection) }
+        report(.accepted)
+    }
+
+    /// A receiver calls, or the one that is there leaves.
+    func callOrLeave() {
+        guard transport == .listener else { return }
+        let events = state.withLock { state -> [AttemptEvent] in
+            switch state.phase {
+            case .connecting where !state.endsUnheard: state.phase = .accepted
+            case .live: break
+            default: return []
+            }
+            state.hasCaller.toggle()
+            defer { state.callerNeedsKeyframe = state.hasCaller && context.program.leading == .video }
+            guard state.hasCaller else {
+                return state.callerNeedsKeyframe ? [.awaitsCallers, .wantsNoKeyframe] : [.awaitsCallers]
+            }
+            state.check = WireCheck()
+            return context.program.leading == .video ? [.accepted, .wantsKeyframe] : [.accepted]
+        }
+        for event in events { report(event) }
+    }
+
+    /// The server asks to publish elsewhere, or again.
+    func askToReconnect(at address: String?) {
+        guard transport == .stream, state.withLock({ $0.phase == .live }) else { return }
+        report(.reconnectRequested(address: address))
+    }
+}
+
+// MARK: Sending and ending
+
+extension SimulatedAttempt {
+    /// Sends what the network has taken meanwhile, and notices how the connection is.
+    func tick() {
+        let now = context.clock.now
+        let event = state.withLock { state -> AttemptEvent? in
+            if state.endsUnheard, state.phase == .connecting { return .drained }
+            guard state.phase == .live || state.phase == .draining else { return nil }
+            pump(&state, at: now)
+            if let failure = failure(of: state, at: now) { return .failed(failure) }
+            let isAll = state.held.isEmpty && state.socketBytes == 0 && queue.isEmpty
+            return state.phase == .draining && isAll ? .drained : nil
+        }
+        if let event { end(event) }
+    }
+
+    private func failure(of state: State, at now: Int64) -> OutputFailure? {
+        guard let connection = state.connection else { return nil }
+        if peer.fate(of: connection, at: now) == .closed {
+            return OutputFailure(.lost, step: "send", reason: "the server closed the connection")
+        }
+        guard !state.held.isEmpty, now - state.lastProgress >= Self.stallTimeout else { return nil }
+        return OutputFailure(.lost, step: "send", reason: "the peer stopped reading")
+    }
+
+    private func pump(_ state: inout State, at now: Int64) {
+        guard state.phase == .live || state.phase == .draining else { return }
+        if let connection = state.connection {
+            let passed = peer.passedBytes(on: connection, from: state.lastPump, to: now)
+            state.socketBytes = max(0, state.socketBytes - passed)
+        }
+        state.lastPump = now
+        while true {
+            while state.next < state.held.count {
+                guard state.socketBytes < Self.socketRoom else { return }
+                send(state.held[state.next], &state, at: now)
+                state.next += 1
+            }
+            state.held.removeAll(keepingCapacity: true)
+            (state.next, state.lastProgress) = (0, now)
+            _ = queue.pop(upTo: Self.batchBytes, into: &state.held)
+            guard !state.held.isEmpty else { return }
+            state.taken += state.held.count
+        }
+    }
+
+    private func send(_ packet: EncodedPacket, _ state: inout State, at now: Int64) {
+        guard isHeard(packet, &state) else { return }
+        if transport == .stream { state.socketBytes += Double(packet.payload.count) }
+        state.lastProgress = now
+        state.progress.bytes += UInt64(packet.payload.count)
+        if packet.track == .video { state.progress.frames += 1 }
+        if let fault = state.check.fault(of: packet, in: context.program) {
+            context.faults.add(fault, of: name, at: now)
+        }
+        if !record.note(packet, at: now) {
+            context.faults.add("a packet of \(packet.dtsNanoseconds) ns is sent twice", of: name, at: now)
+        }
+    }
+
+    /// Whether a receiver gets `packet`. One that calls begins at a keyframe.
+    private func isHeard(_ packet: EncodedPacket, _ state: inout State) -> Bool {
+        guard transport == .listener else { return true }
+        if packet.track == .video, packet.isKeyframe { state.callerNeedsKeyframe = false }
+        return state.hasCaller && !state.callerNeedsKeyframe
+    }
+
+    private func end(_ event: AttemptEvent) {
+        if close(countsUnsent: true) { report(event) }
+    }
+
+    /// Ends the attempt. Returns whether it was not over. Frames that are not counted here are counted by the output,
+    /// from the progress that it read before.
+    private func close(countsUnsent: Bool) -> Bool {
+        let (wasOpen, connection) = state.withLock { state -> (Bool, Int?) in
+            let wasOpen = state.phase != .over
+            if wasOpen, countsUnsent { state.progress.drops.add(.notConnected, frames: state.unsentFrames) }
+            (state.phase, state.held, state.next) = (.over, [], 0)
+            return (wasOpen, state.connection)
+        }
+        if wasOpen, let connection { peer.leave(connection) }
+        return wasOpen
+    }
+}
+
+extension SimulatedAttempt.State {
+    /// Frames taken from the queue and not sent.
+    fileprivate var unsentFrames: Int { held[next...].count { $0.track == .video } }
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import FanOut
+import Media
+import Synchronization
+
+/// A clock that a simulation runs from moment to moment. What is scheduled in between runs on the simulation's thread,
+/// in order of time, so that a simulation with the same seed does the same again.
+final class SimulatedClock: MonotonicClock, OutputTimers {
+    private struct Event: Sendable {
+        let due: Int64
+        let queue: DispatchQueue?
+        let work: @Sendable () -> Void
+    }
+
+    private struct State {
+        var now: Int64 = 0
+        /// The last one is due first.
+        var events: [Event] = []
+
+        mutating func insert(_ event: Event) {
+            let index = events.lastIndex { $0.due > event.due }.map { $0 + 1 } ?? 0
+            events.insert(event, at: index)
+        }
+
+        mutating func next(until time: Int64) -> Event? {
+            guard let event = events.last, event.due <= time else { return nil }
+            events.removeLast()
+            now = max(now, event.due)
+            return event
+        }
+    }
+
+    private let state = Mutex(State())
+
+    var now: Int64 { state.withLock { $0.now } }
+
+    /// Does nothing: the simulation alone moves the clock.
+    func sleep(until deadline: Int64) {}
+
+    func after(_ wait: Duration, on queue: DispatchQueue, _ work: @escaping @Sendable () -> Void) {
+        let wait = max(0, wait.inNanoseconds)
+        state.withLock { state in
+            state.insert(Event(due: state.now + wait, queue: queue, work: work))
+        }
+    }
+
+    /// Runs `work` on the simulation's thread at `time`, or as soon as the clock runs if that has passed.
+    func schedule(at time: Int64, _ work: @escaping @Sendable () -> Void) {
+        state.withLock { state in
+            state.insert(Event(due: max(state.now, time), queue: nil, work: work))
+        }
+    }
+
+    /// Runs the clock to `time`, with all that is due on the way, and calls `settle` after each event.
+    func run(until time: Int64, afterEach settle: () -> Void) {
+        while let event = state.withLock({ $0.next(until: time) }) {
+            if let queue = event.queue { queue.sync(execute: event.work) } else { event.work() }
+            settle()
+        }
+        state.withLock { state in state.now = max(state.now, time) }
+    }
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import Synchronization
+
+/// A modelled server with the network to it. Each disturbance lasts until a time of the simulation's clock, in
+/// nanoseconds.
+final class SimulatedPeer: Sendable {
+    /// How the server answers a new connection.
+    enum Answer: Sendable, CaseIterable {
+        case accept
+        /// Busy, for now.
+        case reject
+        /// A wrong key.
+        case refuse
+        /// Its port is closed.
+        case refuseConnection
+        case silence
+    }
+
+    /// What a new connection gets.
+    enum Reply: Sendable {
+        case nothing
+        case accepted(connection: Int)
+        case failed(OutputFailure)
+    }
+
+    /// What became of a connection.
+    enum Fate: Sendable {
+        case open
+        /// The server ended it.
+        case closed
+        /// A middlebox forgot it: nothing passes, and nothing says so.
+        case forgotten
+    }
+
+    /// The disturbances.
+    struct Conditions: Sendable {
+        var answer = (kind: Answer.accept, until: Int64(0))
+        /// How long the server takes to answer.
+        var delay = (wait: Int64(0), until: Int64(0))
+        /// How many bytes per second pass.
+        var rate = (bytes: 0.0, until: Int64(0))
+        /// The network passes nothing before this time.
+        var cutUntil: Int64 = 0
+        /// Whether the server takes one connection at a time.
+        var isExclusive = false
+    }
+
+    private struct State {
+        var conditions = Conditions()
+        var fates: [Int: Fate] = [:]
+        var connections = 0
+    }
+
+    /// How long a server without disturbance takes to answer.
+    private static let usualDelay: Int64 = 50_000_000
+
+    private let usualRate: Double
+    private let state = Mutex(State())
+
+    /// A server that takes `usualRate` bytes per second where nothing disturbs it.
+    init(usualRate: Double) { self.usualRate = usualRate }
+
+    /// Sets disturbances, or ends them.
+    func change(_ body: (inout Conditions) -> Void) { state.withLock { body(&$0.conditions) } }
+
+    /// Ends all disturbances. What was forgotten stays so.
+    func recover() { change { $0 = Conditions() } }
+
+    /// Whether nothing disturbs new connections at `now`, nor those that are neither closed nor forgotten.
+    func isFavorable(at now: Int64) -> Bool {
+        let conditions = state.withLock { $0.conditions }
+        let ends = [
+            conditions.answer.until, conditions.delay.until, conditions.rate.until, conditions.cutUntil,
+        ]
+        return ends.allSatisfy { $0 <= now } && !conditions.isExclusive
+    }
+
+    /// Ends all open connections as `fate` says.
+    func endConnections(_ fate: Fate) {
+        state.withLock { state in state.fates = state.fates.mapValues { $0 == .open ? fate : $0 } }
+    }
+
+    /// How long after `now` the server answers a connection that begins then.
+    func delay(at now: Int64) -> Int64 {
+        let delay = state.withLock { $0.conditions.delay }
+        return now < delay.until ? delay.wait : Self.usualDelay
+    }
+
+    /// The answer to a new connection at `now`.
+    func answer(at now: Int64) -> Reply {
+        state.withLock { state in
+            let conditions = state.conditions
+            guard now >= conditions.cutUntil else { return .nothing }
+            switch now < conditions.answer.until ? conditions.answer.kind : .accept {
+            case .silence: return .nothing
+            case .refuseConnection: return Self.failure(.unreachable, "connect", "connection refused")
+            case .reject: return Self.failure(.rejected, "publish", "busy")
+            case .refuse: return Self.failure(.refused, "publish", "bad key")
+            case .accept: break
+            }
+            if conditions.isExclusive, state.fates.values.contains(.open) {
+                return Self.failure(.rejected, "publish", "already publishing")
+            }
+            state.connections += 1
+            state.fates[state.connections] = .open
+            return .accepted(connection: state.connections)
+        }
+    }
+
+    private static func failure(_ kind: OutputFailure.Kind, _ step: String, _ reason: String) -> Reply {
+        .failed(OutputFailure(kind, step: step, reason: reason))
+    }
+
+    /// What became of `connection`, as its owner notices at `now`.
+    func fate(of connection: Int, at now: Int64) -> Fate {
+        state.withLock { state in
+            let fate = state.fates[connection] ?? .closed
+            // Without a network nothing says that the server closed.
+            return fate == .closed && now < state.conditions.cutUntil ? .forgotten : fate
+        }
+    }
+
+    /// The owner of `connection` ended it.
+    func leave(_ connection: Int) { state.withLock { $0.fates[connection] = nil } }
+
+    /// How many bytes the server took on `connection` between `start` and `now`.
+    func passedBytes(on connection: Int, from start: Int64, to now: Int64) -> Double {
+        state.withLock { state in
+            guard state.fates[connection] == .open else { return 0 }
+            let conditions = state.conditions
+            let elapsed = now - max(start, min(now, conditions.cutUntil))
+            return Double(elapsed) / 1e9 * (now < conditions.rate.until ? conditions.rate.bytes : usualRate)
+        }
+    }
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import Synchronization
+
+/// A modelled program at a constant rate: frames that refer to each other, and audio. Frame `n` is published at `n`
+/// frame intervals of the simulation's clock. Any thread may ask it for a keyframe.
+final class SimulatedProgram: KeyframeRequester {
+    /// What the program is like.
+    struct Shape: Sendable {
+        /// A divisor of 1,000,000,000 and of 48,000.
+        var framesPerSecond: Int64 = 25
+        /// Frames from one regular keyframe to the next.
+        var gop: Int64 = 50
+        /// Whether every second frame between keyframes is referred to by no other.
+        var hasDisposables = true
+        var hasVideo = true
+        var hasAudio = true
+        /// Whether requested keyframes are made. A sender whose stream is passed through makes none.
+        var grantsRequests = true
+    }
+
+    /// A published frame.
+    struct Frame: Sendable {
+        let isKeyframe: Bool
+        let isDisposable: Bool
+        /// The frame that it refers to; nil for a keyframe.
+        let reference: Int64?
+    }
+
+    fileprivate struct State {
+        var shape: Shape
+        var frames: [Frame] = []
+        var count: Int64 = 0
+        var lastKeyframe: Int64 = 0
+        var lastReference: Int64 = 0
+        var isWanted = false
+        /// When keyframes were published.
+        var keyframeTimes: [Int64] = []
+    }
+
+    private static let payloads = [300, 500, 800, 1200].map { SharedBytes([UInt8](repeating: 0, count: $0)) }
+    private static let keyframePayload = SharedBytes([UInt8](repeating: 0, count: 6000))
+    private static let audioPayload = SharedBytes([UInt8](repeating: 0, count: 100))
+
+    /// One frame, in nanoseconds.
+    let interval: Int64
+    let description: StreamDescription
+    private let video: TrackDescription
+    private let audio: TrackDescription
+    /// Samples of an audio packet, which lasts as long as a frame.
+    private let samples: Int64
+    private let state: Mutex<State>
+
+    /// A program before its first frame.
+    init(_ shape: Shape) {
+        let samples = 48_000 / shape.framesPerSecond
+        let video = TrackDescription(
+            format: VideoFormat(width: 1280, height: 720, frameRate: FrameRate(Int32(shape.framesPerSecond))),
+            decoderConfiguration: SharedBytes([1]), bitrate: 0, reorderDepth: 0, encoderSettings: "")
+        let audio = TrackDescription(
+            format: .program, decoderConfiguration: SharedBytes([0x11, 0x90]), bitrate: 0, frameLength: Int(samples))
+        interval = 1_000_000_000 / shape.framesPerSecond
+        (self.samples, self.video, self.audio) = (samples, video, audio)
+        description = StreamDescription(
+            video: shape.hasVideo ? video : nil, audio: shape.hasAudio ? audio : nil)
+        state = Mutex(State(shape: shape))
+    }
+
+    /// The track whose keyframes are the points where the program can be joined.
+    var leading: TrackKind { description.leadingKind }
+
+    /// About as many bytes as a second has.
+    var bytesPerSecond: Double {
+        let shape = state.withLock { $0.shape }
+        return Double(shape.framesPerSecond) * (800 + 6000 / Double(shape.gop))
+    }
+
+    /// Number of frame intervals published so far.
+    var count: Int64 { state.withLock { $0.count } }
+
+    /// When the next frame is due.
+    var nextTime: Int64 { count * interval }
+
+    func requestKeyframe(at programTime: Int64?) {
+        state.withLock { state in state.isWanted = state.shape.grantsRequests }
+    }
+
+    /// Changes the program from its next frame on.
+    func change(_ body: (inout Shape) -> Void) { state.withLock { body(&$0.shape) } }
+
+    /// The packets of the next frame interval: its audio, then its frame.
+    func packets() -> [EncodedPacket] {
+        let (index, frame, hasAudio) = state.withLock { state -> (Int64, Frame?, Bool) in
+            defer { state.count += 1 }
+            return (state.count, state.shape.hasVideo ? state.nextFrame(interval) : nil, state.shape.hasAudio)
+        }
+        var packets: [EncodedPacket] = []
+        if hasAudio {
+            packets.append(
+                EncodedPacket(
+                    of: audio, pts: index * samples, dts: index * samples, duration: samples, isKeyframe: true,
+                    payload: Self.audioPayload))
+        }
+        if let frame {
+            let payload = frame.isKeyframe ? Self.keyframePayload : Self.payloads[Int(index % 4)]
+            packets.append(
+                EncodedPacket(
+                    of: video, pts: index, dts: index, duration: 1, isKeyframe: frame.isKeyframe,
+                    isDisposable: frame.isDisposable, payload: payload))
+        }
+        return packets
+    }
+
+    /// Frame number `index`.
+    func frame(_ index: Int64) -> Frame { state.withLock { $0.frames[Int(index)] } }
+
+    /// The frame interval to which `packet` belongs.
+    func index(of packet: EncodedPacket) -> Int {
+        Int(packet.track == .audio ? packet.pts / samples : packet.pts)
+    }
+
+    /// When the first keyframe after `time` was published; nil if none was.
+    func firstKeyframe(after time: Int64) -> Int64? {
+        guard leading == .video else { return nextTime > time + interval ? time + interval : nil }
+        return state.withLock { state in
+            var index = state.keyframeTimes.count
+            while index > 0, state.keyframeTimes[index - 1] > time { index -= 1 }
+            return index < state.keyframeTimes.count ? state.keyframeTimes[index] : nil
+        }
+    }
+}
+
+extension SimulatedProgram.State {
+    fileprivate mutating func nextFrame(_ interval: Int64) -> SimulatedProgram.Frame {
+        let isKeyframe = count == 0 || isWanted || count - lastKeyframe >= shape.gop
+        let isDisposable = !isKeyframe && shape.hasDisposables && (count - lastKeyframe) % 2 == 1
+        let reference = isKeyframe ? nil : lastReference
+        if isKeyframe {
+            (lastKeyframe, isWanted) = (count, false)
+            keyframeTimes.append(count * interval)
+        }
+        if !isDisposable { lastReference = count }
+        let frame = SimulatedProgram.Frame(
+            isKeyframe: isKeyframe, isDisposable: isDisposable, reference: reference)
+        frames.append(frame)
+        return frame
+    }
+}

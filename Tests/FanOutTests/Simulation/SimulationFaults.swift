@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Synchronization
+
+/// The faults that a simulation found. The first few say enough: later ones usually follow from them.
+final class SimulationFaults: Sendable {
+    private static let most = 5
+
+    private let found = Mutex<[String]>([])
+
+    var all: [String] { found.withLock { $0 } }
+
+    var isEmpty: Bool { found.withLock { $0.isEmpty } }
+
+    /// Adds a fault of `name` at `time`, in nanoseconds of the simulation's clock.
+    func add(_ fault: String, of name: String, at time: Int64) {
+        found.withLock { found in
+            if found.count < Self.most { found.append("\(Double(time) / 1e9) s, \(name): \(fault)") }
+        }
+    }
+}

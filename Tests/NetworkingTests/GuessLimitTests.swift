@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import TestSupport
+import Testing
+
+@testable import Networking
+
+@Suite("Limit of wrong guesses")
+struct GuessLimitTests {
+    private let second = Duration.seconds(1).inNanoseconds
+    private let network = ClientNetwork("192.0.2.1")
+
+    @Test("The eleventh wrong guess of a network within ten seconds is above the limit, and the next window is free")
+    func window() {
+        var limit = GuessLimit()
+        let results = (Int64(0)..<12).map { limit.record(from: network, at: $0 * second / 2) }
+        #expect(results == Array(repeating: false, count: 10) + [true, true])
+        #expect(limit.isReached(by: network, at: 10 * second - 1))
+        #expect(!limit.isReached(by: network, at: 10 * second))
+        #expect(!limit.isReached(by: ClientNetwork("192.0.2.2"), at: 9 * second))
+        #expect(limit.record(from: network, at: 10 * second) == false)
+    }
+
+    @Test("Above the limit one guess per half second is admitted, and below it each one is")
+    func pace() {
+        var limit = GuessLimit()
+        for _ in 0..<10 {
+            #expect(limit.admits(network, at: 0) == true)
+            _ = limit.record(from: network, at: 0)
+        }
+        let admitted = (Int64(0)..<20).filter { limit.admits(network, at: $0 * second / 10) }
+        #expect(admitted == [0, 5, 10, 15])
+        #expect(limit.admits(ClientNetwork("192.0.2.2"), at: second) == true)
+    }
+
+    @Test("Guesses from thousands of networks are not above the limit of any other network")
+    func manyNetworks() {
+        var limit = GuessLimit()
+        for index in 0..<5000 {
+            let other = ClientNetwork("2001:db8:\(String(index, radix: 16))::1")
+            for _ in 0..<3 { #expect(limit.record(from: other, at: 0) == false) }
+        }
+        #expect(!limit.isReached(by: network, at: 0))
+        #expect(limit.admits(network, at: 0) == true)
+        for _ in 0..<100 { #expect(limit.record(from: network, at: 0) == false) }
+    }
+
+    @Test("A flood of wrong stream keys is reported once a minute, with the number of keys")
+    func reports() {
+        let clock = ManualClock()
+        let keys = StreamKeyGuard(clock: clock)
+        let lines = (0..<500).compactMap { _ in keys.record(from: network) }
+        #expect(
+            lines == ["stream keys are being guessed: 11 wrong ones were shown, the last from 192.0.2.1"])
+        clock.advance(by: .seconds(60))
+        let later = (0..<500).compactMap { _ in keys.record(from: network) }
+        #expect(
+            later == ["stream keys are being guessed: 500 wrong ones were shown, the last from 192.0.2.1"])
+        #expect(keys.wrongKeys == 1000 && keys.isLimited(network) && !keys.isLimited(ClientNetwork("192.0.2.2")))
+    }
+
+    @Test("A few wrong stream keys are counted and not reported as guesses")
+    func mistakes() {
+        let clock = ManualClock()
+        let keys = StreamKeyGuard(clock: clock)
+        for _ in 0..<100 {
+            #expect(keys.record(from: network) == nil && !keys.isLimited(network))
+            clock.advance(by: .seconds(2))
+        }
+        #expect(keys.wrongKeys == 100)
+    }
+}
+
+@Suite("IP addresses of clients")
+struct ClientAddressTests {
+    @Test("Clients of one IPv4 address or one IPv6 /64 network are counted together, and others are not")
+    func networks() {
+        #expect(ClientNetwork("192.0.2.1") == ClientNetwork("::ffff:192.0.2.1"))
+        #expect(ClientNetwork("192.0.2.1") != ClientNetwork("192.0.2.2"))
+        #expect(ClientNetwork("2001:db8:1:2::1") == ClientNetwork("2001:db8:1:2:ffff:ffff:ffff:ffff"))
+        #expect(ClientNetwork("2001:db8:1:2::1") != ClientNetwork("2001:db8:1:3::1"))
+        #expect(ClientNetwork("fe80::1%eth0") == ClientNetwork("fe80::2"))
+        #expect("\(ClientNetwork("192.0.2.1"))" == "192.0.2.1")
+        #expect("\(ClientNetwork("2001:db8:1:2::1"))" == "2001:db8:1:2::/64")
+        #expect(ClientNetwork("") == ClientNetwork(nil as IPAddress?))
+    }
+
+    @Test("An address range contains the addresses that share its first bits, of the same family")
+    func ranges() throws {
+        for (range, address, isInside) in [
+            ("10.0.0.0/8", "10.255.1.2", true), ("10.0.0.0/8", "11.0.0.0", false), ("192.0.2.1", "192.0.2.1", true),
+            ("192.0.2.1", "192.0.2.2", false), ("0.0.0.0/0", "203.0.113.9", true), ("0.0.0.0/0", "::1", false),
+            ("192.0.2.128/25", "192.0.2.129", true), ("192.0.2.128/25", "192.0.2.127", false),
+            ("2001:db8::/33", "2001:db8:7fff::1", true), ("2001:db8::/33", "2001:db8:8000::1", false),
+            ("127.0.0.1", "::ffff:127.0.0.1", true),
+        ] {
+            let address = try #require(IPAddress(address))
+            #expect(AddressRange(range)?.contains(address) == isInside, "\(range) \(address)")
+        }
+        for text in ["", "localhost", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/-1", "10.0.0/8", "::/129", "10.0.0.0/8/8"] {
+            #expect(AddressRange(text) == nil, "\(text)")
+        }
+    }
+}
