@@ -22,7 +22,7 @@ package protocol ControlledHost: Sendable {
     /// Returns which parts would be copied and which would be re-encoded if several clips were exported as one file.
     /// Writes nothing. Blocks on the disk, for at most 5 s.
     func planExport(_ request: ExportRequest) throws(Refusal) -> ExportPlan
-    /// How many wrong stream keys, stream IDs and passphrases clients have shown, by protocol.
+    /// The number of wrong stream keys, stream IDs and passphrases that clients have presented, by protocol.
     var wrongStreamKeys: [String: UInt64] { get }
     /// Tests an output's address without going live. Blocks for at most 15 s.
     func check(_ address: String) -> AddressCheck

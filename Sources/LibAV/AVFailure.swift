@@ -35,7 +35,7 @@ package struct AVFailure: Error, Sendable, Hashable, CustomStringConvertible {
     package var isInterrupted: Bool { code == relay_averror_exit }
     /// Whether the call exceeded its time limit.
     package var isTimedOut: Bool { code == relay_averror(ETIMEDOUT) }
-    /// Whether libav refused an argument; also its code for a format that the options do not allow.
+    /// Whether libav refused an argument. libav returns the same code for a format that the options do not allow.
     package var isInvalidArgument: Bool { code == relay_averror(EINVAL) }
     /// Whether the data itself is damaged, not the transport; the next packet may be good.
     package var isInvalidData: Bool { code == relay_averror_invalid_data }

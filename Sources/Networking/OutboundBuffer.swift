@@ -21,7 +21,7 @@ package struct OutboundBuffer {
     private var pieces = Deque<Piece>()
     /// Bytes that the socket has not accepted yet.
     package private(set) var pendingBytes = 0
-    /// Frames whose last byte the socket has not accepted yet.
+    /// The number of frames whose last byte the socket has not accepted yet.
     package private(set) var pendingFrames = 0
 
     package init() {}

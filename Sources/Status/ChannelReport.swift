@@ -33,8 +33,8 @@ package struct ChannelReport: Sendable, Encodable {
     package var name: String
     /// The channel's state.
     package var state: State
-    /// Whether the channel has ended as intended: its media or its duration is over, or it was asked to end. Only for
-    /// readiness.
+    /// Whether the channel has ended as intended: its media or its duration has ended, or it was told to end. Used only
+    /// to decide whether the process is ready.
     package var isDone = false
     /// When the snapshot was taken.
     package var time: UTCTime

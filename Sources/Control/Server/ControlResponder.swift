@@ -34,7 +34,7 @@ struct ControlResponder: HTTPResponder {
             if methods.contains(.get) { methods.insert(.head) }
             let allowed = methods.map(\.rawValue).sorted().joined(separator: ", ")
             for method in Self.methods {
-                // A HEAD is answered as a GET, without the body (RFC 9110, 9.3.2).
+                // HEAD is answered like GET, without the body (RFC 9110, 9.3.2).
                 let endpoint =
                     endpoints.first { $0.method == method }
                     ?? (method == .head ? endpoints.first { $0.method == .get } : nil)
@@ -75,8 +75,8 @@ struct ControlResponder: HTTPResponder {
         if response.status == .notFound, response.headers[.contentType] == nil {
             response = Problem.response(Refusal(.notFound, "There is nothing at this path."))
         }
-        // A HEAD response has only the length of the body; a body without an end, such as that of events, has none, and
-        // no length at all would announce chunks.
+        // The response to HEAD contains only the length of the body. A body without an end, such as the event stream,
+        // has no length. Then the length is 0, because the library would otherwise announce chunks.
         if request.method == .head {
             let count = response.body.contentLength ?? 0
             response.body = ResponseBody(contentLength: count) { writer in try await writer.finish(nil) }
@@ -136,8 +136,8 @@ struct ControlResponder: HTTPResponder {
         }
     }
 
-    /// Headers of every response: they forbid content sniffing, framing, caching, unless the response allows it, and
-    /// that pages of other origins load it.
+    /// Headers of every response. They forbid content sniffing, framing, use by pages of other origins, and caching
+    /// unless the response allows it.
     private static let safety: HTTPFields = {
         var fields = HTTPFields()
         fields[.xContentTypeOptions] = "nosniff"

@@ -133,7 +133,7 @@ package final class ControlServer: Sendable {
         logger.info("HTTP at \(path)")
     }
 
-    /// Begins to listen, and returns the port; nil if it is unknown or `address` has none.
+    /// Begins to listen, and returns the port; nil if the port is unknown, or if `address` has no port.
     private func listen(
         at address: BindAddress, server: HTTPServerBuilder, isLocal: Bool, name: String
     ) throws(Failure) -> Int? {

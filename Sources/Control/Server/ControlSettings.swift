@@ -55,7 +55,8 @@ package struct ControlSettings: Sendable, Equatable {
     }
     /// The host names under which a reverse proxy forwards requests, without ports.
     package var hosts: Set<String> = []
-    /// The addresses of reverse proxies that say truthfully, in `X-Forwarded-For`, for whom they forward a request.
+    /// The addresses of trusted reverse proxies. The header `X-Forwarded-For` of their requests contains the client's
+    /// address.
     package var trustedProxies: [AddressRange] = []
     /// The prefix of each path, such as `/relay`; empty for no prefix.
     package var basePath = ""
@@ -71,8 +72,8 @@ package struct ControlSettings: Sendable, Equatable {
     /// Settings for a server that does not listen.
     package init() {}
 
-    /// The name of the session cookie. Browsers send a host's cookies to all of its ports, so it names the port: servers
-    /// on one host must not end each other's sessions.
+    /// The name of the session cookie. It contains the port, because browsers send the cookies of a host to all of its
+    /// ports: otherwise several servers on one host would end each other's sessions.
     var cookie: String { address.map { "relay_session_\($0.port)" } ?? "relay_session" }
 
     /// Whether the address can be reached from this host only.

@@ -44,7 +44,7 @@ struct ControlRequest: Sendable {
     let request: Request
     let context: ControlContext
     let role: ControlRole
-    /// Whether the client may still be served: not after its session has ended.
+    /// Whether the client may still be served; false after its session has ended.
     var isStillAdmitted: @Sendable () -> Bool = { true }
 
     /// Returns the decoded path component for `name`.

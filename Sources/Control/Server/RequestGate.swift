@@ -8,7 +8,7 @@ internal import Media
 /// Decides which client may do what, by the host name in the request, the origin of the page that sends it, and the
 /// token or session.
 struct RequestGate: Sendable {
-    /// What a client shows to be admitted.
+    /// How a client proves who it is.
     private enum Credential {
         case token(String)
         case session(String)
@@ -38,8 +38,8 @@ struct RequestGate: Sendable {
         return role
     }
 
-    /// Whether a client that was admitted to `endpoint` with `request` may still be served: its session may have ended
-    /// since.
+    /// Whether a client that was admitted to `endpoint` with `request` may still be served. This is false if its
+    /// session has ended in the meantime.
     func stillAdmits(_ request: Request, to endpoint: Endpoint) -> Bool {
         guard !isLocal, tokens.isNeeded, case .session(let session) = credential(of: request) else { return true }
         return tokens.role(ofSession: session) >= endpoint.role

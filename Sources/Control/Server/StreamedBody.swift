@@ -5,8 +5,8 @@ internal import HummingbirdCore
 internal import Media
 internal import NIOCore
 
-/// Writes a response piecewise. The connection of a client that does not read for a while is closed, so that it
-/// occupies nothing, and so is that of a client whose session ends meanwhile.
+/// Writes a response in pieces. The connection is closed if the client does not read for a while, so that the client
+/// occupies no resources, or if the client's session ends.
 struct StreamedBody {
     /// How long a client may take to read a piece, by default.
     static let patience = Duration.seconds(10)

@@ -10,7 +10,7 @@ internal import Synchronization
 final class TokenGuard: Sendable {
     private struct Session {
         var role: ControlRole
-        /// In monotonic nanoseconds.
+        /// When the session ends, in monotonic nanoseconds.
         var expires: Int64
     }
 
@@ -27,7 +27,7 @@ final class TokenGuard: Sendable {
     private let clock: any MonotonicClock
     private let state = Mutex(State())
 
-    /// Admits clients with one of `tokens`; sessions end by `clock`.
+    /// Admits clients with one of `tokens`. Sessions end by `clock`.
     init(_ tokens: [ControlSettings.Token], clock: any MonotonicClock = SystemClock()) {
         (self.tokens, self.clock) = (tokens, clock)
     }
@@ -39,8 +39,9 @@ final class TokenGuard: Sendable {
     var failures: Int { state.withLock { $0.failures } }
 
     /// Returns the role of a client that presents `token` from the IP address `client`. Throws if the token is unknown.
-    /// A known token is always admitted, however many wrong ones came from the client's network: strangers must not be
-    /// able to lock anybody out. Compares each known token completely, so that the duration reveals nothing.
+    ///
+    /// A known token is always admitted, even if many wrong tokens came from the same network: attackers must not be
+    /// able to lock out other clients. Each known token is compared completely, so that the duration reveals nothing.
     func role(ofToken token: String, from client: String) throws(Refusal) -> ControlRole {
         var role = ControlRole.none
         for known in tokens where Self.isEqual(known.secret, token) { role = max(role, known.role) }

@@ -117,8 +117,8 @@ final class ChannelControl: ControlledChannel {
         if let memory = changes.program { channel.director?.restore(memory) }
     }
 
-    /// Notes that the channel is off air, and its next state `stage`; if its program failed, remembers that with what
-    /// was on air. `isDone` says whether the channel has ended as intended.
+    /// Records that the channel is off air, and that its state is now `stage`. If its program failed, it also remembers
+    /// that failure and what was on air. `isDone` says whether the channel has ended as intended.
     func closed(_ stage: ChannelReport.State, by run: Int, hasFailed: Bool = false, isDone: Bool = false) {
         var memory = state.withLock { $0.run == run ? $0.channel : nil }?.director?.memory
         if hasFailed { memory?.noteFailure() }

@@ -46,7 +46,7 @@ enum CtlEvents {
 
         private enum CodingKeys: String, CodingKey { case time, channel, level, kind, output, text }
 
-        /// The event for people, in the form of a log line.
+        /// The event as a line for people, in the form of a log line.
         var line: String {
             let name = level + String(repeating: " ", count: max(0, 7 - level.count))
             let subject = [channel, output].compactMap(\.self).joined(separator: "/")

@@ -4,7 +4,7 @@ internal import Archive
 internal import FoundationEssentials
 internal import Logging
 
-/// Formats log lines as text or JSON. Every message and value in them is cleaned: see ``PrintedText``.
+/// Formats log lines as text or JSON. Every message and value is made safe for terminals: see ``PrintedText``.
 ///
 /// | level | meaning |
 /// |---|---|

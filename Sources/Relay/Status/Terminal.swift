@@ -85,14 +85,14 @@ final class Terminal: Sendable {
         Self.putUnescaped(erase + notice + line + "\n" + Self.fitted(block))
     }
 
-    /// Writes the lines of `text`, with control characters in them as escapes. Blocks as long as the reader does not
-    /// read.
+    /// Writes the lines of `text`, with escapes in place of control characters. Blocks for as long as the reader does
+    /// not read.
     static func put(_ text: String, to descriptor: Int32 = STDERR_FILENO) {
         putUnescaped(PrintedText.lines(text), to: descriptor)
     }
 
-    /// Writes all of `text`, with the control sequences of relay's own drawings. Blocks as long as the reader does not
-    /// read.
+    /// Writes the whole `text`, including the control sequences with which relay draws its status. Blocks for as long
+    /// as the reader does not read.
     static func putUnescaped(_ text: String, to descriptor: Int32 = STDERR_FILENO) {
         var bytes = Array(text.utf8)[...]
         while !bytes.isEmpty {

@@ -91,7 +91,7 @@ package final class RunDownClip: Sendable {
         let location = try InputLocation(address: "file:\(clip.path)", taking: &none)
         var options = IngestOptions()
         options.start = clip.start
-        // A playlist in the run-down's directory must not play files outside of it.
+        // A playlist file in the run-down's directory must not be able to play files outside of that directory.
         options.isSelfContained = true
         let source = try SourceOpener.open(location, options: options, logger: logger, opening: opening)
         guard let video = source.description.video else {
