@@ -168,7 +168,7 @@ package final class Uploader: RecordingObserver, RetentionVeto {
 
 /// An operator's order. Files are named as in the catalogue.
 package enum UploadOrder: Sendable, Equatable {
-    /// Try all files at once that fail, and all files that were given up and still exist.
+    /// Immediately try all files that have failed, and all files that were given up and still exist.
     case retryAll
     /// Upload the file now, whether it is waiting, has failed, was given up or was already uploaded.
     case retry(String)
