@@ -8,9 +8,9 @@ internal import Media
 internal import Publisher
 internal import RTMP
 
-/// A hub, its outputs and the feed, as a channel wires them. Used by one thread.
+/// A packet stream, its outputs and the feed, connected as in a channel. Used by one thread.
 final class Bench {
-    /// Nothing makes keyframes on request here: the clip has its own.
+    /// A requester that ignores requests for keyframes: the clip contains keyframes, and no encoder makes others.
     private struct NoKeyframes: KeyframeRequester {
         func requestKeyframe(at programTime: Int64?) {}
     }
@@ -23,7 +23,7 @@ final class Bench {
 
     init(clip: Clip) { self.clip = clip }
 
-    /// Adds an output that publishes to `url`. One that is not healthy is not measured.
+    /// Adds an output that publishes to `url`. If it is not healthy, it is not measured.
     func add(_ url: String, pool: RTMPWriterPool, isHealthy: Bool) throws {
         let name = "rtmp-\(healthy.count + others.count + 1)"
         let description = clip.description
@@ -44,7 +44,8 @@ final class Bench {
         }
     }
 
-    /// Waits until all healthy outputs are on air. Returns the seconds that it took, or nil after `limit`.
+    /// Waits until all healthy outputs are on air. Returns how many seconds that took; nil if it takes longer than
+    /// `limit`.
     func awaitLive(within limit: Double) -> Double? {
         let start = ContinuousClock.now
         while true {
@@ -57,13 +58,13 @@ final class Bench {
 
     /// The healthy outputs.
     var statuses: [OutputStatus] { healthy.map(\.status) }
-    /// Bytes that they have sent.
+    /// The number of bytes that the healthy outputs have sent.
     var bytes: UInt64 { healthy.reduce(0) { $0 + $1.status.bytes } }
-    /// Frames published.
+    /// Number of frames that were published.
     var published: Int { feed.published.count }
 
-    /// Looks for `seconds` at up to 16 outputs, the first and the last among them, and compares when frames were
-    /// published with when they were sent. Looking costs CPU time, so it is not done while that is counted.
+    /// Watches up to 16 outputs for `seconds`, including the first and the last, and compares when frames were
+    /// published with when they were sent. Watching costs CPU time, so it is not done while CPU time is measured.
     func sampleDelay(seconds: Int) -> Measurement.Delay? {
         guard !healthy.isEmpty else { return nil }
         let count = min(16, healthy.count)

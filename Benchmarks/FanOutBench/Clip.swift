@@ -5,7 +5,7 @@ internal import Media
 
 /// The coded packets of a file, in memory.
 struct Clip {
-    /// One frame, and in front of it the audio up to the next one: what a program publishes at one tick.
+    /// One frame, preceded by the audio up to the next frame: the packets that a program publishes at one tick.
     struct Beat {
         var audio: [EncodedPacket]
         let video: EncodedPacket
@@ -55,7 +55,7 @@ struct Clip {
 }
 
 extension EncodedPacket {
-    /// The same packet `nanoseconds` later.
+    /// The same packet, later by `nanoseconds`.
     func delayed(by nanoseconds: Int64) -> EncodedPacket {
         let ticks = TimeBase.nanoseconds.rescale(nanoseconds, to: timeBase)
         return EncodedPacket(

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Turns what outputs have sent, looked at again and again, into delays. Pure.
+/// Computes delays from the numbers of frames that outputs have sent, which are read again and again. Pure.
 ///
-/// An output's frames are counted from its own start, so the difference to those published is learnt first: it is
-/// the least difference seen.
+/// An output counts its frames from its own start. The difference between its count and the number of published frames
+/// must therefore be found first: it is the smallest difference that was seen.
 struct DelayProbe {
     private var behind: [Int]
     private var last: [Int?]
@@ -16,9 +16,9 @@ struct DelayProbe {
         seen = Array(repeating: [], count: outputs)
     }
 
-    /// Output `index` had sent `sent` frames when the clock showed `now`, or a little before.
+    /// Records that output `index` had sent `sent` frames at the time `now`, or a little earlier.
     mutating func note(sent: Int, by index: Int, at now: Int64, published: Feed.Published) {
-        // Before its start it sends nothing, and is not behind yet.
+        // Before its start, an output sends nothing, and is not behind yet.
         if sent > 0 { behind[index] = min(behind[index], published.count - sent) }
         for frame in max(0, published.count - 4)..<published.count {
             times[frame] = published.times[frame % Feed.Published.kept]
@@ -28,12 +28,13 @@ struct DelayProbe {
         for frame in previous..<sent { seen[index].append((frame, now)) }
     }
 
-    /// The delays of all frames seen; nil if no frame was seen.
+    /// The delays of all frames that were seen; nil if no frame was seen.
     var result: Measurement.Delay? {
         var delays: [Int64] = []
         for index in seen.indices {
             for (frame, at) in seen[index] {
-                // The first frame sent has number 0, and number `behind` among those published.
+                // The first frame that the output sent has number 0 there, and number `behind` among the published
+                // frames.
                 if let published = times[frame + behind[index]] { delays.append(at - published) }
             }
         }

@@ -2,8 +2,8 @@
 
 internal import ArgumentParser
 
-/// Measures what fan-out costs, without an encoder: the packets of a file go through the real hub, queues and RTMP
-/// outputs at their own pace. `scripts/bench fanout` runs it.
+/// Measures the cost of fan-out, without an encoder: the packets of a file go through the real packet stream, queues
+/// and RTMP outputs in real time. `scripts/bench fanout` runs it.
 @main
 struct FanOutBench: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -12,7 +12,7 @@ struct FanOutBench: ParsableCommand {
         subcommands: [RunCommand.self, FloorCommand.self, SinkCommand.self])
 }
 
-/// What the measuring commands have in common.
+/// The options that all measuring commands have.
 struct MeasureOptions: ParsableArguments {
     @Option(help: "An MP4 or FLV file with H.264 and AAC; it is read into memory and repeated.")
     var input: String

@@ -4,9 +4,9 @@ internal import Dispatch
 internal import Media
 internal import Synchronization
 
-/// Plays a clip again and again on a thread of its own, each beat at its time.
+/// Plays a clip again and again on its own thread, each beat at its time.
 final class Feed: Sendable {
-    /// When the latest frames were published, by number; enough of them for the longest queue.
+    /// The times at which the latest frames were published, by number; enough of them for the longest queue.
     struct Published {
         static let kept = 1024
         var count = 0
@@ -18,7 +18,7 @@ final class Feed: Sendable {
     private let isStopped = Atomic(false)
     private let state = Mutex(Published())
 
-    /// Begins to hand `clip` to `publish`, at once.
+    /// Begins at once to pass `clip` to `publish`.
     func start(_ clip: Clip, publish: @escaping @Sendable (Clip.Beat, Int64) -> Void) {
         queue.async {
             let clock = SystemClock()
@@ -40,13 +40,13 @@ final class Feed: Sendable {
         }
     }
 
-    /// Ends after the beat under way; blocks until then.
+    /// Stops after the current beat; blocks until then.
     func stop() {
         isStopped.store(true, ordering: .relaxed)
         done.wait()
     }
 
-    /// What was published so far.
+    /// The frames that were published so far.
     var published: Published { state.withLock { $0 } }
 
     private func note(_ time: Int64) {

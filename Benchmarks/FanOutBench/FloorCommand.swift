@@ -7,8 +7,8 @@ internal import Media
 internal import Networking
 internal import Publisher
 
-/// The least work that fan-out of single tags can be: each tag is sent at its own time to each of N sockets by one
-/// `send`, on one thread, with nothing around it.
+/// The least work that fan-out of single tags can be: one thread sends each tag at its own time to each of N sockets by
+/// one `send`, and does nothing else.
 struct FloorCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "floor", abstract: "Send each tag by a bare send() to each of N raw sockets; print what it cost.")
@@ -44,7 +44,7 @@ struct FloorCommand: ParsableCommand {
         ).print()
     }
 
-    /// FLV tags in the order of their times; the content of a tag's head does not matter here, its length does.
+    /// FLV tags in the order of their times. The length of a tag's head is right; its content is not important here.
     private static func tags(of clip: Clip) -> [Tag] {
         let origin = clip.beats[0].video.dtsNanoseconds
         let packets = clip.beats.flatMap { [$0.video] + $0.audio }
@@ -55,7 +55,8 @@ struct FloorCommand: ParsableCommand {
         .sorted { $0.time < $1.time }
     }
 
-    /// Sends what is due from now until `end`, counted from `start`. Returns the bytes sent.
+    /// Sends the tags that are due from now until `end`, counted from `start`. Returns the number of bytes that were
+    /// sent.
     private func send(
         _ tags: [Tag], of clip: Clip, to sockets: [CInt], from start: Int64, until end: Int64
     ) throws -> Int {

@@ -2,27 +2,28 @@
 
 internal import Foundation
 
-/// What one run found; printed as one line of JSON.
+/// The result of one run, which is printed as one line of JSON.
 struct Measurement: Codable {
-    /// `relay` or `floor`.
+    /// The kind of run: `relay` or `floor`.
     var kind: String
     var outputs: Int
-    /// CPU seconds for each output and minute, in the window.
+    /// CPU seconds per output and minute, in the window.
     var cpuPerOutputMinute: Double
     var windowSeconds: Double
-    /// Megabit a second to each output, in the window.
+    /// Megabits per second to each output, in the window.
     var megabitsPerOutput: Double
     /// Seconds until all outputs were on air.
     var secondsToLive: Double?
-    /// Frames published, and the fewest that an output has sent, from the start to the end of the window.
+    /// Number of frames that were published, and the smallest number that an output has sent, from the start to the end
+    /// of the window.
     var framesPublished: Int?
     var framesSentByTheLeast: Int?
-    /// Packets that did not reach an output, over all outputs.
+    /// Number of packets that did not reach an output, added up over all outputs.
     var drops: Int?
     var reconnects: Int?
-    /// The time from the publishing of a frame until the kernel had its last byte, in milliseconds.
+    /// The time from the publishing of a frame until the kernel accepted its last byte, in milliseconds.
     var delayMilliseconds: Delay?
-    /// Resident memory without outputs, in the window, and the difference.
+    /// Resident memory: without outputs, in the window, and the difference.
     var residentBefore: Double
     var residentMegabytes: Double
     var residentAdded: Double

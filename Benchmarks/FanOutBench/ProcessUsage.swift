@@ -3,7 +3,7 @@
 internal import Foundation
 internal import Glibc
 
-/// What the kernel says of this process.
+/// The resources of this process, as the kernel reports them.
 enum ProcessUsage {
     /// CPU time so far, user and system, in seconds.
     static var cpuSeconds: Double {
@@ -15,10 +15,10 @@ enum ProcessUsage {
     /// Resident memory in MB (10⁶ bytes).
     static var residentMegabytes: Double { Double(status("VmRSS:")) * 1024 / 1e6 }
 
-    /// Threads.
+    /// Number of threads.
     static var threads: Int { status("Threads:") }
 
-    /// Open descriptors.
+    /// Number of open descriptors.
     static var descriptors: Int { (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? 0 }
 
     private static func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }

@@ -10,7 +10,7 @@ internal import Networking
 internal import Publisher
 internal import Synchronization
 
-/// Sends a file to N outputs through the real hub, supervisors and RTMP outputs.
+/// Sends a file to N outputs through the real packet stream, supervisors and RTMP outputs.
 struct RunCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "run", abstract: "Send through relay's own fan-out; print what it cost.")

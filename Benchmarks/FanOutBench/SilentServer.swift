@@ -2,7 +2,7 @@
 
 internal import Glibc
 
-/// A port on loopback on which the kernel accepts connections and no program ever reads or answers.
+/// A port on loopback at which the kernel accepts connections, but no program reads or answers.
 final class SilentServer {
     private let descriptor: CInt
     let port: UInt16
@@ -16,7 +16,7 @@ final class SilentServer {
     deinit { close(descriptor) }
 }
 
-/// TCP on 127.0.0.1.
+/// Sockets for TCP on 127.0.0.1.
 enum LoopbackSocket {
     /// A new listening socket; port 0 lets the kernel choose.
     static func listening(port: UInt16, backlog: Int) throws -> CInt {
@@ -30,7 +30,7 @@ enum LoopbackSocket {
         return descriptor
     }
 
-    /// A new connection to `port`, without Nagle's delay.
+    /// A new connection to `port`, without the delay of Nagle's algorithm.
     static func connected(to port: UInt16) throws -> CInt {
         let descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw failure("open a socket") }
@@ -40,7 +40,7 @@ enum LoopbackSocket {
         return descriptor
     }
 
-    /// The port that `descriptor` is bound to.
+    /// The port to which `descriptor` is bound.
     static func port(of descriptor: CInt) -> UInt16 {
         var address = sockaddr_in()
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)

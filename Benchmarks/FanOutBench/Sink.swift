@@ -6,7 +6,7 @@ internal import Glibc
 final class Sink {
     private let listener: CInt
     private let isRaw: Bool
-    /// Publishers that are still being answered; those on air are not here.
+    /// Publishers whose handshake is not complete, by descriptor; publishers that are on air are not in it.
     private var greeting: [CInt: SinkHandshake] = [:]
     private var watched: [pollfd] = []
     private var scratch = [UInt8](repeating: 0, count: 1 << 20)
@@ -24,7 +24,7 @@ final class Sink {
             for descriptor in ready {
                 if descriptor == listener { accept() } else { read(descriptor) }
             }
-            // While no publisher waits for an answer, bytes may gather a little: that saves wake-ups.
+            // While no publisher waits for an answer, some bytes may accumulate, which saves wake-ups.
             if count > 0, greeting.isEmpty { usleep(20_000) }
         }
     }

@@ -5,7 +5,8 @@ internal import Glibc
 internal import Networking
 internal import Publisher
 
-/// Takes in what the other commands send, for as little CPU time as possible, so that the machine has room to measure.
+/// Receives the bytes that the other commands send, with as little CPU time as possible, so that enough CPU time
+/// remains for the measurement.
 struct SinkCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sink", abstract: "Accept publishers and discard what they send, until killed.")

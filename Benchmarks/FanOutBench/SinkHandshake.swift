@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The server's side of RTMP up to publishing, as far as a well-behaved publisher needs it: it finds the commands that
-/// want an answer by their names and does not parse chunks. Pure.
+/// The server's side of RTMP up to publishing, as far as a well-behaved publisher needs it. It finds the commands that
+/// need an answer by their names, and does not parse chunks. Pure.
 struct SinkHandshake {
     private static let blockBytes = 1536
 
@@ -9,16 +9,16 @@ struct SinkHandshake {
     private var wantsFirst = true
     private var wantsSecond = true
     private var answered = 0
-    /// Whether the stream was accepted: media follows.
+    /// Whether the stream was accepted, so that media follows.
     private(set) var isPublishing = false
 
-    /// Takes what came and returns what to answer.
+    /// Processes the received bytes and returns the answer.
     mutating func take(_ bytes: some Collection<UInt8>) -> [UInt8] {
         received += bytes
         var answer: [UInt8] = []
         if wantsFirst {
             guard received.count > Self.blockBytes else { return [] }
-            // S0, S1, and C1 again as S2 (Adobe RTMP 1.0, 5.2).
+            // S0, S1, and a copy of C1 as S2 (Adobe RTMP 1.0, 5.2).
             answer = [3] + [UInt8](repeating: 0, count: Self.blockBytes) + received[1...Self.blockBytes]
             received.removeFirst(1 + Self.blockBytes)
             wantsFirst = false
@@ -37,7 +37,7 @@ struct SinkHandshake {
         return answer
     }
 
-    /// The transaction number of the command `name` as it came, an AMF0 number with its marker.
+    /// The transaction number of the received command `name`: an AMF0 number with its marker.
     private func transaction(of name: String) -> [UInt8]? {
         let pattern = Self.text(name)
         let last = received.count - pattern.count - 9
@@ -50,7 +50,7 @@ struct SinkHandshake {
         let null: [UInt8] = [5]
         switch index {
         case 0:
-            // Our chunks are larger than the 128 bytes of the protocol, so that none of them is cut.
+            // Our chunks are larger than the protocol's default of 128 bytes, so that no message is split.
             let size = message(channel: 2, kind: 1, stream: 0, [0, 0, 16, 0])
             let result = text("_result") + transaction + null + status("NetConnection.Connect.Success")
             return size + message(channel: 3, kind: 20, stream: 0, result)

@@ -5,7 +5,7 @@ internal import Kernels
 internal import Media
 internal import Program
 
-/// Measures what it costs to make a frame of a program; `scripts/bench program` runs it.
+/// Measures the cost of making a frame of a program; `scripts/bench program` runs it.
 ///
 /// `ProgramBench [WIDTH HEIGHT [FRAMES]]` prints a table in Markdown: CPU time of the thread for each frame.
 @main
@@ -27,12 +27,12 @@ struct ProgramBench {
     }
 }
 
-/// Frames to draw with, and the clock.
+/// The frames that are drawn, and the clock.
 struct Bench {
     private let pool: FramePool
     private let format: VideoFormat
     private let frames: Int
-    /// More than a cache holds.
+    /// The frames of the sources, which need more memory than a cache has.
     private let sources: [VideoFrame]
 
     init(width: Int, height: Int, frames: Int) {
@@ -42,7 +42,7 @@ struct Bench {
         format = VideoFormat(width: width, height: height, frameRate: FrameRate(30))
         sources = (0..<24).map { index in
             let storage = FrameBuffer(width: width, height: height) { pixels in
-                // A gradient with noise, another in each frame.
+                // A gradient with noise, which differs from frame to frame.
                 var state = UInt32(index + 1)
                 for place in pixels.indices {
                     state = state &* 1_664_525 &+ 1_013_904_223
@@ -54,10 +54,10 @@ struct Bench {
         }
     }
 
-    /// A source's frame; another at each frame of the program, and another for each source.
+    /// A frame of source `number`. It differs from program frame to program frame, and from source to source.
     private func source(_ number: Int, at frame: Int) -> VideoFrame { sources[(frame + number * 5) % sources.count] }
 
-    /// What is made for each frame on air, by what makes it there.
+    /// Measures what is made for each frame on air, with the code that makes it there.
     func measureLayouts() {
         measureScene("single", layout(.single, 1))
         measureScene("PiP", layout(.pip, 2))
@@ -79,7 +79,7 @@ struct Bench {
         }
     }
 
-    /// Scenes that give way to others.
+    /// Measures changes from one scene to another.
     func measureChanges() {
         let (pip, split) = (layout(.pip, 2), layout(.splitHorizontal, 2))
         var corner = pip
@@ -159,7 +159,7 @@ struct Bench {
         print("\nMaking a renderer: \(Self.text(milliseconds)) ms")
     }
 
-    /// Prints a row of the table. Where the canvas `isDrawn`, it shows a frame before the clock starts.
+    /// Prints a row of the table. If `isDrawn` is set, the canvas shows a frame before the clock starts.
     private func measure(_ name: String, isDrawn: Bool = false, _ draw: (FramePool, Int, inout Canvas) -> Void) {
         var times: [Int64] = []
         for frame in -10..<frames {
@@ -172,7 +172,7 @@ struct Bench {
         show(name, times)
     }
 
-    /// Prints a row of the table for what `make` makes.
+    /// Prints a row of the table with the cost of `make`.
     private func measureComposed(_ name: String, _ make: (Int) -> VideoFrame?) {
         var times: [Int64] = []
         for frame in -10..<frames {

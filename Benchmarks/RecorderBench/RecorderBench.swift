@@ -8,10 +8,11 @@ internal import Logging
 internal import Media
 internal import Segmenter
 
-/// Measures the recorder by itself; `scripts/bench recorder` runs it.
+/// Measures the recorder alone; `scripts/bench recorder` runs it.
 ///
-/// `RecorderBench DIR SECONDS [hybrid|fragmented|ts] [paced]` records that much of a program of 8 Mbit/s, 30 fps and AAC
-/// in one file, and copies that file as cat does. It prints the CPU time of both and of closing the file.
+/// `RecorderBench DIR SECONDS [hybrid|fragmented|ts] [paced]` records SECONDS of a program of 8 Mbit/s, 30 fps and AAC
+/// to one file, and copies that file in the way of cat. It prints the CPU time of the recording, of the copy, and of
+/// closing the file.
 @main
 struct RecorderBench {
     private static let rate = FrameRate(30)
@@ -35,13 +36,13 @@ struct RecorderBench {
         print("ratio of CPU: \(Double(Int(ratio * 1000)) / 1000)")
     }
 
-    /// What something took.
+    /// The cost of an operation.
     private struct Cost: CustomStringConvertible {
         var cpu: Double
         var wall: Double
         var description: String { "\(Int(cpu * 1e6)) us CPU, \(Int(wall * 1e6)) us" }
 
-        /// The process's CPU time and the clock, so far, in seconds.
+        /// The CPU time of the process and the time of the clock, so far, in seconds.
         static func now() -> Cost {
             var usage = rusage()
             getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
@@ -82,7 +83,7 @@ struct RecorderBench {
             recorder.wake()
             if !isPaced, frame % 15 == 0 { recorder.waitForRoom() }
         }
-        // The last fragment, and nothing else, is written at the close.
+        // Only the last fragment is written when the file is closed.
         while recorder.status.queueBytes > 0 { usleep(1000) }
         let recording = Cost.since(start)
         start = Cost.now()
@@ -122,13 +123,13 @@ struct RecorderBench {
         format: .program, decoderConfiguration: SharedBytes([0x11, 0x90]), bitrate: 160_000, frameLength: 1024)
 }
 
-/// Payloads of the sizes that an encoder at 8 Mbit/s makes; each is shared by many packets.
+/// Payloads with the sizes that an encoder produces at 8 Mbit/s. Many packets share each payload.
 private struct Payloads {
     private let key = Payloads.bytes(150_000)
     private let others = (0..<8).map { Payloads.bytes(27_000 + $0 * 1250) }
     private let voice = SharedBytes([UInt8](repeating: 3, count: 427))
 
-    /// One NAL unit with its length in front.
+    /// One NAL unit, preceded by its length.
     private static func bytes(_ size: Int) -> SharedBytes {
         var bytes = [UInt8](repeating: 0x55, count: size)
         bytes.replaceSubrange(0..<5, with: withUnsafeBytes(of: UInt32(size - 4).bigEndian, Array.init) + [0x41])
@@ -148,10 +149,10 @@ private struct Payloads {
     }
 }
 
-/// A program whose keyframes come by themselves.
+/// A requester that ignores requests, for a program whose keyframes come without requests.
 private final class NoKeyframes: KeyframeRequester {
     func requestKeyframe(at programTime: Int64?) {}
 }
 
-/// A figure that would be of no use.
+/// A result that cannot be used.
 private struct BenchFailure: Error {}

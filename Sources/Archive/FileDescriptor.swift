@@ -6,7 +6,7 @@ internal import MP4
 package import Media
 internal import Synchronization
 
-/// An open file. It is closed when the last reference goes; until then any thread may use it.
+/// An open file. It is closed when the last reference is released; until then any thread may use it.
 package final class FileDescriptor: Sendable, ByteSource {
     /// `flock(2)`: takes a descriptor and an operation, and returns 0 or `errno`.
     package typealias LockCall = @Sendable (_ file: CInt, _ operation: CInt) -> CInt
@@ -14,7 +14,7 @@ package final class FileDescriptor: Sendable, ByteSource {
     private let number: CInt
     private let isWritable: Bool
     private let lockCall: LockCall
-    /// The path that the file was opened with, for error texts.
+    /// The path with which the file was opened, for error messages.
     package let path: String
 
     private init(
@@ -106,8 +106,8 @@ package final class FileDescriptor: Sendable, ByteSource {
 
     private static func lastPart(of name: String) -> String { parts(of: name).last { !$0.isEmpty } ?? name }
 
-    /// What is between the slashes of the path `name`, by bytes as the system reads it: with a combining mark behind it, a
-    /// slash is part of another Character, and still divides the path.
+    /// The components of the path `name`. It is split by bytes, as the system does it: in Swift, a slash and a
+    /// combining mark after it are one Character, but the slash still divides the path.
     static func parts(of name: String) -> [String] {
         name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
             .map { String(decoding: $0, as: UTF8.self) }
@@ -125,17 +125,17 @@ package final class FileDescriptor: Sendable, ByteSource {
         close(number)
     }
 
-    /// The system call itself.
+    /// Calls `flock(2)`.
     package static let systemLock: LockCall = { file, operation in
         while flock(file, operation) != 0 { if errno != EINTR { return errno } }
         return 0
     }
 
-    /// The files that descriptors of this process have locked on file systems without locks.
+    /// The files that this process has locked on file systems without locks, by descriptor.
     private static let withoutLocks = Mutex<[ObjectIdentifier: FileIdentity]>([:])
 
     /// Takes the advisory lock that marks the file as in use; returns false only if another descriptor or process has
-    /// it. A read-only descriptor takes a shared lock, because NFS gives it no other.
+    /// it. A read-only descriptor takes a shared lock, because NFS refuses it any other.
     ///
     /// If the file system has no locks (NFS without its lock daemon), only locks of this process are considered: see
     /// ``mayBeWrittenElsewhere``.
@@ -168,13 +168,15 @@ package final class FileDescriptor: Sendable, ByteSource {
         return fstat(number, &info) != 0 || info.st_mtim.tv_sec > Glibc.time(nil) - seconds
     }
 
-    /// In seconds. A recording is written every second or two; a minute also covers a disk that stalls for a while.
+    /// The period in seconds after which a file counts as no longer written. A recording is written every second or
+    /// two; a minute also covers a disk that stalls for a while.
     private static let quietTime = 60
 
     /// Whether the file is empty and so new that its creator may be about to lock it and to write its head.
     package var mayBeBeginning: Bool { (try? size()) == 0 && wasWritten(within: Self.beginningTime) }
 
-    /// In seconds. Creating a file, locking it and writing its head takes a millisecond; this covers a busy machine.
+    /// The maximum age in seconds of a file whose creator may not have locked it yet. Creating a file, locking it and
+    /// writing its head takes a millisecond; 5 s also cover a busy machine.
     private static let beginningTime = 5
 
     /// Locks a file that was just created; returns false if another process has locked or renamed it in between.
@@ -249,7 +251,8 @@ package final class FileDescriptor: Sendable, ByteSource {
                 (index, skip) = (index + 1, 0)
             }
             skip += written
-            // No progress and no error: POSIX permits that, and without this check the loop would never end.
+            // POSIX permits a call that writes nothing and reports no error; without this check the loop would never
+            // end.
             if position == before && index < pieces.count { throw FileFailure("write", path, code: EIO) }
         }
     }
@@ -262,7 +265,7 @@ package final class FileDescriptor: Sendable, ByteSource {
             let copied = sendfile(number, source.number, &position, Int(range.upperBound) - position)
             if copied < 0 && errno == EINTR { continue }
             guard copied >= 0 else {
-                // The system does not report which of the two files failed; a full disk is the likely cause.
+                // The system does not report which of the two files caused the error; a full disk is the likely cause.
                 throw FileFailure("write", path, code: errno)
             }
             guard copied > 0 else { throw FileFailure("read", source.path, text: "it ends too early") }
@@ -327,8 +330,8 @@ package final class FileDescriptor: Sendable, ByteSource {
         try rename(path, to: target, in: currentDirectory, shownAs: path)
     }
 
-    /// Renames the file in this directory with the last component of `name` to the last component of `target` if that
-    /// name is free, and returns whether it did; never overwrites.
+    /// Renames a file in this directory, from the last component of `name` to the last component of `target`, if the
+    /// new name is free. Returns whether it did; never overwrites.
     func rename(entry name: String, to target: String) throws(FileFailure) -> Bool {
         let name = Self.lastPart(of: name)
         return try Self.rename(name, to: Self.lastPart(of: target), in: number, shownAs: "\(path)/\(name)")
@@ -344,9 +347,10 @@ package final class FileDescriptor: Sendable, ByteSource {
         if relay_rename_no_replace(directory, name, target) == 0 { return true }
         if errno == EEXIST { return false }
         guard [EINVAL, ENOSYS, EOPNOTSUPP].contains(errno) else { throw FileFailure("rename", path, code: errno) }
-        // The file system cannot do that (NFS): creating a hard link refuses to overwrite, too.
+        // The file system cannot rename without overwriting (NFS). Creating a hard link never overwrites either.
         if linkat(directory, name, directory, target, 0) == 0 {
-            // The new name stays in any case: recovery finds both names of the file and removes the old one.
+            // If the old name cannot be removed, the new name stays: recovery finds both names of the file and removes
+            // the old one.
             guard unlinkat(directory, name, 0) == 0 else { throw FileFailure("remove", path, code: errno) }
             return true
         }

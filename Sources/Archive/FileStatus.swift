@@ -4,10 +4,10 @@ internal import Glibc
 
 /// The result of stat(2) for a file, as values.
 ///
-/// Targets that import a C library besides Glibc read a file's status through this type: for them the fields of `struct
-/// stat` may belong to that library's module, which they do not import, so that they would not compile.
+/// For targets that import a C library besides Glibc: in such a target the compiler may find the fields of `struct
+/// stat` in that library's module, and refuse code that uses them without importing it.
 package struct FileStatus: Sendable {
-    /// The kind of file that a name refers to.
+    /// The type of file to which a name refers.
     package enum Kind: Sendable {
         case regular, directory, link, socket, other
     }
@@ -17,7 +17,7 @@ package struct FileStatus: Sendable {
     package let size: Int64
     /// Whether users other than its owner may read, write or execute it.
     package let isOpenToOthers: Bool
-    /// Its file system and its number there: `st_dev` and `st_ino`.
+    /// The file system and the file's number on it: `st_dev` and `st_ino`.
     package let device: UInt64, inode: UInt64
     /// When its content was last changed, in seconds since 1970.
     package let modified: Int

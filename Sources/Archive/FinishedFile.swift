@@ -11,19 +11,19 @@ package enum FinishedFile {
         return "\(directory)\(stem)\(getpid())-\(UInt32.random(in: 0 ... .max)).part"
     }
 
-    /// Returns the hidden path, in the directory of `path`, of the journal with which a later run can continue.
+    /// Returns the hidden path, in the directory of `path`, of the journal from which a later run can continue.
     package static func journal(beside path: String) -> String {
         let (directory, stem) = hiddenStem(of: path)
         return "\(directory)\(stem)resume"
     }
 
-    /// Returns the directory of `path` with its slash, and the prefix of hidden names for it.
+    /// Returns the directory of `path` with its slash, and the prefix of the hidden names for `path`.
     private static func hiddenStem(of path: String) -> (directory: String, stem: String) {
         let slash = path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex
         return (String(path[..<slash]), ".\(path[slash...].prefix(200)).")
     }
 
-    /// Removes hidden files that killed runs left for `path`, unless they are locked.
+    /// Removes hidden files for `path` that were left by killed runs, unless they are locked.
     package static func removeLeftovers(of path: String) {
         for hidden in hiddenPaths(of: path) { removeUnused(hidden) }
     }
@@ -62,7 +62,7 @@ package enum FinishedFile {
         FileDescriptor.synchroniseDirectory(of: path)
     }
 
-    /// Throws unless `bytes` are free in the directory of `path`; `needs` begins the message.
+    /// Throws unless `bytes` bytes are free in the directory of `path`. The error's message begins with `needs`.
     package static func checkRoom(for bytes: Int64, at path: String, _ needs: String) throws(FileFailure) {
         let slash = path.lastIndex(of: "/")
         let free = try SystemFreeSpace().space(at: slash.map { String(path[...$0]) } ?? ".").free

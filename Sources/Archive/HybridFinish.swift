@@ -6,8 +6,8 @@ internal import Media
 
 /// The last steps of writing a file; they are the same for a regular close and after a crash.
 package enum HybridFinish {
-    /// Appends the complete `moov` at `mediaEnd` and overwrites the head with that of a plain MP4. Returns the file's
-    /// size.
+    /// Appends the complete `moov` at `mediaEnd` and overwrites the head with the head of a plain MP4. Returns the
+    /// file's size.
     ///
     /// The order matters: until the 48 bytes of the head are overwritten, in one call, the file is a valid fragmented
     /// MP4 with a second `moov` at its end. The head must be on the disk before the file gets its final name.
@@ -20,7 +20,7 @@ package enum HybridFinish {
     }
 
     /// The first half of ``complete(_:_:_:mediaEnd:)``: appends the `moov` and returns the file's size. Does not wait
-    /// for the disk. The file is still a fragmented one.
+    /// for the disk. Afterwards the file is still a fragmented MP4.
     package static func appendMovie(
         _ descriptor: FileDescriptor, _ layout: MovieLayout, _ tables: [UInt32: SampleTable], mediaEnd: Int64
     ) throws(FileFailure) -> Int64 {
@@ -35,8 +35,9 @@ package enum HybridFinish {
         return mediaEnd + Int64(moov.count)
     }
 
-    /// The second half: overwrites the head once everything else is on the disk, and waits for that, too. Without
-    /// `isDurable` nothing waits for the disk: a crash of relay still does no harm, but a loss of power may.
+    /// The second half: waits until everything else is on the disk, overwrites the head, and waits until the head is on
+    /// the disk. If `isDurable` is false, it does not wait: then a crash of relay does no harm, but a loss of power
+    /// may.
     package static func seal(
         _ descriptor: FileDescriptor, mediaEnd: Int64, size: Int64, isDurable: Bool = true
     ) throws(FileFailure) {
@@ -44,11 +45,11 @@ package enum HybridFinish {
             if isDurable { try descriptor.synchronise() }
             try descriptor.write([SharedBytes(MovieBox.closedHead(mediaEnd: mediaEnd))], at: 0)
         } catch {
-            // If the head was reached, it was written completely or not at all.
+            // If the head was overwritten, then completely or not at all.
             try? descriptor.truncate(to: mediaEnd)
             throw error
         }
-        // Releases the space that was reserved behind the end. After a failure from here on the file still appears
+        // Releases the space that was reserved beyond the end. If this or a later call fails, the file still appears
         // complete, so nothing is undone.
         try descriptor.truncate(to: size)
         if isDurable { try descriptor.synchronise() }
@@ -59,8 +60,8 @@ package enum HybridFinish {
         try rename(name, in: try FileDescriptor.open(parentOf: name.open, in: directory))
     }
 
-    /// Gives the open file `name` in the directory `parent` its final name and returns that. Never overwrites an
-    /// existing file: if a name is taken, a number is appended. Does not wait for the disk without `isDurable`.
+    /// Gives the open file `name` in the directory `parent` its final name, and returns that name. Never overwrites an
+    /// existing file: if a name is taken, a number is appended. Waits for the disk only if `isDurable` is set.
     package static func rename(
         _ name: SegmentName, in parent: FileDescriptor, isDurable: Bool = true
     ) throws(FileFailure) -> String {

@@ -9,13 +9,13 @@ package struct MovieTags {
     package var channel: String
     /// When the first frame was on air.
     package var start: UTCTime
-    /// The encoder's settings in its own syntax: parts that are encoded later must use the same.
+    /// The encoder's settings in its own syntax: parts of the file that are encoded later must use the same settings.
     package var encoderSettings: String
     /// The version of relay; empty to leave it out.
     package var version = ""
     /// The file's position in its program.
     package var position: SegmentPosition?
-    /// The chapters for marked moments, which are known when the file is closed.
+    /// The chapters at the marked moments; they are known when the file is closed.
     package var chapters: [Chapter] = []
 
     /// Tags with these values.
@@ -32,7 +32,7 @@ package struct MovieTags {
     /// The start in whole seconds since 1904-01-01 UTC, the epoch of the format (ISO/IEC 14496-12, 8.2.2).
     package var secondsSince1904: UInt64 { UInt64(clamping: start.milliseconds / 1000 + Self.epoch) }
 
-    /// The `udta` box. Long settings are cut, because this box is no place for more.
+    /// The `udta` box. Long settings are truncated, so that the box stays small.
     package var box: [UInt8] {
         var writer = BoxWriter()
         writer.box("udta") { udta in

@@ -11,10 +11,11 @@ package enum TransportStreamFile {
     /// The provider's name in the stream's service description (ETSI EN 300 468, 6.2.33).
     package static let provider = "relay"
     private static let block = 4096
-    /// How many bytes show whether a stream is relay's, and its channel.
+    /// The number of bytes at the beginning of a stream that show whether relay wrote it, and to which channel it
+    /// belongs.
     static let headSize = 4 * Int(packetSize)
 
-    /// Whether a stream that begins with `head` names relay as its provider: the tables come first.
+    /// Whether a stream that begins with `head` names relay as its provider. A stream of relay begins with the tables.
     static func isOurs(_ head: [UInt8]) -> Bool {
         guard head.count == headSize,
             stride(from: 0, to: head.count, by: Int(packetSize)).allSatisfy({ head[$0] == syncByte })
@@ -25,8 +26,8 @@ package enum TransportStreamFile {
     /// The provider's name as in the service description, after its length.
     private static let maker = [UInt8(provider.utf8.count)] + Array(provider.utf8)
 
-    /// Returns the service that a stream beginning with `head` names, which is the channel; nil if it cannot be read.
-    /// Its length and text follow the provider's (ETSI EN 300 468, 6.2.33); a first byte below 0x20 selects the
+    /// Returns the name of the service in a stream that begins with `head`, which is the channel; nil if it cannot be
+    /// read. Its length and text follow the provider's (ETSI EN 300 468, 6.2.33); a first byte below 0x20 selects the
     /// character table (annex A.2).
     static func channel(_ head: [UInt8]) -> String? {
         guard let position = BoxReader.positions(of: maker, in: head).first else { return nil }
@@ -46,10 +47,10 @@ package enum TransportStreamFile {
         var frames = 0
     }
 
-    /// Reads each packet in `range`, which must begin and end at packet boundaries. `isWhole` says whether nothing is
-    /// missing after the range: only the next frame shows that a frame is complete (13818-1, 2.4.3.7: a frame's PES
-    /// packet contains no length). Reads less than a megabyte at a time; if the disk cannot read all of it, all of it
-    /// counts as missing.
+    /// Reads each packet in `range`, which must begin and end at packet boundaries. `isWhole` says whether the stream
+    /// is complete up to the end of the range: only the next frame shows that a frame is complete, because a frame's
+    /// PES packet contains no length (13818-1, 2.4.3.7). Reads less than a megabyte at a time. If the disk cannot read
+    /// such a block completely, the whole block counts as missing.
     static func content(of file: any ByteSource, in range: Range<Int64>, isWhole: Bool) throws -> Content {
         var content = Content()
         // Whether the current frame has all of its packets so far; nil before the first.
@@ -94,7 +95,7 @@ package enum TransportStreamFile {
     }
 
     /// Whether a PES packet of video begins in `packet` (13818-1, 2.4.3.2 and 2.4.3.6). relay's muxer puts one frame
-    /// into each.
+    /// into each PES packet.
     private static func beginsFrame(_ packet: ArraySlice<UInt8>) -> Bool {
         let start = packet.startIndex
         let (hasStart, hasAdaptation, hasPayload) = (
@@ -111,8 +112,8 @@ package enum TransportStreamFile {
         return (skipped + packetSize - 1) / packetSize * packetSize..<end
     }
 
-    /// Returns how many frames remain on disk of the `written` bytes of the closed stream at `path`. Reads the whole
-    /// file.
+    /// Reads the whole closed stream at `path`, of which `written` bytes were written, and returns how many of its
+    /// frames are on the disk.
     package static func frames(in path: String, written: Int64) throws -> Int {
         let file = try UncachedFile(path)
         let end = try end(of: file, size: try file.size())

@@ -26,7 +26,8 @@ package struct UTCTime: Sendable, Hashable, Codable {
         let parts = calendar
         let days = [Self.pad(parts.year, 4), Self.pad(parts.month, 2), Self.pad(parts.day, 2)]
         let hours = [Self.pad(parts.hour, 2), Self.pad(parts.minute, 2), Self.pad(parts.second, 2)]
-        // The remainder has the sign of the time. A product would overflow for the earliest of all times.
+        // The remainder is negative for times before 1970. Rounding down first and multiplying would overflow for the
+        // earliest time.
         let rest = Int(milliseconds % 1000)
         let fraction = Self.pad(rest < 0 ? rest + 1000 : rest, 3)
         return "\(days.joined(separator: date))T\(hours.joined(separator: time)).\(fraction)Z"
@@ -36,7 +37,7 @@ package struct UTCTime: Sendable, Hashable, Codable {
     var calendar: CalendarTime {
         var seconds = time_t(milliseconds.flooredDivision(by: 1000))
         var parts = tm()
-        // Fails for years that do not fit in an integer, and then leaves zeros.
+        // `gmtime_r` fails for years that do not fit in an integer; the result is then the year 0.
         guard gmtime_r(&seconds, &parts) != nil else { return CalendarTime() }
         return CalendarTime(
             year: Int(parts.tm_year) + 1900, month: Int(parts.tm_mon) + 1, day: Int(parts.tm_mday),
@@ -83,7 +84,7 @@ extension UTCTime {
         self.init(milliseconds: ((days * 24 + hour) * 60 + minute) * 60_000 + second * 1000 + number(20..<23))
     }
 
-    /// How many days the month has, from 1 to 12, of the year.
+    /// The number of days in `month`, from 1 to 12, of the year.
     private static func days(of month: Int64, _ year: Int64) -> Int64 {
         switch month {
         case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28

@@ -8,7 +8,7 @@ internal import MP4
 /// success for the next `fsync`, so that a normal read returns data that is not on the disk.
 ///
 /// This type asks the system to drop its cache of the file, and bypasses the cache (`O_DIRECT`, open(2)). If the file
-/// system does not support that, which some report only when they are read, it reads normally.
+/// system does not support that, it reads normally; some file systems report that only when the file is read.
 final class UncachedFile: ByteSource {
     /// `pread(2)`: sets `errno` and returns -1 if it fails.
     typealias ReadCall = (_ file: CInt, _ buffer: UnsafeMutableRawBufferPointer, _ offset: Int) -> Int
@@ -17,12 +17,13 @@ final class UncachedFile: ByteSource {
     private let path: String
     private var isDirect: Bool
     private let readCall: ReadCall
-    /// The part that was read last, from ``windowStart`` on: a reader of boxes reads many times near one position.
+    /// The part of the file that was read last, from ``windowStart`` on. It is kept because a reader of boxes reads
+    /// many times near one position.
     private let window: UnsafeMutableRawBufferPointer
     private var windowStart: Int64 = 0
     private var windowCount = 0
 
-    /// At least any device's block size: offsets and lengths must be multiples of it.
+    /// Offsets and lengths must be multiples of the device's block size; this number is a multiple of any usual one.
     private static let alignment = 4096
     private static let windowSize = 1 << 18
 
@@ -74,7 +75,7 @@ final class UncachedFile: ByteSource {
         windowCount = got
     }
 
-    /// Switches to normal reads; returns false if that was done before, or is not possible.
+    /// Switches to normal reads; returns false if it did so before, or cannot.
     private func readsUsually() -> Bool {
         let flags = fcntl(number, F_GETFL)
         guard isDirect, flags >= 0, fcntl(number, F_SETFL, flags & ~relay_o_direct) == 0 else {

@@ -12,17 +12,17 @@ package protocol ControlledHost: Sendable {
     var channels: [String] { get }
     /// Returns the channel of this name; nil if it does not exist. Returns at once.
     func channel(_ name: String) -> (any ControlledChannel)?
-    /// Reads the configuration file again, and returns how many channels changed. Blocks until ports and directories
-    /// have answered.
+    /// Reads the configuration file again, and returns how many channels have changed. Blocks until ports and
+    /// directories have answered.
     func reload() throws(Refusal) -> Int
-    /// The jobs that make clips from recordings.
+    /// The jobs that export clips from recordings.
     var exports: ExportJobs { get }
-    /// Begins a job that makes a clip. Blocks on the disk.
+    /// Begins a job that exports a clip. Blocks on the disk.
     func startExport(_ request: ExportRequest) throws(Refusal) -> ExportJob
-    /// Returns which parts of a file of clips would be copied and which would be encoded again; makes nothing. Blocks
-    /// on the disk, for at most 5 s.
+    /// Returns which parts would be copied and which would be re-encoded if several clips were exported as one file.
+    /// Writes nothing. Blocks on the disk, for at most 5 s.
     func planExport(_ request: ExportRequest) throws(Refusal) -> ExportPlan
-    /// How many wrong stream keys, stream IDs and passphrases clients have shown, by protocol.
+    /// The number of wrong stream keys, stream IDs and passphrases that clients have presented, by protocol.
     var wrongStreamKeys: [String: UInt64] { get }
     /// Tests an output's address without going live. Blocks for at most 15 s.
     func check(_ address: String) -> AddressCheck
@@ -37,7 +37,7 @@ package protocol ControlledChannel: Sendable {
 
     /// The channel's recordings; nil if it has no directory for them. Returns at once.
     var archive: ChannelArchive? { get }
-    /// Returns the recordings of one of several sources; nil if the source is not recorded. Returns at once.
+    /// Returns the recordings of one of the channel's sources; nil if the source is not recorded. Returns at once.
     func archive(ofSource source: String) -> ChannelArchive?
 
     /// The clips of the recordings; nil if the channel has no directory for them. Returns at once.
@@ -47,17 +47,16 @@ package protocol ControlledChannel: Sendable {
     /// once.
     func program() throws(Refusal) -> Director
 
-    /// Adds a live output, written as on the command line, and returns its name. If the output listens, blocks until
-    /// its port is open.
+    /// Adds a live output and returns its name. The address has the same form as on the command line. If the output
+    /// listens, the call blocks until its port is open.
     func addOutput(_ address: String) throws(Refusal) -> String
-    /// Replaces an output by one with another address or other options, under the same name. Blocks as
-    /// ``addOutput(_:)`` does.
+    /// Gives an output another address or other options, under the same name. Blocks like ``addOutput(_:)``.
     func replaceOutput(_ name: String, by address: String) throws(Refusal)
     /// Removes an output. Returns at once.
     func removeOutput(_ name: String) throws(Refusal)
     /// Takes an output off air, or puts it on air again. Returns at once.
     func setPaused(_ isPaused: Bool, output name: String) throws(Refusal)
-    /// Makes an output connect again without waiting. Returns at once.
+    /// Makes an output connect again without waiting for its next attempt. Returns at once.
     func retryOutput(_ name: String) throws(Refusal)
 
     /// Starts the recording. Blocks until the directory has answered, for at most 22 s.
@@ -66,9 +65,9 @@ package protocol ControlledChannel: Sendable {
     func stopRecording() throws(Refusal)
     /// Begins a new file at the next keyframe. Returns at once.
     func splitRecording() throws(Refusal)
-    /// Retries at once the upload of all files that failed or were given up. Returns at once.
+    /// Makes the uploader retry all files that failed or were given up. Returns at once.
     func retryUploads() throws(Refusal)
-    /// Queues a finished file for upload again, or gives its upload up; the file is a recording of the program or of
+    /// Queues a finished file for upload again, or gives up its upload. The file is a recording of the program or of
     /// `source`. Blocks on the disk.
     func setUploaded(_ isWanted: Bool, recording id: String, source: String?) throws(Refusal)
     /// Requests a keyframe. Returns at once.
@@ -77,9 +76,9 @@ package protocol ControlledChannel: Sendable {
     func mark(_ text: String) throws(Refusal) -> Marker
 }
 
-/// A marked moment of the program.
+/// A moment of the program that an operator has marked.
 package struct Marker: Sendable, Codable, Equatable {
-    /// The wall-clock time, in ISO 8601.
+    /// The wall-clock time, in ISO 8601 format.
     package var time: String
     /// The program time, in seconds.
     package var programSeconds: Double
@@ -103,7 +102,7 @@ package struct AddressCheck: Sendable, Codable, Equatable {
             case failed
         }
 
-        /// `address`, `reach` or `port`.
+        /// The step's name: `address`, `reach` or `port`.
         package var name: String
         /// The result.
         package var state: State
@@ -115,9 +114,9 @@ package struct AddressCheck: Sendable, Codable, Equatable {
         }
     }
 
-    /// Whether an output with this address would probably go on air.
+    /// Whether an output with this address would probably work.
     package var isUsable: Bool
-    /// The steps in order; no step follows a failed one.
+    /// The steps in order; there is no step after a failed one.
     package var steps: [Step]
 
     /// A result with these steps.

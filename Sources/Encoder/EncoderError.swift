@@ -2,7 +2,7 @@
 
 /// A failed encoder operation.
 package struct EncoderError: Error, Sendable, CustomStringConvertible {
-    /// What was attempted.
+    /// The attempted operation.
     package let operation: String
     /// The library's message.
     package let reason: String

@@ -21,17 +21,17 @@ package struct EncoderSettings: Sendable, Equatable {
 
     /// The target of the rate control.
     package enum RateControl: Sendable, Equatable {
-        /// This many bits per second on average, and at most as many in any second (VBV of 1 s).
+        /// This many bits per second on average, and no more than this in any second (VBV of 1 s).
         case bitrate(Int)
         /// A constant rate factor, 0 to 51; smaller is better.
         case quality(Double)
     }
 
-    /// The trade-off of speed and efficiency.
+    /// The compromise between speed and efficiency.
     package var preset: Preset = .veryfast
-    /// The kind of video, or the property to favor.
+    /// The kind of video, or the property that is most important.
     package var tune: Tune?
-    /// What a decoder must support.
+    /// The profile, which determines what a decoder must support.
     package var profile: Profile = .high
     /// The target of the rate control.
     package var rateControl: RateControl = .bitrate(4_000_000)
@@ -39,7 +39,7 @@ package struct EncoderSettings: Sendable, Equatable {
     package var gop: Duration = .seconds(2)
     /// Number of consecutive B-frames; nil for the tuning's default, which is 2, or 0 for `zerolatency`.
     package var bFrames: Int?
-    /// Whether a clock sets the program's pace, and not the encoder.
+    /// Whether a clock determines the program's speed, and not the encoder.
     package var isLive = true
     /// AAC bits per second.
     package var audioBitrate = 160_000
@@ -54,7 +54,8 @@ package struct EncoderSettings: Sendable, Equatable {
 }
 
 extension VideoFormat {
-    /// The format to encode frames like those of `track`; the default is 1280x720 at 25.
+    /// The format in which frames like those of `track` are encoded. Unknown values are those of 1280x720 at 25 frames
+    /// per second.
     package init(codedLike track: TrackDescription?) {
         let frames = track?.frameFormat ?? FrameFormat(width: 1280, height: 720)
         self.init(nearestTo: frames, frameRate: track?.nominalRate ?? FrameRate(25))

@@ -7,7 +7,7 @@ internal import Glibc
 struct EncoderThreads: Sendable {
     private let clocks: [clockid_t]
 
-    /// Runs `open`, and identifies the threads that x264 created meanwhile by the name that the shim gives them.
+    /// Runs `open`, and identifies the threads that x264 created in the meantime by the name that the shim gives them.
     static func made<R>(by open: () -> R) -> (R, EncoderThreads) {
         let before = Set(named())
         let result = open()
@@ -15,18 +15,18 @@ struct EncoderThreads: Sendable {
         return (result, EncoderThreads(clocks: made.map(clock)))
     }
 
-    /// CPU time of the threads so far, in seconds. Any thread may ask.
+    /// CPU time of the threads so far, in seconds. Any thread may call it.
     var seconds: Double { clocks.reduce(0) { $0 + ThreadTime.read($1) } }
 
     /// Number of threads.
     var count: Int { clocks.count }
 
-    /// The clock of a thread's CPU time in Linux's numbering: the inverted ID above CPUCLOCK_PERTHREAD_MASK (4) and
-    /// CPUCLOCK_SCHED (2) (linux/posix-timers.h). `pthread_getcpuclockid` returns the same, but x264 does not expose
-    /// its `pthread_t`.
+    /// The clock of a thread's CPU time, in Linux's numbering: the inverted ID above CPUCLOCK_PERTHREAD_MASK (4) and
+    /// CPUCLOCK_SCHED (2) (linux/posix-timers.h). `pthread_getcpuclockid` returns the same value, but x264 does not
+    /// expose its `pthread_t`.
     private static func clock(of thread: pid_t) -> clockid_t { ~thread << 3 | 4 | 2 }
 
-    /// The IDs of this process's threads with the name that the shim gives.
+    /// The IDs of this process's threads that have the name given by the shim.
     private static func named() -> [pid_t] {
         guard let directory = opendir("/proc/self/task") else { return [] }
         defer { closedir(directory) }

@@ -4,9 +4,9 @@ internal import Media
 
 /// Decides which frames become IDR frames on request.
 ///
-/// A request for a program time belongs to a recording's cut and is always granted. Requests without a time come from
-/// outputs; they are merged, and granted at most once per `minimumInterval`, so that a flapping peer cannot flood the
-/// others with IDR frames.
+/// A request for a program time is made where a recording is to be cut, and is always granted. Requests without a time
+/// come from outputs; they are merged, and granted at most once per `minimumInterval`, so that a peer that reconnects
+/// again and again cannot flood the others with IDR frames.
 struct KeyframeSchedule {
     /// Minimum program time between two IDR frames that were requested without a time.
     let minimumInterval: Duration
@@ -26,9 +26,9 @@ struct KeyframeSchedule {
             isWanted = true
             return
         }
-        // A microsecond of tolerance: a frame's own time, rounded to nanoseconds, must not select the next frame.
+        // A microsecond of tolerance: the time of a frame, rounded to nanoseconds, must not select the next frame.
         let due = frameRate.frame(at: programTime - .microseconds(1), rounding: .up)
-        // A caller that requests more cuts ahead has a bug; the set must not grow without limit.
+        // A caller that requests more cuts in advance has a bug; the set must not grow without limit.
         if dueFrames.count < 64 { dueFrames.insert(due) }
     }
 

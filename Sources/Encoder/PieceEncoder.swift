@@ -3,14 +3,15 @@
 internal import CX264
 package import Media
 
-/// Encodes a few frames again to fit between those of a recording: with the same parameter sets, which a player reads
-/// only once (`stitchable`; ITU-T H.264, 7.4.1.2.1). One thread at a time.
+/// Encodes a few frames again so that they fit between the frames of a recording: with the same parameter sets, which a
+/// player reads only once (`stitchable`; ITU-T H.264, 7.4.1.2.1). One thread at a time.
 package final class PieceEncoder {
     private let encoder: X264Encoder
     private var next: Int64 = 0
 
-    /// An encoder for pieces of a recording of `format` whose x264 text is `settings` and whose
-    /// `AVCDecoderConfigurationRecord` is `configuration`. Throws if it cannot produce the same parameter sets.
+    /// Creates an encoder for pieces of a recording of `format`. `settings` is the text that x264 stored in the
+    /// recording, and `configuration` is the recording's `AVCDecoderConfigurationRecord`. Throws if the encoder cannot
+    /// produce the same parameter sets.
     package init(like settings: String, configuration: [UInt8], format: VideoFormat) throws(EncoderError) {
         let operation = "encoding a piece that fits the recording"
         guard let recorded = X264SettingsText(settings), configuration.count > 3 else {
@@ -26,7 +27,7 @@ package final class PieceEncoder {
         }
     }
 
-    /// The quality is higher than that of copied frames, because a piece is a second-generation copy.
+    /// The quality is higher than in copied frames, because a piece is a second-generation copy.
     private static var quality: EncoderSettings {
         var settings = EncoderSettings()
         settings.rateControl = .quality(17)
@@ -34,7 +35,7 @@ package final class PieceEncoder {
         return settings
     }
 
-    /// Encodes the next frame; the first becomes an IDR frame. Packet times are frame numbers from 0.
+    /// Encodes the next frame; the first frame becomes an IDR frame. Packet times are frame numbers, counted from 0.
     package func encode(_ frame: VideoFrame) throws(EncoderError) -> EncodedPacket? {
         defer { next += 1 }
         return try encoder.encode(frame, at: next, forceKeyframe: next == 0)
@@ -44,7 +45,7 @@ package final class PieceEncoder {
     package func flush() throws(EncoderError) -> EncodedPacket? { try encoder.flush() }
 }
 
-/// The settings in x264's own text (`x264_param2string`) that affect the parameter sets.
+/// The settings that affect the parameter sets, read from x264's own text (`x264_param2string`).
 struct X264SettingsText {
     private var values: [Substring: Int32] = [:]
 
@@ -70,7 +71,7 @@ struct X264SettingsText {
         set("cabac") { param.b_cabac = $0 }
         set("keyint") { param.i_keyint_max = max($0, 1) }
         set("keyint_min") { param.i_keyint_min = $0 }
-        // x264 adds its psychovisual adjustment to the offset; the text has the sum.
+        // x264 adds its psychovisual adjustment to the offset, and the text contains the sum.
         param.analyse.b_psy = 0
         set("chroma_qp_offset") { param.analyse.i_chroma_qp_offset = $0 }
     }

@@ -3,9 +3,9 @@
 internal import CX264
 package import Media
 
-/// Encodes frames as fast as they come, for a file that may also contain frames of other encoders: its parameter sets
-/// have their own ID (ITU-T H.264, 7.4.2.1.1), so that neither encoder's sets replace the other's. One thread at a
-/// time.
+/// Encodes frames as fast as they come, for a file that may also contain frames of other encoders. Its parameter sets
+/// have their own ID (ITU-T H.264, 7.4.2.1.1), so that the sets of one encoder do not replace those of another. One
+/// thread at a time.
 package final class RenderEncoder {
     private let encoder: X264Encoder
     private var next: Int64 = 0
@@ -23,7 +23,7 @@ package final class RenderEncoder {
         encoder = try X264Encoder(parameters: param, format: format)
     }
 
-    /// Encodes the next frame, and returns a packet if one is ready. Packet times are frame numbers from 0.
+    /// Encodes the next frame, and returns a packet if one is ready. Packet times are frame numbers, counted from 0.
     package func encode(_ frame: VideoFrame, isKeyframe: Bool) throws(EncoderError) -> EncodedPacket? {
         defer { next += 1 }
         return try encoder.encode(frame, at: next, forceKeyframe: isKeyframe || next == 0)

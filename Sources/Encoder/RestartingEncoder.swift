@@ -2,35 +2,35 @@
 
 internal import Media
 
-/// The encoder of one session: ``X264Encoder``, or a test's own.
+/// The encoder of one session: ``X264Encoder``, or one that a test provides.
 protocol VideoCoding: AnyObject {
     /// The description to which the packets refer.
     var description: TrackDescription { get }
     /// Number of frames that the session holds before its first output.
     var delay: Int { get }
-    /// Its threads, without the caller's.
+    /// Its threads, without the caller's thread.
     var threads: EncoderThreads { get }
-    /// Number of frames, or slices of one, that are encoded in parallel.
+    /// Number of frames, or slices of one frame, that are encoded in parallel.
     var parallelism: Int { get }
-    /// Whether a call failed inside the session, which must not be used any more.
+    /// Whether a call failed inside the session, so that it must not be used any more.
     var isBroken: Bool { get }
     func encode(_ frame: VideoFrame, at index: Int64, forceKeyframe: Bool) throws(EncoderError) -> EncodedPacket?
     func flush() throws(EncoderError) -> EncodedPacket?
 }
 
-/// Encodes frames and survives refusals: a refused frame is left out and counted. If the session itself is broken,
-/// another one with the same parameter sets continues with a keyframe, and the frames that the session held are lost,
-/// too. The encoder fails after ``mostRefusals`` refusals in a row. One thread at a time.
+/// Encodes frames and continues after refusals: a refused frame is left out and counted. If the session itself is
+/// broken, a new session with the same parameter sets continues with a keyframe, and the frames that the old session
+/// held are lost, too. The encoder fails after ``mostRefusals`` refusals in a row. One thread at a time.
 final class RestartingEncoder {
     /// Number of refused frames in a row after which the encoder fails: 3 s at 25 fps.
     static let mostRefusals = 75
 
-    /// Opens a session. Its packets refer to the given description if it fits.
+    /// Opens a session. Its packets refer to the given description if their parameter sets are the same.
     typealias Maker = (TrackDescription?) throws(EncoderError) -> any VideoCoding
 
     private let make: Maker
     private(set) var session: any VideoCoding
-    /// Whether a refused frame should have been a keyframe; the next one will be.
+    /// Whether the next frame must be a keyframe, because a refused frame should have been one.
     private var owesKeyframe = false
     private var refusedInARow = 0
     /// The number of refused frames, and the reason for the last refusal.

@@ -5,9 +5,9 @@ internal import Glibc
 internal import Media
 
 extension X264Encoder {
-    /// x264's parameters for `settings`: as streaming services require (closed GOPs of a fixed length, no keyframes at
-    /// scene cuts, VBV of one second), and so that recordings are easy to cut (`stitchable` parameter sets: a piece
-    /// encoded later has the same SPS and PPS).
+    /// x264's parameters for `settings`. They meet the demands of streaming services: closed GOPs of a fixed length, no
+    /// keyframes at scene cuts, VBV of one second. They also make recordings easy to cut: the parameter sets are
+    /// `stitchable`, so that a piece that is encoded later has the same SPS and PPS.
     static func parameters(_ settings: EncoderSettings, format: VideoFormat) throws(EncoderError) -> x264_param_t {
         var param = x264_param_t()
         guard x264_param_default_preset(&param, settings.preset.rawValue, settings.tune?.rawValue) == 0 else {
@@ -38,8 +38,8 @@ extension X264Encoder {
     }
 
     /// x264's default, one and a half threads per core and a look-ahead thread with its own frames, aims for
-    /// throughput. With a clock-paced program one thread per core is as good, and at 720p it saves 20 MB and four
-    /// frames of delay.
+    /// throughput. If a clock determines the program's speed, one thread per core is as good, and at 720p it saves 20
+    /// MB and four frames of delay.
     private static func setLiveThreads(_ param: inout x264_param_t) {
         if param.b_sliced_threads == 0 {
             param.i_threads = Int32(clamping: min(max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1), 16))

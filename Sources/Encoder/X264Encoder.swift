@@ -10,7 +10,8 @@ internal import Media
 /// Input times are frame numbers, so x264's ticks are frames, and its decoding times are exact.
 final class X264Encoder: VideoCoding {
     private let handle: OpaquePointer
-    // x264 keeps the address for the life of the session: allocated before opening, freed after closing.
+    // x264 keeps the address for the life of the session, so it is allocated before the session is opened and freed
+    // after it is closed.
     private let log: UnsafeMutablePointer<relay_x264_log>
 
     private var captions = CaptionQueue()
@@ -19,15 +20,15 @@ final class X264Encoder: VideoCoding {
     let description: TrackDescription
     /// Number of frames that the session holds before its first output.
     let delay: Int
-    /// x264's threads, without the caller's.
+    /// x264's threads, without the caller's thread.
     let threads: EncoderThreads
-    /// Number of frames, or slices of one, that x264 encodes in parallel.
+    /// Number of frames, or slices of one frame, that x264 encodes in parallel.
     let parallelism: Int
     private let width: Int
     private(set) var isBroken = false
 
-    /// Opens a session; throws if x264 refuses. Its packets refer to the description `before` if their parameter sets
-    /// are the same.
+    /// Opens a session; throws if x264 refuses. Its packets refer to the description `before` if the parameter sets are
+    /// the same as there.
     convenience init(
         settings: EncoderSettings, format: VideoFormat, like before: TrackDescription? = nil
     ) throws(EncoderError) {
@@ -37,7 +38,7 @@ final class X264Encoder: VideoCoding {
             like: before)
     }
 
-    /// Opens a session with these parameters; throws if x264 refuses. `bitrate` is the one in the description.
+    /// Opens a session with these parameters; throws if x264 refuses. `bitrate` is the bitrate in the description.
     init(
         parameters: x264_param_t, format: VideoFormat, bitrate: Int = 0, like before: TrackDescription? = nil
     ) throws(EncoderError) {
@@ -81,7 +82,8 @@ final class X264Encoder: VideoCoding {
             x264_encoder_close(handle)
             return log.deallocate()
         }
-        // After an error, closing may wait forever for a thread that x264 gave no work, so a separate queue does it.
+        // After an error, closing may wait forever for a thread to which x264 gave no work, so it is done on a separate
+        // queue.
         let session = (handle: UInt(bitPattern: handle), log: UInt(bitPattern: log))
         DispatchQueue(label: "relay.x264.close").async {
             guard let handle = OpaquePointer(bitPattern: session.handle) else { return }
@@ -102,7 +104,7 @@ final class X264Encoder: VideoCoding {
         input.img.i_csp = X264_CSP_I420
         input.img.i_plane = 3
         let result: Result<EncodedPacket?, EncoderError> = frame.storage.withPlanes { planes in
-            // x264 reads the planes during the call and copies what it keeps; its API is not const-correct.
+            // x264 reads the planes during the call and copies the pixels that it keeps; its API is not const-correct.
             input.img.plane.0 = UnsafeMutablePointer(mutating: planes.y.bytes.assumingMemoryBound(to: UInt8.self))
             input.img.plane.1 = UnsafeMutablePointer(mutating: planes.u.bytes.assumingMemoryBound(to: UInt8.self))
             input.img.plane.2 = UnsafeMutablePointer(mutating: planes.v.bytes.assumingMemoryBound(to: UInt8.self))
@@ -186,7 +188,7 @@ final class X264Encoder: VideoCoding {
 }
 
 extension x264_sei_t {
-    /// One user data message, which x264 frees.
+    /// An SEI message with user data; x264 frees the memory.
     fileprivate static func captions(_ message: [UInt8]) -> x264_sei_t {
         var sei = x264_sei_t()
         guard let bytes = malloc(message.count), let list = malloc(MemoryLayout<x264_sei_payload_t>.size) else {
@@ -211,7 +213,7 @@ extension x264_nal_t {
     }
 }
 
-/// Converts H.264 parameter sets to the form that MP4, FLV and TS need.
+/// Converts H.264 parameter sets to the form of MP4, FLV and TS.
 enum AVCConfiguration {
     /// An `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1.2) with one SPS and one PPS, for NAL units with
     /// 4-byte lengths; nil if a set is too short or too long to be valid.
@@ -221,13 +223,13 @@ enum AVCConfiguration {
         var record: [UInt8] = [1, profile, sps[2], sps[3], 0xFC | 3, 0xE0 | 1]
         record += [UInt8(sps.count >> 8), UInt8(sps.count & 0xFF)] + sps
         record += [1, UInt8(pps.count >> 8), UInt8(pps.count & 0xFF)] + pps
-        // Records of high profiles repeat chroma format and bit depths; ours is always 4:2:0, 8 bits.
+        // Records of high profiles repeat the chroma format and the bit depths; ours are always 4:2:0 and 8 bits.
         if ![66, 77, 88].contains(profile) { record += [0xFC | 1, 0xF8, 0xF8, 0] }
         return record
     }
 
     /// The text of a user data SEI message (ITU-T H.264, D.1.7: type 5, a 16-byte UUID, then the data), in which x264
-    /// writes its version and settings; empty if the unit has none of these.
+    /// writes its version and settings; empty if the unit has no such text.
     static func userDataText(inSEI unit: [UInt8]) -> String {
         guard unit.count > 2, unit[1] == 5 else { return "" }
         var index = 2
@@ -245,13 +247,13 @@ enum AVCConfiguration {
 
 /// Queues closed captions for coded frames, as user data messages of ATSC A/53 (part 4, 6.2.3).
 ///
-/// A message has up to 31 runs of 3 bytes. If there are more, because frames were skipped, the rest goes with the
-/// following frames.
+/// A message has up to 31 runs of 3 bytes. If there are more runs, because frames were skipped, the others go with the
+/// next frames.
 struct CaptionQueue {
     /// `user_data_registered_itu_t_t35` (ITU-T H.264, table in D.1).
     static let payloadType: Int32 = 4
     private static let longestMessage = 31 * 3
-    /// Some seconds of captions at 60 frames per second; older ones are dropped.
+    /// Limit for the queue: some seconds of captions at 60 frames per second. Older captions are dropped.
     private static let limit = 100 * longestMessage
 
     private var waiting: [UInt8] = []
@@ -263,7 +265,8 @@ struct CaptionQueue {
         let now = waiting.prefix(Self.longestMessage)
         guard !now.isEmpty else { return nil }
         defer { waiting.removeFirst(now.count) }
-        // United States, ATSC, "GA94", `cc_data`, with the flag to process the captions.
+        // Country United States, provider ATSC, "GA94", type `cc_data`, and the flag that the captions must be
+        // processed.
         let head: [UInt8] = [0xB5, 0x00, 0x31, 0x47, 0x41, 0x39, 0x34, 0x03, 0x40 | UInt8(now.count / 3), 0xFF]
         return head + now + [0xFF]
     }

@@ -2,19 +2,19 @@
 
 internal import Media
 
-/// Holds packets after a keyframe with a new coding until the coding of the audio is known too: one header describes
-/// both tracks, and a new sender usually has other audio as well.
+/// Keeps packets back from a keyframe with a new coding on, until the coding of the audio is known too. This is
+/// necessary because one header describes both tracks, and a new sender usually has other audio as well.
 ///
 /// A value without I/O.
 struct HLSCodingChange {
-    /// What to do with a packet.
+    /// What happens to a packet.
     enum Verdict {
-        /// It is held back.
+        /// It is kept back.
         case held
-        /// Write it to the present run.
+        /// It is written to the present run.
         case passed
-        /// Write these in order, after starting the next run with audio like `audio`; nil means that the audio is
-        /// unchanged.
+        /// The next run begins, with audio like `audio` (nil means that the audio has not changed), and these packets
+        /// are written to it in order.
         case decided([EncodedPacket], audio: TrackDescription?)
     }
 
@@ -23,7 +23,7 @@ struct HLSCodingChange {
 
     private var held: [EncodedPacket] = []
 
-    /// Decides about the next packet, which follows a run with the tracks of `streams`.
+    /// Decides about the next packet. `streams` are the tracks of the present run.
     mutating func take(_ packet: EncodedPacket, behind streams: StreamDescription) -> Verdict {
         guard let keyframe = held.first else {
             let begins =
@@ -46,7 +46,7 @@ struct HLSCodingChange {
         }
     }
 
-    /// Returns the held packets and forgets them.
+    /// Returns the packets that were kept back, and forgets them.
     mutating func takeAll() -> [EncodedPacket] {
         defer { held = [] }
         return held

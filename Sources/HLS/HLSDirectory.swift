@@ -4,8 +4,8 @@ internal import Glibc
 internal import Media
 internal import Networking
 
-/// The directory of one HLS output, locked against a second output. Closed in `deinit`. Every call may block for as
-/// long as the file system does.
+/// The directory of one HLS output. It is locked, so that no second output uses it, and closed in `deinit`. Every call
+/// may block for as long as the file system does.
 final class HLSDirectory {
     /// Limit for the size of a playlist that is read.
     private static let maximumPlaylistBytes = 1 << 20
@@ -63,8 +63,8 @@ final class HLSDirectory {
         return names
     }
 
-    /// The playlist, or nil. Throws if it is not ours, because it must not be overwritten. An empty file counts as
-    /// missing, because a power cut leaves one.
+    /// The playlist; nil if it does not exist. Throws if the playlist was not written by relay, because it must not be
+    /// overwritten. An empty file counts as missing, because a power cut leaves one.
     func playlist() throws(OutputFailure) -> HLSPlaylist? {
         let name = full(HLSName.playlist)
         let file = Glibc.open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
@@ -100,13 +100,13 @@ final class HLSDirectory {
         try file.publish()
     }
 
-    /// Removes the file if its name is one of ours.
+    /// Removes the file if its name is the name of an HLS file of relay.
     func remove(_ name: String) {
         if HLSName.isOurs(name) { unlink(full(name)) }
     }
 
-    /// Converts `errno` to a failure. Errors that an operator must fix are retried ever more rarely, the others each
-    /// second.
+    /// Converts `errno` to a failure. After errors that an operator must fix, the output retries at growing intervals;
+    /// after other errors, each second.
     static func failure(_ step: String, _ operation: String, _ path: String, _ code: CInt) -> OutputFailure {
         let isForOperator = [EACCES, EPERM, EROFS, ENOTDIR, ELOOP, ENAMETOOLONG].contains(code)
         return OutputFailure(

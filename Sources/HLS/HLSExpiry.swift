@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Files that left the playlist and must stay for a while: a segment for its own duration plus that of the longest
-/// playlist that named it (RFC 8216, 6.2.2), because players may still hold that playlist.
+/// Files that left the playlist and must stay for a while, because players may still use an older playlist. A segment
+/// must stay for its own duration plus the duration of the longest playlist that contained it (RFC 8216, 6.2.2).
 ///
 /// Times are monotonic nanoseconds and not program times: after a disk stall, minutes of the program are written in one
-/// burst, in which no time passes for a player.
+/// burst, during which no time passes for a player.
 struct HLSExpiry {
     private struct Retired {
         let names: Set<String>
@@ -12,18 +12,18 @@ struct HLSExpiry {
     }
 
     private var retired: [Retired] = []
-    /// The playlists that name a segment that is still listed: the number of each one's newest segment, and its
+    /// The playlists that contain a segment which is still listed: for each, the number of its newest segment, and its
     /// duration in microseconds.
     private var published: [(newest: Int64, duration: Int64)] = []
 
-    /// Records a playlist that players can get, or may already have.
+    /// Records a playlist that players can download now, or have already downloaded.
     mutating func publish(_ playlist: HLSPlaylist) {
         published.removeAll { $0.newest < playlist.mediaSequence }
         published.append((playlist.mediaSequence + Int64(playlist.entries.count) - 1, playlist.duration))
     }
 
-    /// Records that these segments, numbered from `first`, left the playlist at `now`. Call it before recording the
-    /// playlist without them.
+    /// Records that these segments, numbered from `first`, left the playlist at `now`. Call it before the playlist
+    /// without them is recorded.
     mutating func retire(_ entries: [HLSPlaylist.Entry], first: Int64, at now: Int64) {
         for (number, entry) in zip(first..., entries) {
             let longest = published.filter { $0.newest >= number }.map(\.duration).max() ?? 0
@@ -31,13 +31,13 @@ struct HLSExpiry {
         }
     }
 
-    /// Records files that may be removed at `due`.
+    /// Records files that may be removed at the time `due`.
     mutating func retire(_ names: Set<String>, due: Int64) { retired.append(Retired(names: names, due: due)) }
 
     /// All waiting files.
     var names: Set<String> { retired.reduce(into: Set()) { $0.formUnion($1.names) } }
 
-    /// Removes and returns the files that are due at `now`. A header is due with the last segment that needs it.
+    /// Removes and returns the files that are due at `now`. A header is due when the last segment that needs it is due.
     mutating func takeDue(at now: Int64) -> Set<String> {
         let due = retired.filter { $0.due <= now }
         retired.removeAll { $0.due <= now }

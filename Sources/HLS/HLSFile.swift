@@ -10,7 +10,7 @@ final class HLSFile {
     private let temporary: String
     private var descriptor: CInt
 
-    /// Starts to write a file that will be `path`.
+    /// Begins to write a file whose final path is `path`.
     init(_ path: String) throws(OutputFailure) {
         self.path = path
         temporary = path + HLSName.temporarySuffix
@@ -30,14 +30,14 @@ final class HLSFile {
         while offset < bytes.count {
             let count = bytes[offset...].withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0 && errno == EINTR { continue }
-            // No progress and no error: without this check the loop would never end.
+            // A call that writes nothing and reports no error: without this check the loop would never end.
             guard count > 0 else { throw HLSDirectory.failure("write", "write", temporary, count < 0 ? errno : EIO) }
             offset += count
         }
     }
 
-    /// Renames the file to its final name. An error that a network file system reports only at the close is an error of
-    /// the file.
+    /// Renames the file to its final name. A network file system may report an error of writing only when the file is
+    /// closed: the file then counts as failed.
     func publish() throws(OutputFailure) {
         let status = close(descriptor)
         let code = errno

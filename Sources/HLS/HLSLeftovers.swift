@@ -3,9 +3,10 @@
 internal import Media
 internal import Networking
 
-/// Files of earlier runs that no playlist names any more. Players may still hold a playlist that did (RFC 8216, 6.2.2).
+/// Files of earlier runs that the playlist does not contain any more. Players may still use an older playlist that
+/// contains them (RFC 8216, 6.2.2).
 struct HLSLeftovers {
-    /// A segment with its header, and how many more seconds it must stay.
+    /// A segment with its header, and the number of seconds for which they must still stay.
     struct Kept: Equatable {
         let names: Set<String>
         let seconds: Int64
@@ -21,7 +22,7 @@ struct HLSLeftovers {
     }
 
     /// Removes files that are not in `named` and were written longer than `lifetime` seconds ago, and returns the
-    /// others. So runs that repeatedly end early do not fill the disk.
+    /// others. This prevents runs that repeatedly end early from filling the disk.
     func clear(except named: Set<String>, lifetime: Int64) -> [Kept] {
         let now = HLSDate.nowMicroseconds / 1_000_000
         let others = Set(names).subtracting(named)
@@ -30,7 +31,7 @@ struct HLSLeftovers {
             if let run = HLSName.run(of: name) { headers[run] = name }
         }
         let kept = others.filter(HLSName.isSegment).compactMap { name -> Kept? in
-            // A file with a time in the future was written before the clock was set back.
+            // If a file has a time in the future, the clock was set back after it was written.
             let age = max(0, now - directory.modified(name))
             guard age <= lifetime else { return nil }
             let header = HLSName.run(of: name).flatMap { headers[$0] }

@@ -6,21 +6,21 @@ internal import Media
 package struct HLSMark: Equatable {
     private static let family = "relay.marker"
 
-    /// Unique in its playlist.
+    /// The identifier, which is unique in its playlist.
     private let id: String
     /// UTC in milliseconds since 1970.
     package let date: Int64
-    /// The text, with the characters that a quoted string allows.
+    /// The text, without characters that a quoted string must not contain.
     let text: String
 
-    /// The text at the moment `date`, in milliseconds since 1970. Marks of one playlist with the same date must have
-    /// different numbers.
+    /// A mark with this text at the moment `date`, in milliseconds since 1970. Marks of one playlist with the same date
+    /// must have different numbers.
     package init(_ text: String, at date: Int64, number: Int) {
         (id, self.date) = ("marker-\(date)-\(number)", date)
         self.text = Self.quotable(text)
     }
 
-    /// Parses the value of a tag made by ``line``; nil for any other text.
+    /// Parses the value of a tag that ``line`` made; nil for any other text.
     init?(parsing value: Substring) {
         // Splits bytes, because a combining character could hide a quotation mark.
         let parts = value.utf8.split(separator: UInt8(ascii: "\""), omittingEmptySubsequences: false)
@@ -57,8 +57,8 @@ struct HLSMarks {
     private var marks: [HLSMark] = []
     private var count = 0
 
-    /// Adds the text of `packet`, if it has one. `origin` has program time and UTC of the first frame, in nanoseconds;
-    /// before that frame there is no segment, and the mark is dropped.
+    /// Adds the text of `packet`, if it has one. `origin` contains the program time and the UTC time of the first
+    /// frame, in nanoseconds. Before that frame there is no segment, so the mark is dropped.
     mutating func note(_ packet: EncodedPacket, since origin: (program: Int64, utc: Int64)?) {
         guard let origin, let text = packet.text else { return }
         count += 1
@@ -66,8 +66,8 @@ struct HLSMarks {
         marks.append(HLSMark(text, at: date, number: count))
     }
 
-    /// Removes and returns the marks before `end`, in milliseconds since 1970. A mark on a keyframe arrives before that
-    /// keyframe, and stays for the segment that begins there.
+    /// Removes and returns the marks before `end`, in milliseconds since 1970. A mark at the time of a keyframe arrives
+    /// before that keyframe, and belongs to the segment that begins there.
     mutating func take(before end: Int64) -> [HLSMark] {
         defer { marks.removeAll { $0.date < end } }
         return marks.filter { $0.date < end }

@@ -15,7 +15,7 @@ enum HLSName {
     /// The name of segment `number` of the run `run`.
     static func segment(run: Int64, number: Int64) -> String { "relay-\(run)-\(number).m4s" }
 
-    /// Whether `name` is that of a header or segment of ours, complete or temporary.
+    /// Whether `name` is the name of a header or segment of relay, complete or temporary.
     static func isOurs(_ name: String) -> Bool {
         guard name.utf8.count <= 80 else { return false }
         let whole = name.hasSuffix(temporarySuffix) ? name.dropLast(temporarySuffix.count) : Substring(name)
@@ -25,13 +25,13 @@ enum HLSName {
         return parts[2].hasSuffix(".m4s") && isNumber(parts[2].dropLast(4))
     }
 
-    /// Whether `name`, one of ours, is a complete segment's.
+    /// Whether `name`, one of relay's names, belongs to a complete segment.
     static func isSegment(_ name: String) -> Bool { name.hasSuffix(".m4s") }
 
-    /// Whether `name`, one of ours, is a complete header's.
+    /// Whether `name`, one of relay's names, belongs to a complete header.
     static func isMap(_ name: String) -> Bool { name.hasSuffix("-init.mp4") }
 
-    /// The run of `name`, one of ours.
+    /// The run in `name`, one of relay's names.
     static func run(of name: String) -> Substring? {
         name.split(separator: "-", omittingEmptySubsequences: false).dropFirst().first
     }

@@ -4,26 +4,27 @@ package import Networking
 
 /// Options for the segments and the playlist of an HLS output.
 package struct HLSOptions: Sendable, Equatable {
-    /// Maximum segment duration, if the keyframes allow it. 4 s are two GOPs of 2 s: players begin three segments from
-    /// the end, so the delay is about 12 s, at a request rate that a plain web server can serve.
+    /// Maximum segment duration, if the keyframes allow it. 4 s are two GOPs of 2 s. Players begin three segments
+    /// before the end, so the delay is about 12 s, and a plain web server can handle the number of requests.
     package private(set) var segmentDuration: Duration = .seconds(4)
-    /// Number of segments in the playlist; at least three (RFC 8216, 6.2.2). There are more while they are shorter than
-    /// three target durations together.
+    /// Number of segments in the playlist; at least three (RFC 8216, 6.2.2). There are more segments as long as these
+    /// are shorter than three target durations together.
     package private(set) var listSize = 6
-    /// When the playlist is closed.
+    /// When the output closes the playlist.
     package private(set) var endList = EndList.program
 
-    /// When an ending output writes `EXT-X-ENDLIST` (RFC 8216, 4.3.3.4), after which players stop at the last segment
-    /// and request nothing more.
+    /// In which cases an output that ends writes `EXT-X-ENDLIST` (RFC 8216, 4.3.3.4). After this tag, players stop at
+    /// the last segment and request nothing more.
     package enum EndList: String, Sendable, CaseIterable {
-        /// At the program's own end: its input ended or its length was reached.
+        /// When the program itself ends, because its input ended or its length was reached.
         case program
-        /// At every clean end: also at a signal, and when the output is paused, removed or gets another address.
+        /// Whenever the output ends without an error: also at a signal, and when it is paused, removed or gets another
+        /// address.
         case always
         /// Never.
         case never
 
-        /// Whether it is written; `isProgramOver` tells whether the program itself ended.
+        /// Whether the tag is written; `isProgramOver` tells whether the program itself has ended.
         func closes(isProgramOver: Bool) -> Bool {
             switch self {
             case .program: isProgramOver
@@ -33,7 +34,7 @@ package struct HLSOptions: Sendable, Equatable {
         }
     }
 
-    /// The options that say so.
+    /// The options of an address that set these values.
     package static let options: [AddressOption] = [
         .init("segment", "segment", .time, help: "segment=4s"), .init("list", "list", help: "list=6"),
         .init("endList", "endlist", help: "endlist=program, always or never (which ends close the playlist)"),

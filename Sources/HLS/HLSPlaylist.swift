@@ -14,7 +14,7 @@ struct HLSPlaylist: Equatable {
         var duration: Int64
         /// UTC of the first frame in milliseconds since 1970.
         var date: Int64
-        /// Whether times or coding are discontinuous with the previous segment.
+        /// Whether the times or the coding do not continue those of the previous segment.
         var isDiscontinuous: Bool
         /// Whether a decoder can start at this segment.
         var isIndependent = true
@@ -26,9 +26,9 @@ struct HLSPlaylist: Equatable {
     private(set) var entries: [Entry] = []
     /// The number of the first segment (RFC 8216, 4.3.3.2).
     private(set) var mediaSequence: Int64 = 0
-    /// Number of discontinuities that left the playlist (4.3.3.3).
+    /// Number of discontinuities that have left the playlist (4.3.3.3).
     private(set) var discontinuitySequence: Int64 = 0
-    /// The target duration in whole seconds, which no rounded segment duration exceeds (4.3.3.1).
+    /// The target duration in whole seconds. No segment duration exceeds it after rounding (4.3.3.1).
     private(set) var targetSeconds: Int64
     /// Whether the playlist is closed (4.3.3.4).
     var hasEnded = false
@@ -51,7 +51,7 @@ struct HLSPlaylist: Equatable {
     /// Total duration of all segments, in microseconds.
     var duration: Int64 { entries.reduce(0) { $0 + $1.duration } }
 
-    /// An empty playlist for a program that follows this one. Its counters continue, because players and caches may
+    /// An empty playlist for a program that follows this one. It continues the counters, because players and caches may
     /// know this playlist (RFC 8216, 6.2.1).
     func successor(targetSeconds: Int64) -> HLSPlaylist {
         var next = HLSPlaylist(targetSeconds: targetSeconds)
@@ -60,11 +60,11 @@ struct HLSPlaylist: Equatable {
         return next
     }
 
-    /// Adds a segment and returns those that leave: all but the newest `limit`, as long as three target durations
-    /// remain (RFC 8216, 6.2.2).
+    /// Adds a segment, and returns the segments that leave the playlist: all but the newest `limit`, as long as at
+    /// least three target durations remain (RFC 8216, 6.2.2).
     mutating func append(_ entry: Entry, limit: Int) -> [Entry] {
         entries.append(entry)
-        // The target must not change, but a segment that exceeds it breaks players worse.
+        // The target duration must not change, but a segment that exceeds it does more harm to players.
         targetSeconds = max(targetSeconds, (entry.duration + 500_000) / 1_000_000)
         var left: [Entry] = []
         var remaining = duration
@@ -74,15 +74,15 @@ struct HLSPlaylist: Equatable {
             let entry = entries.removeFirst()
             remaining -= entry.duration
             mediaSequence += 1
-            // The tag leaves with the segment that follows it.
+            // The discontinuity leaves the playlist with the segment that follows it.
             if entry.isDiscontinuous { discontinuitySequence += 1 }
             left.append(entry)
         }
         return left
     }
 
-    /// Adds marks to their segments, with which they leave. If they have too many bytes, the marks of the oldest
-    /// segments are dropped.
+    /// Adds marks to the segments in which they are; a mark leaves the playlist with its segment. If the marks have too
+    /// many bytes, the marks of the oldest segments are dropped.
     mutating func add(_ marks: [HLSMark]) {
         guard !marks.isEmpty, !entries.isEmpty else { return }
         for mark in marks {
@@ -118,20 +118,21 @@ struct HLSPlaylist: Equatable {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// Seconds such as `4.004000`: to the microsecond, without floating point.
+    /// Seconds to the microsecond, such as `4.004000`, without floating point.
     private static func seconds(_ microseconds: Int64) -> String {
         let fraction = String(microseconds % 1_000_000)
         return "\(microseconds / 1_000_000).\(String(repeating: "0", count: 6 - fraction.count))\(fraction)"
     }
 
-    /// All files that the playlist names.
+    /// All files that the playlist contains.
     var names: Set<String> { Set(entries.flatMap { [$0.name, $0.map] }) }
 }
 
 extension HLSPlaylist {
-    /// Parses a text of ``text``; nil for any other text.
+    /// Parses a text that ``text`` made; nil for any other text.
     ///
-    /// The caller limits the length. Only names of ours are accepted, because files are removed by these names.
+    /// The caller limits the length. Only names of relay's files are accepted, because files with these names are
+    /// removed later.
     init?(parsing text: String) {
         let lines = text.split(separator: "\n")
         guard lines.first == "#EXTM3U" else { return nil }
@@ -181,7 +182,7 @@ enum HLSDate {
         return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
     }
 
-    /// The date `milliseconds` after 1970 as text.
+    /// The text for the date that is `milliseconds` after the beginning of 1970.
     static func text(milliseconds: Int64) -> String {
         var seconds = time_t(milliseconds / 1000)
         var parts = tm()
@@ -192,7 +193,7 @@ enum HLSDate {
         return "\(date.joined(separator: "-"))T\(time.joined(separator: ":")).\(fraction)Z"
     }
 
-    /// Parses a text of ``text(milliseconds:)``.
+    /// Parses a text that ``text(milliseconds:)`` made.
     static func milliseconds(_ text: String) -> Int64? {
         let numbers = text.split(whereSeparator: { "-T:.Z".contains($0) }).map { Int32($0) ?? -1 }
         guard text.utf8.count == 24, numbers.count == 7, numbers.allSatisfy({ $0 >= 0 }) else { return nil }

@@ -8,11 +8,11 @@ internal import Networking
 /// Writes one run of an HLS output, or several runs in sequence if the coding changes: a header, segments and, after
 /// each segment, the playlist.
 ///
-/// libavformat makes the header and the fragments. Each fragment has its own muxer, because a muxer with several
-/// fragments begins each at the summed durations of the previous ones, whatever the packets' times are: `frag_discont`
-/// applies to its first fragment only. libavformat's HLS muxer is not used: it has one header for all segments of a
-/// playlist, so segments of an earlier run with other codec settings would become undecodable; and it continues after a
-/// failed write.
+/// libavformat makes the header and the fragments. Each fragment has its own muxer. A muxer with several fragments
+/// would begin each fragment at the sum of the previous durations, whatever the packets' times are, because
+/// `frag_discont` applies to its first fragment only. libavformat's HLS muxer is not used, for two reasons: it has one
+/// header for all segments of a playlist, so segments of an earlier run with other codec settings would become
+/// undecodable; and it continues after a failed write.
 ///
 /// Not thread-safe; it blocks for as long as the file system does.
 ///
@@ -22,7 +22,7 @@ internal import Networking
 /// try writer.finish(isProgramOver: true)
 /// ```
 package final class HLSWriter {
-    /// The muxer's output that is not in a file yet. A class, because libavformat's callback uses it too.
+    /// The muxer's output that is not in a file yet. It is a class because libavformat's callback uses it too.
     private final class Outbox {
         var bytes: [UInt8] = []
     }
@@ -34,11 +34,11 @@ package final class HLSWriter {
     private let options: HLSOptions
     private var run = HLSDate.nowMicroseconds
     private let outbox = Outbox()
-    /// Makes the next fragment. Nil until the tracks are known.
+    /// The muxer for the next fragment. Nil until the tracks are known.
     private var muxer: Muxer?
     /// The tracks in the run's header.
     private var streams: StreamDescription
-    /// Like ``streams``, but with the new coding of tracks that changed: for the next run.
+    /// Like ``streams``, but with the new coding of tracks whose coding has changed: the tracks of the next run.
     private var upcoming: StreamDescription
     private var change = HLSCodingChange()
     /// The track that determines the cuts.
@@ -48,8 +48,8 @@ package final class HLSWriter {
     private var file: HLSFile?
     private var number: Int64 = 0
     private var isDiscontinuous: Bool
-    /// The offset from program time to file time, which is UTC, in hundredths of a second. So a later run has later
-    /// times, for players that do not reset their clock at a discontinuity.
+    /// The offset from program time to the times in the files, which are UTC, in hundredths of a second. A later run
+    /// therefore has later times, which helps players that do not reset their clock at a discontinuity.
     private var shift: Int64?
     /// Program time and UTC of the run's first frame, and program time of the segment's first frame, in nanoseconds.
     private var origin: (program: Int64, utc: Int64)?
@@ -60,7 +60,7 @@ package final class HLSWriter {
     private let clock: any MonotonicClock
     /// Files that left the playlist and are not removed yet.
     private var expiry = HLSExpiry()
-    /// The earlier playlist that this run replaces; nil when the replacement is written.
+    /// The earlier playlist that this run replaces; nil after it was replaced.
     private var replaced: HLSPlaylist?
 
     /// Number of bytes written to files.
@@ -76,7 +76,7 @@ package final class HLSWriter {
     /// Whether a keyframe is needed; the caller resets it.
     package var wantsKeyframe = false
 
-    /// Starts a run in the directory `path`.
+    /// Begins a run in the directory `path`.
     ///
     /// The run continues the playlist of an earlier run. If that playlist is closed, or so old that no player can still
     /// be playing it, only its counters continue, so that players and caches that know it are not confused.
@@ -92,8 +92,8 @@ package final class HLSWriter {
         cutter = Self.makeCutter(options, description)
         let old = try directory.playlist()
         let seconds = (target.inNanoseconds + 999_999_999) / 1_000_000_000
-        // A segment stays in the playlist for one playlist length, and in players' copies for another, plus its own
-        // duration.
+        // A segment stays in the playlist for the length of one playlist, and in the copies of players for another such
+        // length plus its own duration.
         let lifetime = 2 * max(Int64(options.listSize) * seconds, (old?.duration ?? 0) / 1_000_000) + seconds
         let kept = try HLSLeftovers(in: directory).clear(except: old?.names ?? [], lifetime: lifetime)
         for file in kept { expiry.retire(file.names, due: clock.now + file.seconds * 1_000_000_000) }
@@ -111,11 +111,11 @@ package final class HLSWriter {
         if muxer != nil { try writeMap() }
     }
 
-    /// Closes the playlist in the directory `path` at the end of the program, when no run follows. Does nothing if it
-    /// is closed already or if the options exclude it.
+    /// Closes the playlist in the directory `path` at the end of the program, if no run follows. Does nothing if the
+    /// playlist is already closed, or if the options say not to close it.
     package static func conclude(_ path: String, _ options: HLSOptions) throws(OutputFailure) {
         guard options.endList.closes(isProgramOver: true) else { return }
-        // A missing directory has no open playlist, and none is created.
+        // A missing directory has no open playlist; it is not created.
         guard access("\(path)/\(HLSName.playlist)", F_OK) == 0 else { return }
         let directory = try HLSDirectory(path)
         guard var playlist = try directory.playlist(), !playlist.hasEnded, !playlist.entries.isEmpty else { return }
@@ -143,7 +143,7 @@ package final class HLSWriter {
         _ description: StreamDescription, _ number: Int, _ outbox: Outbox
     ) throws(OutputFailure) -> Muxer {
         var options = Muxer.Options(format: "mp4")
-        // The caller decides when a fragment ends, and its times; all times are positive, so that no edit list is
+        // The caller decides when a fragment ends, and sets the times. All times are positive, so no edit list is
         // needed.
         options.values = [
             "movflags": "frag_custom+empty_moov+default_base_moof+frag_discont+skip_trailer", "use_editlist": "0",
@@ -158,13 +158,13 @@ package final class HLSWriter {
         }
     }
 
-    /// Refuses a run without space for its segments. Otherwise it would fail and start again and again, each time
-    /// requesting a keyframe.
+    /// Refuses to begin a run without space for its segments. Such a run would fail and start again and again, and
+    /// request a keyframe each time.
     private func checkSpace(_ description: StreamDescription) throws(OutputFailure) {
         let bits = Int64(max(description.video?.bitrate ?? 0, 1_000_000) + (description.audio?.bitrate ?? 0))
         let segment = bits / 8 * options.segmentDuration.inNanoseconds / 1_000_000_000
-        // The segments of the playlist, as many again plus one for players with an older playlist, and the one being
-        // written.
+        // The required space: the segments of the playlist, as many again plus one for players that use an older
+        // playlist, and the segment that is being written.
         let there = playlist.names.union(expiry.names).union(replaced?.names ?? [])
         let needed = segment * Int64(2 * options.listSize + 2) - there.reduce(0) { $0 + directory.size($1) }
         let free = try directory.freeBytes()
@@ -208,9 +208,9 @@ extension HLSWriter {
         }
     }
 
-    /// Starts another run when the coding changes, because players read a header once for all segments that name it.
-    /// That is possible only at a keyframe of the leading track; until then, packets with another coding are left out.
-    /// Returns whether `packet` can be written.
+    /// Begins another run when the coding changes, because players read a header once for all segments that refer to
+    /// it. That is possible only at a keyframe of the leading track; until then, packets with another coding are left
+    /// out. Returns whether `packet` can be written.
     private func follow(_ packet: EncodedPacket) throws(OutputFailure) -> Bool {
         if !upcoming.holds(packet) {
             upcoming = upcoming.updated(by: packet)
@@ -223,7 +223,7 @@ extension HLSWriter {
     }
 
     private func beginRun() throws(OutputFailure) {
-        // A run without a frame is in no playlist, and its header is useless.
+        // A run without a frame is in no playlist, so its header is useless.
         if cutter.elapsed > 0 { try finishSegment(cutter.elapsed) }
         if number == 0 { directory.remove(HLSName.map(run: run)) }
         streams = upcoming
@@ -239,8 +239,8 @@ extension HLSWriter {
         let pts = packet.ptsNanoseconds
         if cutter.elapsed == 0 { segmentStart = pts }
         if shift == nil {
-            // Hundredths of a second are whole ticks of every time base in use, so audio and video move by exactly the
-            // same.
+            // A hundredth of a second is a whole number of ticks in every time base in use, so audio and video are
+            // shifted by exactly the same time.
             let utc = HLSDate.nowMicroseconds * 1000
             shift = TimeBase.nanoseconds.rescale(utc - pts, to: TimeBase(1, 100), rounding: .down)
             origin = (pts, utc)
@@ -256,8 +256,8 @@ extension HLSWriter {
             wantsKeyframe = true
             try writeFragment()
         case .fragment:
-            // In an audio-only program every packet is a keyframe, and a fragment for each would have more headers than
-            // audio.
+            // In a program without video every packet is a keyframe, and if each had its own fragment, the headers
+            // would be larger than the audio.
             if leading == .video { try writeFragment() }
         case .cut(let duration, let isDiscontinuous):
             try finishSegment(duration)
@@ -279,7 +279,7 @@ extension HLSWriter {
         fragments += 1
         (pendingFrames, pendingBytes) = (0, 0)
         muxer = try Self.makeMuxer(streams, fragments + 1, outbox)
-        // Its header has nothing new.
+        // The header of this fragment's muxer contains nothing new.
         outbox.bytes.removeAll(keepingCapacity: true)
     }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// For one axis: which source samples make up each sample of a scaled frame, with weights in parts of 256.
+/// A table for scaling along one axis: it lists the source samples that make up each sample of the scaled frame, with
+/// their weights in parts of 256.
 ///
-/// Where the frame shrinks, each sample is the mean of the source samples it covers; where it grows, it is interpolated
-/// between two. The edges of source and target coincide, as in libswscale. A table is computed once per size and kept.
+/// If the frame shrinks, each sample is the mean of the source samples that it covers; if it grows, each sample is
+/// interpolated between two source samples. The edges of source and target coincide, as in libswscale. A table is
+/// computed once per size and kept.
 final class AxisTable {
     /// The parameters of a table.
     struct Key: Equatable {
@@ -24,7 +26,7 @@ final class AxisTable {
     }
 
     private var key: Key?
-    /// Number of source samples per target sample.
+    /// Number of source samples for each target sample.
     private(set) var taps = 0
     /// The first source sample of each target sample.
     private(set) var starts: [Int32] = []
@@ -32,15 +34,15 @@ final class AxisTable {
     private(set) var weights: [UInt16] = []
     /// The weights ordered by tap: the first taps of all samples, then the second taps of all samples, and so on.
     private var columns: [UInt16] = []
-    /// For two taps: the second tap's weight, repeated for each of ``EightRows``. Like ``starts``, padded to a multiple
-    /// of eight samples.
+    /// Only for tables with two taps: the second tap's weight, repeated for each of ``EightRows``. Like ``starts``,
+    /// padded to a multiple of eight samples.
     private(set) var lanes: [EightRows.Lanes] = []
     /// Number of visible target samples.
     private var visible: Int { key?.visible ?? 0 }
     private let pairs = Scratch<UInt16>()
     private let sums = Scratch<UInt16>()
 
-    /// Computes the table for `key`, unless it is the present one.
+    /// Computes the table for `key`, unless it is already computed.
     func prepare(_ key: Key) {
         guard key != self.key else { return }
         self.key = key
@@ -60,7 +62,7 @@ final class AxisTable {
     }
 
     // A static function with inout arguments: in a method, Swift would check for exclusive access at each sample, and
-    // during a move this runs for each frame.
+    // while a layer moves this runs for each frame.
     private static func makeLinear(
         _ key: Key, _ step: Double, _ taps: Int, _ starts: inout [Int32], _ weights: inout [UInt16]
     ) {
@@ -91,8 +93,8 @@ final class AxisTable {
     }
 
     private func makeArea(_ key: Key, _ step: Double) {
-        // The number of source samples that a window of this length can touch; one fewer if both its length and its
-        // start are whole.
+        // The number of source samples that a window of this length can touch. It is one less if both the window's
+        // length and its start are whole numbers.
         let isWhole = step == step.rounded() && key.start == key.start.rounded()
         let touched = isWhole ? Int(step) : Int(step.rounded(.up)) + 1
         // Samples are read in pairs, never beyond the end.
@@ -112,16 +114,16 @@ final class AxisTable {
         }
     }
 
-    /// For a table with one or two taps: the first source sample of `index`, and the weight of the next one in parts of
-    /// 256.
+    /// For a table with one or two taps: the first source sample of target sample `index`, and the weight of the source
+    /// sample after it, in parts of 256.
     func pair(_ index: Int) -> (start: Int, weight: UInt16) {
         (Int(starts[index]), taps == 2 ? weights[2 * index + 1] : 0)
     }
 
     /// Scales a row of the source to a row of the target.
     ///
-    /// Indexed loads take most of the time. So samples are loaded in pairs, and the arithmetic is left to a separate
-    /// loop that processes eight samples at once.
+    /// Indexed loads take most of the time. Therefore samples are loaded in pairs, and a separate loop computes eight
+    /// samples at once.
     func scale(_ source: UnsafePointer<UInt8>, into target: UnsafeMutablePointer<UInt8>) {
         let count = visible
         let (pairs, sums) = (pairs.reserve(count), sums.reserve(count))
@@ -202,9 +204,9 @@ final class AxisTable {
         }
     }
 
-    /// Computes row `index` of the target, as wide as the source, from rows of the source.
+    /// Computes row `index` of the target from rows of the source, without changing their width.
     ///
-    /// `sums` has room for a row. Returns the source's own row if it can be used unchanged, else `target`.
+    /// `sums` has room for a row. Returns the source's own row if it can be used unchanged, otherwise `target`.
     func blend(
         _ source: SourcePlane, row index: Int, sums: UnsafeMutablePointer<UInt16>,
         into target: UnsafeMutablePointer<UInt8>
@@ -225,8 +227,8 @@ final class AxisTable {
         return UnsafePointer(target)
     }
 
-    /// The same for a table with two taps, with weights in parts of 8: three times as fast, and at most one level above
-    /// the mean.
+    /// Like ``blend(_:row:sums:into:)``, for a table with two taps and with weights in parts of 8: three times as fast,
+    /// and at most one level too bright.
     func blendCoarsely(
         _ source: SourcePlane, row index: Int, into target: UnsafeMutablePointer<UInt8>
     ) -> UnsafePointer<UInt8> {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reduction by integer factors: each sample is the mean of a box, rounded to the nearest.
+/// Reduction by integer factors: each sample is the mean of a box of source samples, rounded to the nearest integer.
 enum BoxReduction {
     /// The largest supported factor.
     static let largest = 16
@@ -23,7 +23,7 @@ enum BoxReduction {
         }
     }
 
-    /// Reduces two rows to one of half the length; processes two samples at once.
+    /// Reduces two rows to one row of half their length; processes two samples at once.
     static func halve(
         _ source: UnsafePointer<UInt8>, _ stride: Int, count: Int, into target: UnsafeMutablePointer<UInt8>
     ) {
@@ -36,7 +36,8 @@ enum BoxReduction {
         }
     }
 
-    /// Reduces four rows to one of a quarter of the length; processes four samples at once, added in pairs.
+    /// Reduces four rows to one row of a quarter of their length; processes four samples at once, which are added in
+    /// pairs.
     private static func quarter(
         _ source: UnsafePointer<UInt8>, _ stride: Int, count: Int, into target: UnsafeMutablePointer<UInt8>
     ) {
@@ -61,7 +62,7 @@ enum BoxReduction {
     ) {
         add(source, stride, rows, count: count * columns, into: sums)
         if columns == 3, rows == 3 { return third(sums, count: count, into: target) }
-        // Multiplies by the reciprocal, rounded up: exact for boxes up to 16 by 16.
+        // Multiplies by the reciprocal of the box's size, rounded up: exact for boxes up to 16 by 16.
         let size = UInt32(columns * rows)
         let reciprocal = ((1 << 24) + size - 1) / size
         for x in 0..<count {
@@ -71,7 +72,7 @@ enum BoxReduction {
         }
     }
 
-    /// Divides sums of nine samples by 9 with its reciprocal, to the nearest.
+    /// Divides sums of nine samples by 9 and rounds to the nearest integer; multiplies by the reciprocal.
     private static func third(_ sums: UnsafePointer<UInt16>, count: Int, into target: UnsafeMutablePointer<UInt8>) {
         for x in 0..<count {
             let sum = sums[3 &* x] &+ sums[3 &* x &+ 1] &+ sums[3 &* x &+ 2]

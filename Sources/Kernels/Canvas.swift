@@ -2,8 +2,8 @@
 
 package import Media
 
-/// A frame that is being drawn. It has one owner, and becomes an immutable frame in the end; if it is released before,
-/// its memory returns to the pool.
+/// A frame that is being drawn. It has one owner, and finally becomes an immutable frame; if it is released before
+/// that, its memory returns to the pool.
 package struct Canvas: ~Copyable {
     private let frame: PooledFrame
 
@@ -14,8 +14,8 @@ package struct Canvas: ~Copyable {
     /// Luma rows.
     package var height: Int { frame.memory.height }
 
-    /// The planes to draw into, valid as long as the canvas is. Kernels take them only from a canvas that they may
-    /// change.
+    /// The planes into which kernels draw. They are valid as long as the canvas is. Kernels take the planes only from a
+    /// canvas that they may change.
     var target: TargetPlanes { frame.memory.target }
 
     /// The whole canvas.
@@ -24,12 +24,12 @@ package struct Canvas: ~Copyable {
     /// Fills the whole canvas with one color.
     package mutating func fill(_ color: PixelColor) { target.fill(bounds, with: color) }
 
-    /// Fills `parts` with one color. Their numbers are even, and they are inside the canvas.
+    /// Fills `parts` with one color. All coordinates are even and inside the canvas.
     mutating func fill(_ parts: [PixelRectangle], with color: PixelColor) {
         for part in parts { target.fill(part, with: color) }
     }
 
-    /// Copies `parts` of a frame of the same size. Their numbers are even, and they are inside the canvas.
+    /// Copies `parts` of a frame of the same size. All coordinates are even and inside the canvas.
     mutating func copy(_ source: VideoFrame, parts: [PixelRectangle]) {
         precondition(source.width == width && source.height == height, "a frame is copied to a canvas of its size")
         let target = target

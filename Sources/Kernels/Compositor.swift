@@ -14,7 +14,7 @@ package struct Compositor {
     private let renderer: TransitionRenderer
     private let black: VideoFrame
     private let blackColor: PixelColor
-    /// One for each position in the scene's order, because each keeps its tables for a size.
+    /// One scaler for each position in the scene's order, because a scaler keeps its tables for one size.
     private var scalers: [Scaler] = []
     /// The parts that no layer covers.
     private var rest = Uncovered()
@@ -30,15 +30,15 @@ package struct Compositor {
         black = canvas.finish(pts: 0, timeBase: format.frameRate.timeBase)
     }
 
-    /// Composes `layers`, from back to front, on black. A layer that fills the frame is returned as it is, without a
-    /// copy.
+    /// Composes `layers`, from back to front, on black. If one layer fills the frame and no other is in front of it,
+    /// its frame is returned without a copy.
     ///
-    /// The last two layers, if neither is ``Placement/full``, are also drawn in the reverse order and mixed in; the
-    /// weight of that order is `exchanged`, from 0 to 1.
+    /// While the last two layers are exchanged, the result is a mix of both orders: `exchanged`, from 0 to 1, is the
+    /// weight of the reverse order. Neither layer may be ``Placement/full``.
     package mutating func compose(
         _ layers: [(frame: VideoFrame?, placement: Placement)], exchanged: Double = 0
     ) -> VideoFrame {
-        // Layers behind one that fills the frame are not drawn.
+        // Layers behind a layer that fills the frame are not drawn.
         let first = layers.lastIndex { $0.placement == .full } ?? 0
         let isFilled = layers.indices.contains(first) && layers[first].placement == .full
         let back = isFilled ? layers[first].frame ?? black : black
@@ -57,7 +57,7 @@ package struct Compositor {
         return canvas.finish(pts: back.pts, timeBase: back.timeBase, duration: back.duration)
     }
 
-    /// The region where `layer` shows through the one drawn over it; nil if it is hidden.
+    /// The region where `layer` shows through the layer in front of it; nil if `layer` is hidden.
     private func overlap(with layer: (frame: VideoFrame?, placement: Placement), opacity: Double) -> Overlap? {
         let place = PixelPlacement(layer.placement, of: layer.frame ?? black, program: (format.width, format.height))
         return place.destination.isEmpty ? nil : Overlap(place.outer, radius: place.outerRadius, opacity: opacity)
@@ -74,7 +74,7 @@ package struct Compositor {
         }
     }
 
-    /// Draws `body` over `frame`: in its own memory if it has no other holder, else on a copy.
+    /// Draws `body` over `frame`: in the frame's own memory if no one else holds it, otherwise on a copy.
     package func draw(over frame: inout VideoFrame?, _ body: (inout Canvas) -> Void) {
         guard let below = frame?.properties else { return }
         var canvas = pool.canvas(taking: &frame)
@@ -99,7 +99,7 @@ extension VideoFrame {
 }
 
 extension PixelPlacement {
-    /// The rectangle that it certainly covers, without rounded corners; nil without one.
+    /// The rectangle that the placement certainly covers, without its rounded corners; nil if it covers no pixel.
     fileprivate var covered: PixelRectangle? {
         if destination.isEmpty { return nil }
         var covered = outer
@@ -109,7 +109,7 @@ extension PixelPlacement {
     }
 }
 
-/// The rest of a rectangle after others cover parts of it, as disjoint rectangles. Reuses its memory.
+/// The part of a rectangle that other rectangles leave uncovered, as disjoint rectangles. Reuses its memory.
 package struct Uncovered {
     /// The uncovered parts.
     package private(set) var parts: [PixelRectangle] = []
@@ -124,7 +124,7 @@ package struct Uncovered {
         if !whole.isEmpty { parts.append(whole) }
     }
 
-    /// Removes what `cover` hides.
+    /// Removes the part that `cover` hides.
     package mutating func cover(_ cover: PixelRectangle) {
         swap(&parts, &former)
         parts.removeAll(keepingCapacity: true)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Scales eight rows horizontally at once by a table of two taps.
+/// Scales eight rows horizontally at once, by a table with two taps.
 ///
-/// Indexed loads take most of the time. So the rows are interleaved, with the eight samples of a column next to each
-/// other, and one load fetches two columns. One thread at a time.
+/// Indexed loads take most of the time. Therefore the rows are interleaved, so that the eight samples of a column are
+/// next to each other and one load fetches two columns. One thread at a time.
 final class EightRows {
     /// One number for each row.
     typealias Lanes = SIMD8<UInt16>
@@ -17,7 +17,7 @@ final class EightRows {
     /// Length of the input and output rows in samples, rounded up to a multiple of eight.
     private var (width, length) = (0, 0)
 
-    /// Makes room for rows of `width` samples that are scaled to `length`. Their values are undefined.
+    /// Reserves memory for rows of `width` samples that are scaled to `length` samples. Their values are undefined.
     func reserve(width: Int, length: Int) {
         (self.width, self.length) = (Self.whole(width), Self.whole(length))
         _ = rows.reserve(Self.count * self.width)
@@ -75,7 +75,7 @@ final class EightRows {
         }
     }
 
-    /// Stores eight samples for each of four rows.
+    /// Stores eight samples in each of four rows.
     @inline(__always)
     private static func store(_ samples: SIMD8<UInt32>, to line: UnsafeMutableRawPointer, _ length: Int) {
         line.storeBytes(of: samples.lowHalf.lowHalf, as: SIMD2<UInt32>.self)

@@ -5,18 +5,19 @@ internal import Synchronization
 
 /// Reuses memory for the frames that a program renders.
 ///
-/// A ``Canvas`` is drawn into, then finished to a frame, whose memory returns to the pool when its last holder releases
-/// it. So a running program allocates no pixels. Any thread may call.
+/// A ``Canvas`` is drawn, then finished to a frame, whose memory returns to the pool when its last holder releases it.
+/// So a running program does not allocate memory for frames. Any thread may call it.
 package final class FramePool: Sendable {
-    /// Luma columns of its frames.
+    /// Luma columns of the pool's frames.
     package let width: Int
-    /// Luma rows of its frames.
+    /// Luma rows of the pool's frames.
     package let height: Int
 
     private let limit: Int
     private let spare = Mutex<[FrameMemory]>([])
 
-    /// A pool of frames of this size (both even) that keeps at most `limit` unused ones. It hands out any number.
+    /// Creates a pool of frames of this size (both numbers even). It keeps at most `limit` unused frames, but does not
+    /// limit the frames in use.
     package init(width: Int, height: Int, keeping limit: Int = 8) {
         precondition(width > 0 && height > 0 && width % 2 == 0 && height % 2 == 0, "4:2:0 needs even sizes")
         (self.width, self.height, self.limit) = (width, height, limit)
@@ -25,7 +26,7 @@ package final class FramePool: Sendable {
     /// Number of frames that can be reused.
     package var spareCount: Int { spare.withLock { $0.count } }
 
-    /// A canvas with the pixels of an earlier frame, if any: the caller must draw all of them.
+    /// A canvas, perhaps with the pixels of an earlier frame: the caller must draw all pixels.
     package func canvas() -> Canvas {
         let memory = spare.withLock { $0.popLast() } ?? FrameMemory(width: width, height: height)
         return Canvas(PooledFrame(memory, of: self))
@@ -38,8 +39,9 @@ package final class FramePool: Sendable {
         return canvas
     }
 
-    /// Takes `frame`, which has the pool's size, out of the caller's variable, and returns a canvas with its content:
-    /// in the frame's own memory if that is of this pool and has no other holder, else in a copy.
+    /// Takes `frame`, which has the pool's size, out of the caller's variable, and returns a canvas with its content.
+    /// If the frame's memory belongs to this pool and has no other holder, it is used for the canvas; otherwise it is
+    /// copied.
     package func canvas(taking frame: inout VideoFrame?) -> Canvas {
         guard let pooled = frame?.storage as? PooledFrame, pooled.belongs(to: self) else {
             guard let other = frame.take() else { return canvas() }
@@ -60,7 +62,7 @@ package final class FramePool: Sendable {
 
 /// The pixels of one frame; rows and planes begin on cache lines.
 final class FrameMemory: Sendable {
-    /// Alignment of rows: a cache line, which is as long as the longest vector.
+    /// Alignment of rows: the size of a cache line, which is also the size of the longest vector.
     private static let alignment = 64
 
     let width: Int
@@ -68,8 +70,8 @@ final class FrameMemory: Sendable {
     let lumaStride: Int
     let chromaStride: Int
     // Written only through the one `Canvas` that holds the `PooledFrame` of this memory: a canvas cannot be copied, and
-    // no longer exists when the frame is shared. From then on read-only, until the last holder of that `PooledFrame` is
-    // gone and the pool's mutex passes the memory to the next canvas. Freed in `deinit`.
+    // no longer exists when the frame is shared. From then on the memory is read-only, until the last holder of that
+    // `PooledFrame` is gone and the pool's mutex passes the memory to the next canvas. Freed in `deinit`.
     nonisolated(unsafe) let bytes: UnsafeMutablePointer<UInt8>
 
     init(width: Int, height: Int) {
@@ -85,7 +87,7 @@ final class FrameMemory: Sendable {
 
     private static func aligned(_ count: Int) -> Int { (count + alignment - 1) / alignment * alignment }
 
-    /// The planes to draw into, valid as long as the object lives.
+    /// The planes into which kernels draw. They are valid as long as this object exists.
     var target: TargetPlanes {
         let u = bytes + lumaStride * height
         let v = u + chromaStride * (height / 2)
@@ -96,7 +98,7 @@ final class FrameMemory: Sendable {
     }
 }
 
-/// A frame in a pool's memory, which returns to the pool with the last reference.
+/// A frame in a pool's memory. The memory returns to the pool when the last reference is released.
 final class PooledFrame: FrameStorage {
     let memory: FrameMemory
     private let pool: FramePool

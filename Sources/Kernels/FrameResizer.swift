@@ -12,7 +12,7 @@ package final class FrameResizer: Sendable {
     private let pool: FramePool
     private let scaler = Mutex(Scaler())
 
-    /// A resizer from frames like `source` to the size of `target`.
+    /// Creates a resizer from frames of format `source` to the size of `target`.
     package init(from source: VideoFormat, to target: VideoFormat) {
         placement = Self.placement(of: source, in: target)
         black = PixelColor(.black, in: target.color)
@@ -46,7 +46,7 @@ package final class FrameResizer: Sendable {
     }
 }
 
-/// A frame in another size, rendered when it is first requested, and once for all who share it.
+/// A frame in another size. It is rendered when it is first requested, only once for all users.
 package final class ResizedFrame: Sendable {
     private let source: VideoFrame
     private let resizer: FrameResizer

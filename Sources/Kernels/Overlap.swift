@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The region where a layer covers another one that shows through it, for example while two layers are exchanged.
+/// A region where a layer covers another one that still shows through, for example while two layers are exchanged.
 struct Overlap {
-    /// The outer edge of the layer below. All numbers are even.
+    /// The outer edge of the layer behind. All numbers are even.
     private let place: PixelRectangle
     /// The radius of its corners; even.
     private let radius: Int
     /// Opacity of the layer in front, in parts of 256.
     private let opacity: UInt16
 
-    /// Within `place`, whose corners have the given radius, drawn samples are mixed with `opacity`, from 0 to 1.
+    /// Creates the region `place`, whose corners have the given radius. Samples that are drawn in it are mixed with the
+    /// old ones by `opacity`, from 0 to 1.
     init(_ place: PixelRectangle, radius: Int, opacity: Double) {
         self.init(place, radius, UInt16((min(1, max(0, opacity)) * 256).rounded()))
     }
@@ -43,7 +44,7 @@ struct Overlap {
         }
     }
 
-    /// The part of `columns` that the region covers in row `y`, without columns that the arc of a corner crosses.
+    /// The part of `columns` that the region covers in row `y`. Columns that the arc of a corner crosses do not count.
     private func columns(ofRow y: Int, in columns: Range<Int>) -> Range<Int> {
         let line = min(y - place.y, place.y + place.height - 1 - y)
         guard line >= 0, place.width > 0 else { return columns.lowerBound..<columns.lowerBound }

@@ -2,7 +2,7 @@
 
 package import Media
 
-/// A still image with alpha, as planes that are drawn over frames: converted once, drawn at each frame.
+/// A still image with alpha, as planes that are drawn over frames. It is converted once, and drawn over each frame.
 ///
 /// Colors are not premultiplied. Immutable, so any thread may draw it.
 package final class OverlayImage: Sendable {
@@ -68,7 +68,7 @@ package final class OverlayImage: Sendable {
     }
 
     /// Draws the image on `canvas` with its upper left corner at (x, y), rounded to even pixels, with `opacity` from 0
-    /// to 1. Parts outside the canvas are cut off.
+    /// to 1. Parts outside the canvas are not drawn.
     package func draw(on canvas: inout Canvas, x: Int, y: Int, opacity: Double = 1) {
         let weight = UInt16((min(1, max(0, opacity)) * 128).rounded())
         guard weight > 0 else { return }
@@ -100,7 +100,7 @@ package final class OverlayImage: Sendable {
 }
 
 extension TargetPlane {
-    /// Draws `count` samples over those at `target`, with `alpha` (0 to 255) times `opacity` (0 to 128).
+    /// Draws `count` samples over the samples at `target`, with `alpha` (0 to 255) times `opacity` (0 to 128).
     fileprivate static func over(
         _ color: UnsafePointer<UInt8>, _ alpha: UnsafePointer<UInt8>, opacity: UInt16,
         at target: UnsafeMutablePointer<UInt8>, count: Int
@@ -116,7 +116,7 @@ extension TargetPlane {
 }
 
 extension Canvas {
-    /// Draws a frame of the canvas's size with its alpha, times `opacity` from 0 to 1.
+    /// Draws a frame of the canvas's size with its own alpha times `opacity`, from 0 to 1.
     package mutating func draw(stinger frame: VideoFrame, opacity: Double) {
         guard let storage = frame.storage as? any AlphaFrameStorage else { return }
         storage.withAlpha { draw(frame, alpha: $0, opacity: opacity) }
@@ -145,8 +145,8 @@ extension Canvas {
 }
 
 extension TargetPlane {
-    /// Draws `count` chroma samples over those at `target`; the alpha of each is the mean of four luma samples, in two
-    /// rows `stride` apart, loaded in pairs.
+    /// Draws `count` chroma samples over the samples at `target`. The alpha of each sample is the mean of four luma
+    /// samples, in two rows `stride` apart, loaded in pairs.
     fileprivate static func over(
         _ color: UnsafePointer<UInt8>, _ alpha: UnsafePointer<UInt8>, stride: Int, opacity: UInt16,
         at target: UnsafeMutablePointer<UInt8>, count: Int

@@ -59,7 +59,7 @@ package struct RGBColor: Sendable, Hashable, Codable, CustomStringConvertible {
     }
 }
 
-/// A color in YCbCr, as frames have it.
+/// A color in YCbCr, the form in which frames store colors.
 package struct PixelColor: Sendable, Hashable {
     /// Luma.
     package var y: UInt8
@@ -81,7 +81,7 @@ package struct PixelColor: Sendable, Hashable {
     }
 }
 
-/// The conversion of colors to samples: ITU-T H.273, 8.3, equations 38 to 40 and those of the two ranges.
+/// The conversion of colors to samples (ITU-T H.273, 8.3, equations 38 to 40 and the equations for the two ranges).
 struct ColorMatrix {
     private let red: Double
     private let blue: Double

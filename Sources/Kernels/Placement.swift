@@ -29,9 +29,9 @@ package struct Placement: Sendable, Hashable {
         /// The full width and height.
         package static let all = Rectangle(x: 0, y: 0, width: 1, height: 1)
 
-        /// The largest part with the aspect ratio `aspect` (relative to that of the whole). It is centered by default;
-        /// `across` positions it between the left edge (0) and the right one (1), `down` between the upper and the
-        /// lower.
+        /// The largest part with the aspect ratio `aspect`, relative to the aspect ratio of the whole. It is centered
+        /// by default; `across` positions it between the left edge (0) and the right edge (1), `down` between the upper
+        /// edge and the lower edge.
         package func fitting(aspect: Double, across: Double = 0.5, down: Double = 0.5) -> Rectangle {
             let own = width / height
             let (w, h) = aspect < own ? (height * aspect, height) : (width, width / aspect)
@@ -41,7 +41,8 @@ package struct Placement: Sendable, Hashable {
 
     /// A colored border around the destination, outside of it.
     package struct Border: Sendable, Hashable {
-        /// Its width as a fraction of the program's height, at most a quarter; at least two pixels if it is not 0.
+        /// Its width as a fraction of the program's height, at most a quarter. If it is not 0, the border is at least
+        /// two pixels wide.
         package var width: Double
         /// Its color.
         package var color: PixelColor
@@ -53,13 +54,14 @@ package struct Placement: Sendable, Hashable {
     package var source: Rectangle
     /// Its position in the program.
     package var destination: Rectangle
-    /// The radius of its corners as a fraction of the program's height, at most half; a border follows them.
+    /// The radius of its corners as a fraction of the program's height, at most half. A border has the same corners.
     package var cornerRadius: Double
     /// The border, if it has one.
     package var border: Border?
-    /// How to place frames with bars, which are cut off; nil shows frames with their bars.
+    /// How to place frames whose bars are cut off; nil shows frames with their bars.
     package var shape: Shape?
-    /// Whether the size changes in an animation: scaling is then fast instead of exact, which is not visible in motion.
+    /// Whether the size changes in an animation. Scaling is then fast instead of exact; the difference is not visible
+    /// in motion.
     var isResizing = false
 
     package init(
@@ -76,8 +78,8 @@ package struct Placement: Sendable, Hashable {
     /// The whole source in the lower right corner: a quarter of the width, with a margin of a fortieth.
     package static let inset = Placement(destination: .init(x: 0.725, y: 0.725, width: 0.25, height: 0.25))
 
-    /// One of `count` parts next to each other (`horizontal`) or one above the other. The middle of the source fills
-    /// the part; with `fits`, the whole source is visible in it.
+    /// One of `count` parts side by side (`horizontal`) or one below the other. The middle of the source fills the
+    /// part; with `fits`, the whole source is visible in the part.
     package static func part(_ index: Int, of count: Int, horizontal: Bool, fits: Bool = false) -> Placement {
         let (size, start) = (1 / Double(count), Double(index) / Double(count))
         let place =
@@ -91,7 +93,8 @@ package struct Placement: Sendable, Hashable {
         return Placement(source: shown, destination: place, shape: Shape(area: place, fill: 1))
     }
 
-    /// A cell of a grid, counted by rows from the upper left corner; the whole source is as large as fits.
+    /// A cell of a grid, counted row by row from the upper left corner. The whole source is visible, as large as the
+    /// cell allows.
     package static func cell(_ index: Int, columns: Int, rows: Int) -> Placement {
         let (width, height) = (1 / Double(columns), 1 / Double(rows))
         let cell = Rectangle(
@@ -99,8 +102,8 @@ package struct Placement: Sendable, Hashable {
         return Placement(destination: cell.fitting(aspect: 1), shape: Shape(area: cell))
     }
 
-    /// The placement at `fraction` of the way from this one to `other`. A border that only one of them has grows from
-    /// nothing or shrinks to nothing.
+    /// The placement at `fraction` of the way from this one to `other`. If only one of them has a border, the border
+    /// grows from nothing or shrinks to nothing.
     package func interpolated(to other: Placement, fraction: Double) -> Placement {
         func mix(_ a: Double, _ b: Double) -> Double { a + (b - a) * fraction }
         func mix(_ a: UInt8, _ b: UInt8) -> UInt8 { UInt8(min(255, max(0, mix(Double(a), Double(b)).rounded()))) }
@@ -172,8 +175,9 @@ struct PixelPlacement: Equatable {
         value.isFinite ? Int((min(1e6, max(-1e6, value)) / 2).rounded()) * 2 : 0
     }
 
-    /// A span on even pixels. If its length is even before rounding, it keeps that length at any position, so that
-    /// moving objects do not change size; otherwise each end is rounded separately, so that neighbors meet.
+    /// A span that begins and ends on even pixels. If its length is even before rounding, it keeps that length at any
+    /// position, so that moving objects do not change size; otherwise each end is rounded separately, so that neighbors
+    /// touch.
     private static func span(_ start: Double, _ length: Double, of whole: Int) -> (start: Int, length: Int) {
         let (begin, size) = (start * Double(whole), max(0, length) * Double(whole))
         let first = even(begin)
@@ -181,7 +185,8 @@ struct PixelPlacement: Equatable {
         return (first, even(begin + size) - first)
     }
 
-    /// The columns or rows of a source that may be visible; an odd last one only if all may be.
+    /// The columns or rows of a source that may be visible. If their number is odd, the last one is included only if
+    /// all may be visible.
     private static func limits(_ start: Double, _ length: Double, of whole: Int) -> Range<Int> {
         if start == 0, length == 1 { return 0..<whole }
         let (first, size) = span(start, length, of: whole)
@@ -189,9 +194,9 @@ struct PixelPlacement: Equatable {
         return min(max(0, first), end - 2)..<end
     }
 
-    /// A span of a source's columns or rows, within `limits`. `scale` is the scaling factor before rounding: if it is
-    /// an integer, the span's length is adjusted to keep it an integer, so that a source in its own size, or in half of
-    /// it, is not scaled by a fraction.
+    /// A span of a source's columns or rows, within `limits`. `scale` is the scaling factor before rounding. If it is
+    /// an integer, the span's length is adjusted so that it remains one: a source at its own size, or at half of it, is
+    /// then scaled by exactly that factor.
     private static func part(
         _ start: Double, _ length: Double, of whole: Int, within limits: Range<Int>, for target: Int, scale: Double
     ) -> (start: Int, length: Int) {
@@ -208,24 +213,28 @@ struct PixelPlacement: Equatable {
 }
 
 extension Placement {
-    /// How to place a source whose shape differs from the program's: its frames have bars, which are cut off here.
+    /// How to place a source whose aspect ratio differs from the program's. The frames of such a source have bars,
+    /// which are cut off here.
     package struct Shape: Sendable, Hashable {
         /// The part of the program that the source may use.
         package var area: Rectangle
-        /// 1: the middle of the source fills the area; 0: the whole source is visible; in between during a move.
+        /// How far the source fills the area. 1: the middle of the source fills the area; 0: the whole source is
+        /// visible; values in between occur during a move.
         package var fill: Double
-        /// Horizontal position in an area that is wider than the source: 0 is the left edge, 1 the right one.
+        /// Horizontal position in an area that is wider than the source: 0 is the left edge, 1 the right edge.
         package var across: Double
-        /// Vertical position in an area that is higher than the source: 0 is the upper edge, 1 the lower one.
+        /// Vertical position in an area that is higher than the source: 0 is the upper edge, 1 the lower edge.
         package var down: Double
-        /// How much of the bars is cut off: 1 is all; less only during a move from or to a placement that shows them.
+        /// How much of the bars is cut off: 1 means all. It is less only during a move from or to a placement that
+        /// shows the bars.
         private(set) var cut = 1.0
 
         package init(area: Rectangle, fill: Double = 0, across: Double = 0.5, down: Double = 0.5) {
             (self.area, self.fill, self.across, self.down) = (area, fill, across, down)
         }
 
-        /// A shape that cuts nothing off, at the destination of `placement`, for a move from or to `other`.
+        /// Creates a shape that cuts nothing off and has the destination of `placement`. It is one end of a move;
+        /// `other` is the shape at the other end.
         private init(uncut placement: Placement, like other: Shape) {
             self = other
             (area, cut) = (placement.destination, 0)
@@ -244,8 +253,8 @@ extension Placement {
             return shape.cut == 0 ? nil : shape
         }
 
-        /// The placement of a source that fills `region` of its frame: which part of the frame may be visible, which
-        /// part is, and its destination.
+        /// The placement of a source whose media fills `region` of its frame: the part of the frame that may be
+        /// visible, the part that is visible, and the destination.
         func places(of region: Rectangle) -> (limits: Rectangle, source: Rectangle, destination: Rectangle) {
             let limits = Rectangle.all.mixed(with: region, fraction: cut)
             let fitted = area.fitting(aspect: limits.width / limits.height, across: across, down: down)

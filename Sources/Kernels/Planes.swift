@@ -3,7 +3,7 @@
 internal import Glibc
 internal import Media
 
-/// A rectangle of pixels in a plane or a frame. It may be outside of it.
+/// A rectangle of pixels in a plane or a frame. It may extend beyond the plane.
 package struct PixelRectangle: Sendable, Equatable {
     /// The left edge.
     package var x: Int
@@ -38,7 +38,7 @@ package struct PixelRectangle: Sendable, Equatable {
     var halved: PixelRectangle { PixelRectangle(x: x / 2, y: y / 2, width: width / 2, height: height / 2) }
 }
 
-/// A plane, or a part of one, that a kernel reads. It is valid as long as the function that lent it promises.
+/// A plane, or a part of a plane, from which a kernel reads. It is valid as long as the function that lent it promises.
 struct SourcePlane {
     let bytes: UnsafePointer<UInt8>
     let stride: Int
@@ -64,7 +64,7 @@ struct SourcePlane {
     }
 }
 
-/// A plane, or a part of one, that a kernel draws into.
+/// A plane, or a part of a plane, into which a kernel draws.
 struct TargetPlane {
     let bytes: UnsafeMutablePointer<UInt8>
     let stride: Int
@@ -101,7 +101,7 @@ struct TargetPlane {
     /// Copies all of `source`, which has the same size.
     func copy(_ source: SourcePlane) { copy(source, part: bounds, toX: 0, y: 0) }
 
-    /// Mixes `count` samples of `a` and `b`; the weight of `b` is in parts of 256.
+    /// Mixes `count` samples of `a` and `b`. `weight` is the weight of `b`, in parts of 256.
     static func mix(
         _ a: UnsafePointer<UInt8>, _ b: UnsafePointer<UInt8>, weight: UInt16, count: Int,
         into target: UnsafeMutablePointer<UInt8>
@@ -113,8 +113,8 @@ struct TargetPlane {
         }
     }
 
-    /// Mixes `count` samples of `a` and `b` with `eighths` of `b`, from 1 to 7, by repeated averaging of two, each
-    /// rounded up, which is one processor instruction.
+    /// Mixes `count` samples of `a` and `b`. The weight of `b` is `eighths` eighths, from 1 to 7. The mix is computed
+    /// by averaging two values repeatedly; each average is rounded up, and is one processor instruction.
     static func mix(
         _ a: UnsafePointer<UInt8>, _ b: UnsafePointer<UInt8>, eighths: UInt16, count: Int,
         into target: UnsafeMutablePointer<UInt8>
@@ -128,7 +128,7 @@ struct TargetPlane {
         }
     }
 
-    /// Mixes `count` samples of `a` with `value`, whose weight is in parts of 256.
+    /// Mixes `count` samples of `a` with `value`. `weight` is the weight of `value`, in parts of 256.
     static func mix(
         _ a: UnsafePointer<UInt8>, with value: UInt8, weight: UInt16, count: Int,
         into target: UnsafeMutablePointer<UInt8>
@@ -138,7 +138,8 @@ struct TargetPlane {
         for x in 0..<count { target[x] = UInt8(truncatingIfNeeded: (UInt16(a[x]) &* rest &+ part) &>> 8) }
     }
 
-    /// Mixes `count` samples of `target` in place with `samples`, whose weight is in parts of 256.
+    /// Mixes `count` samples of `target`, in place, with `samples`. `weight` is the weight of `samples`, in parts of
+    /// 256.
     static func mix(
         _ samples: UnsafePointer<UInt8>, weight: UInt16, count: Int, over target: UnsafeMutablePointer<UInt8>
     ) {
@@ -150,14 +151,14 @@ struct TargetPlane {
     }
 }
 
-/// The three planes of a frame that a kernel reads.
+/// The three planes of a frame from which a kernel reads.
 struct SourcePlanes {
     let y: SourcePlane
     let u: SourcePlane
     let v: SourcePlane
 }
 
-/// The three planes of a frame that a kernel draws into.
+/// The three planes of a frame into which a kernel draws.
 struct TargetPlanes {
     let y: TargetPlane
     let u: TargetPlane
@@ -166,7 +167,7 @@ struct TargetPlanes {
     /// The same planes for reading.
     var source: SourcePlanes { SourcePlanes(y: y.source, u: u.source, v: v.source) }
 
-    /// Calls `body` with each plane and the two corresponding ones, luma first.
+    /// Calls `body` with each plane and the corresponding planes of `a` and `b`, luma first.
     func forEach(_ a: SourcePlanes, _ b: SourcePlanes, _ body: (TargetPlane, SourcePlane, SourcePlane) -> Void) {
         body(y, a.y, b.y)
         body(u, a.u, b.u)
@@ -180,8 +181,8 @@ struct TargetPlanes {
         v.copy(source.v)
     }
 
-    /// Copies `part` of `source`, which has the same size, to the same position. Its numbers are even, and it is inside
-    /// the frame.
+    /// Copies `part` of `source`, which has the same size, to the same position. The coordinates of `part` are even and
+    /// inside the frame.
     func copy(_ source: SourcePlanes, part: PixelRectangle) {
         let half = part.halved
         y.copy(source.y, part: part, toX: part.x, y: part.y)
@@ -189,7 +190,7 @@ struct TargetPlanes {
         v.copy(source.v, part: half, toX: half.x, y: half.y)
     }
 
-    /// Fills `rectangle`. Its numbers are even, and it is inside the frame.
+    /// Fills `rectangle`. Its coordinates are even and inside the frame.
     func fill(_ rectangle: PixelRectangle, with color: PixelColor) {
         y.fill(rectangle, with: color.y)
         u.fill(rectangle.halved, with: color.u)

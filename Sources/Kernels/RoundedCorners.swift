@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Rounds the corners of a drawn rectangle: restores the earlier pixels outside the arcs.
+/// Rounds the corners of a drawn rectangle by restoring the earlier pixels outside the arcs.
 ///
 /// It keeps the masks for the last radius, and reuses memory. One thread at a time.
 final class RoundedCorners {
-    /// Side of a corner's square in luma samples: the arc's radius, which is even.
+    /// Side length of the square at a corner, in luma samples. It is the arc's radius, which is even.
     private var radius = 0
-    /// Coverage of each pixel of that square by the arc, in parts of 256; for the upper left corner.
+    /// How much of each pixel in the square of the upper left corner lies inside the arc, in parts of 256.
     private let luma = Scratch<UInt16>()
     private let chroma = Scratch<UInt16>()
     private let saved = Scratch<UInt8>()
@@ -59,8 +59,8 @@ final class RoundedCorners {
         }
     }
 
-    /// Calls `body` with each corner of each plane, always in the same order: the plane, the corner's square in it, the
-    /// mask, and which corner it is.
+    /// Calls `body` with each corner of each plane, always in the same order: with the plane, the corner's square in
+    /// the plane, the mask, and which corner it is.
     private func forEachCorner(
         of rectangle: PixelRectangle, in target: TargetPlanes,
         _ body: (TargetPlane, PixelRectangle, UnsafePointer<UInt16>, _ isRight: Bool, _ isLow: Bool) -> Void

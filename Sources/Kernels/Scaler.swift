@@ -2,13 +2,13 @@
 
 package import Media
 
-/// Draws a source at its placement. Each position of a scene has its own scaler, because it keeps its tables for a
-/// size.
+/// Draws a source at its placement. Each position of a scene has its own scaler, because a scaler keeps its tables for
+/// one size.
 ///
 /// Unscaled rows are copied; a reduction by integer factors takes the mean of boxes, any other reduction the mean of
 /// the covered area; enlargements are interpolated. A layer whose size changes in an animation is reduced by a power of
 /// two and then interpolated, in half the time. Luma and chroma planes are scaled with coinciding edges, as libswscale
-/// does. A frame allocates memory only when its size is new. One thread at a time.
+/// does. A frame allocates memory only if its size is new. One thread at a time.
 package final class Scaler {
     /// The way in which a layer is drawn.
     private struct Manner {
@@ -48,7 +48,7 @@ package final class Scaler {
         draw(frame, at: placement, on: &canvas, over: nil)
     }
 
-    /// Draws `frame` on `canvas`; in an `overlap` the layer below shows through.
+    /// Draws `frame` on `canvas`; in an `overlap` the layer behind shows through.
     func draw(_ frame: VideoFrame, at placement: Placement, on canvas: inout Canvas, over overlap: Overlap?) {
         let place = PixelPlacement(placement, of: frame, program: (canvas.width, canvas.height))
         guard !place.destination.isEmpty else { return }
@@ -64,7 +64,7 @@ package final class Scaler {
     ) {
         outerCorners.save(place.outer, radius: place.outerRadius, of: target)
         if let color, place.border > 0 {
-            // What shows through a corner is the earlier content, not the border that is drawn below the layer.
+            // The earlier content shows through a corner, and not the border that is drawn behind the layer.
             let isOver = manner.overlap != nil
             if isOver { cornersBelow.save(place.destination, radius: place.radius, of: target) }
             fillBorder(of: place, with: color, over: manner.overlap, in: target)
@@ -136,8 +136,8 @@ package final class Scaler {
         }
     }
 
-    /// Prepares a table that scales `count` samples to `target`, of which `visible` are visible, from `first` on.
-    /// `factor` is set for a plane that was reduced by it before.
+    /// Prepares a table that scales `count` samples to `target` samples, of which `visible` are visible, from `first`
+    /// on. If the plane was already reduced, `factor` is the factor of that reduction.
     private func prepare(
         _ table: AxisTable, _ count: Int, _ factor: Int?, _ target: Int, _ first: Int, _ visible: Int
     ) {
@@ -148,7 +148,8 @@ package final class Scaler {
     }
 
     /// The factors by which columns and rows are reduced before interpolation: powers of two, which are fast and leave
-    /// a ratio below two. Both factors are equal for a layer that keeps its shape except for even rounding.
+    /// a ratio below two. Both factors are equal for a layer that keeps its aspect ratio apart from rounding to even
+    /// numbers.
     private static func factors(_ columns: Int, _ rows: Int) -> (across: Int, down: Int) {
         func limited(_ factor: Int) -> Int {
             var power = 1
@@ -220,7 +221,7 @@ package final class Scaler {
 }
 
 extension TargetPlanes {
-    /// Fills `rectangle`, whose numbers are even and which is inside the canvas; in an `overlap` it is mixed in.
+    /// Fills `rectangle`, whose coordinates are even and inside the canvas; in an `overlap` the color is mixed in.
     fileprivate func fill(_ rectangle: PixelRectangle, with color: PixelColor, over overlap: Overlap?) {
         guard let overlap else { return fill(rectangle, with: color) }
         overlap.fill(rectangle, with: color.y, in: y)

@@ -2,7 +2,7 @@
 
 internal import CFFmpeg
 
-/// A failed call into libav: what was attempted on what, and libav's message.
+/// A failed call into libav: the operation, the object to which it was applied, and libav's message.
 package struct AVFailure: Error, Sendable, Hashable, CustomStringConvertible {
     /// The attempted operation as a verb: "open", "read".
     package let operation: String
@@ -29,13 +29,13 @@ package struct AVFailure: Error, Sendable, Hashable, CustomStringConvertible {
         message = "\(library) is not installed, or cannot be loaded"
     }
 
-    /// Whether a shared library could not be loaded; the next call would fail as well.
+    /// Whether a shared library could not be loaded; the next call would fail in the same way.
     package var isMissingLibrary: Bool { code == relay_averror(ELIBACC) }
     /// Whether ``Interrupter/interrupt()`` ended the call.
     package var isInterrupted: Bool { code == relay_averror_exit }
     /// Whether the call exceeded its time limit.
     package var isTimedOut: Bool { code == relay_averror(ETIMEDOUT) }
-    /// Whether libav refused an argument; also its code for a format that the options do not allow.
+    /// Whether libav refused an argument. libav returns the same code for a format that the options do not allow.
     package var isInvalidArgument: Bool { code == relay_averror(EINVAL) }
     /// Whether the data itself is damaged, not the transport; the next packet may be good.
     package var isInvalidData: Bool { code == relay_averror_invalid_data }

@@ -6,7 +6,7 @@ internal import CFFmpeg
 package final class AddressBytes: ByteStream {
     // Used by the reading thread only, and closed in `deinit`, after the last read.
     nonisolated(unsafe) private let context: UnsafeMutablePointer<AVIOContext>
-    /// Must live as long as the context may call it.
+    /// The context calls the interrupter, which must therefore live as long as the context.
     private let interrupter: Interrupter
 
     /// Opens `url` with these options. Blocks; `interrupter` ends the opening and every later read. Errors call the
@@ -34,7 +34,7 @@ package final class AddressBytes: ByteStream {
     }
 
     package func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
-        // A read that exceeded its deadline leaves the context in the end-of-file state.
+        // A read that exceeded its deadline leaves the context in the end-of-file state: reset it.
         (context.pointee.eof_reached, context.pointee.error) = (0, 0)
         let bytes = buffer.baseAddress?.assumingMemoryBound(to: UInt8.self)
         let count = avio_read_partial(context, bytes, Int32(clamping: buffer.count))

@@ -21,7 +21,7 @@ final class ByteReader {
         }
     }
 
-    /// Room for several messages of a transport stream.
+    /// Large enough for several network messages of TS packets.
     private static let bufferBytes = 32 << 10
 
     let context: UnsafeMutablePointer<AVIOContext>

@@ -3,7 +3,7 @@
 internal import CFFmpeg
 package import Media
 
-// Decoder setup for packets that no libav demuxer read.
+// Decoder setup for packets that do not come from a libav demuxer.
 
 extension StreamInfo {
     /// The stream information for the packets of `track`, which is video or audio.

@@ -33,7 +33,7 @@ extension StreamInfo {
                 timeBase: timeBase, decoderConfiguration: SharedBytes(record), bitrate: Int(values.bit_rate),
                 nominalRate: video.averageRate, reorderDepth: Int64(values.video_delay))
         case .aac, .opus, .mp3, .ac3:
-            // Probing did not see a track that began later: its first frame has the format.
+            // A track that began after probing has no format yet; read it from the track's first frame.
             let stated = firstPayload.flatMap { codec == .mp3 ? MP3Header($0)?.format : AC3Header.format($0) }
             let rate = values.sample_rate > 0 ? values.sample_rate : stated?.sampleRate ?? 0
             guard rate > 0, !record.isEmpty || codec == .mp3 || codec == .ac3 else { return nil }

@@ -23,8 +23,8 @@ package final class Decoder {
         case ended
     }
 
-    /// Limit for a sample's magnitude: 36 dB above full scale. With a gain of 20 dB, a mix of many sources, the filters
-    /// and the square of a sum on top, values stay far below what a `Float` holds and the AAC encoder accepts.
+    /// Limit for a sample's magnitude: 36 dB above full scale. Even after a gain of 20 dB, a mix of many sources, the
+    /// filters and the squaring of a sum, values stay far below the maximum of a `Float` and of the AAC encoder.
     static let loudestSample: Float = 64
 
     private let context: UnsafeMutablePointer<AVCodecContext>
@@ -88,8 +88,8 @@ package final class Decoder {
     }
 
     /// Returns the next frame. If it throws, a frame is lost; the next one may be good. All audio samples are finite
-    /// and at most ``loudestSample``: others, which would break encoders and filters, are replaced by silence or that
-    /// limit, and their frame counts as damaged.
+    /// and at most ``loudestSample``. Samples that are not finite are replaced by silence, and louder ones by the
+    /// limit, because they would break encoders and filters; their frame counts as damaged.
     package func receive() throws(AVFailure) -> Output {
         let frame = try DecodedFrame(subject: subject)
         let code = avcodec_receive_frame(context, frame.frame)
@@ -106,6 +106,7 @@ package final class Decoder {
     /// The number of frames that the decoder reorders, as far as it knows.
     package var reorderedFrames: Int { Int(max(0, context.pointee.has_b_frames)) }
 
-    /// Discards all packets sent so far, before packets of another position; also ends a drain.
+    /// Discards all packets sent so far. Call it before packets of another position, and to continue after the end of
+    /// the input.
     package func flush() { avcodec_flush_buffers(context) }
 }

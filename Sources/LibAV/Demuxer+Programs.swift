@@ -14,16 +14,16 @@ extension Demuxer {
         package let streams: Set<Int>
     }
 
-    /// The audio that libavformat rates best to go with `video`.
+    /// The audio that libavformat rates as the best match for `video`.
     package func bestAudio(beside video: StreamInfo?) -> StreamInfo? {
         guard let video, video.index != bestVideo?.index else { return bestAudio }
         let index = av_find_best_stream(context, AVMEDIA_TYPE_AUDIO, -1, Int32(video.index), nil, 0)
         return streams.first { $0.index == Int(index) }
     }
 
-    /// The kind of stream `index`, if it appeared after the input was opened in a program of the streams `read`:
-    /// libavformat creates a stream for each new PID in a transport stream's map. Nil for all others. If nothing is
-    /// left of those programs, a completely new program replaces them.
+    /// The kind of the stream `index`, if it appeared after the input was opened and belongs to the same program as a
+    /// stream in `read`; nil otherwise. libavformat creates such a stream for each new PID in a transport stream's
+    /// program map. If those programs have no stream left, a program that was not there at the opening replaces them.
     ///
     /// libavformat's option `merge_pmt_versions` is no help: it matches new streams to old ones by their position in
     /// the map, whatever their kind, so audio added in front of the video becomes video.

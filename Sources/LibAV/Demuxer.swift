@@ -51,8 +51,8 @@ package final class Demuxer {
     /// The maximum duration of a playlist's segments, if it is known; nil for an input without segments.
     package let targetDuration: Duration?
     private let readTimeout: Duration?
-    /// Whether the next read keeps the last read's deadline: that read found nothing, or returned data that a
-    /// playlist's demuxer still held after the deadline.
+    /// Whether the next read continues with the deadline of the last read, because the last read found no data, or
+    /// because a playlist's demuxer returned buffered data although the deadline had passed.
     private var isWaiting = false
     /// Packets that were read ahead, the next one last.
     private var ahead: [PacketBox] = []
@@ -78,15 +78,15 @@ package final class Demuxer {
 
     /// The time limit of one read, for an input whose segments last `target`; `usual` is the limit for other inputs. A
     /// client reloads a playlist after one target duration, and after half of one if it has no new segment (RFC 8216,
-    /// 6.3.4), so 1.5 target durations pass between two punctual segments. The limit is three, to allow as much
-    /// lateness again.
+    /// 6.3.4), so 1.5 target durations pass between two punctual segments. The limit is 3 target durations, so that a
+    /// segment may be late by 1.5.
     package static func readTimeout(_ usual: Duration?, target: Duration?) -> Duration? {
         guard let usual, let target else { return usual }
         return max(usual, target * 3)
     }
 
-    /// Opens the container in `bytes`, like ``init(url:options:interrupter:subject:)``. Name the format, because
-    /// libavformat has some formats that open files.
+    /// Opens the container in `bytes`, like ``init(url:options:interrupter:subject:)``. `options` should name the
+    /// format: if libavformat probes it, it may choose a format that opens other files.
     package convenience init(
         reading bytes: any ByteStream, options: Options, interrupter: Interrupter, subject: String
     ) throws(AVFailure) {
@@ -170,8 +170,9 @@ package final class Demuxer {
         return nil
     }
 
-    /// From now on delivers only packets of the streams in `indices`. ``TransportStreamBytes`` end when the coding of
-    /// one of these changes, or of any stream if `followsAll` is set because a wanted one is missing.
+    /// Makes the demuxer deliver only packets of the streams in `indices` from now on. ``TransportStreamBytes`` end
+    /// when the coding of one of these streams changes, or the coding of any stream if `followsAll` is set because a
+    /// wanted stream is missing.
     package func select(_ indices: Set<Int>, followsAll: Bool = false) {
         let chosen = indices.compactMap { context.pointee.streams?[$0]?.pointee.id }
         transportStream?.follow(followsAll ? nil : Set(chosen.map(Int.init)))
@@ -185,7 +186,7 @@ package final class Demuxer {
     /// The byte source, if another demuxer can continue with it; else nil.
     package var transportStream: TransportStreamBytes? { reader?.stream as? TransportStreamBytes }
 
-    /// Delivers `packets`, which it returned before, again before all others.
+    /// Delivers `packets`, which ``readPacket()`` has returned before, once more, and before all other packets.
     package func putBack(_ packets: [PacketBox]) { ahead += packets.reversed() }
 
     /// Returns the next packet, or nil at the end. Blocks; the interrupter ends it.
@@ -214,7 +215,7 @@ package final class Demuxer {
     package func seekToStart() throws(AVFailure) {
         ahead = []
         interrupter.allow(readTimeout)
-        // MPEG-TS seeks to times by bisection and may miss the first keyframe; a seek to byte 0 cannot.
+        // libavformat seeks to a time in MPEG-TS by bisection and may miss the first keyframe; a seek to byte 0 cannot.
         if formatFlags & AVFMT_TS_DISCONT != 0, formatFlags & AVFMT_NO_BYTE_SEEK == 0,
             avformat_seek_file(context, -1, 0, 0, 0, AVSEEK_FLAG_BYTE) >= 0
         {
@@ -267,7 +268,7 @@ extension Demuxer {
         return found
     }
 
-    /// Throws if `code` is a failure; tells an expired deadline from an interruption.
+    /// Throws if `code` is a failure, and distinguishes an expired deadline from an interruption.
     private static func check(
         _ code: Int32, _ operation: String, _ subject: String, _ interrupter: Interrupter
     ) throws(AVFailure) {
@@ -275,7 +276,7 @@ extension Demuxer {
         if interrupter.isInterrupted {
             throw AVFailure(operation: operation, subject: subject, code: relay_averror_exit)
         }
-        // After a deadline, libav stores the error of that call and returns it again from the next one.
+        // After a missed deadline, libav stores the error of that call and returns it again from the next call.
         let timedOut = interrupter.hasTimedOut || code == relay_averror_exit
         throw AVFailure(operation: operation, subject: subject, code: timedOut ? relay_averror(ETIMEDOUT) : code)
     }

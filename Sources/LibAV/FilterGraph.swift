@@ -105,7 +105,7 @@ extension relay_avfilter {
         _ source: UnsafeMutablePointer<AVFilterContext>, _ sink: UnsafeMutablePointer<AVFilterContext>,
         by filters: String, in graph: UnsafeMutablePointer<AVFilterGraph>, _ subject: String
     ) throws(AVFailure) {
-        // The source's output is an input of the parsed chain, and the reverse.
+        // `outputs` are the open outputs in front of the parsed chain, and `inputs` are the open inputs behind it.
         var outputs = inout_alloc()
         var inputs = inout_alloc()
         defer {

@@ -15,7 +15,7 @@ package final class Interrupter: Sendable {
     /// An interrupter whose deadlines use `clock`.
     package init(clock: any MonotonicClock = SystemClock()) { self.clock = clock }
 
-    /// Ends the running call and every later one. Any thread, any number of times.
+    /// Ends the running call and every later one. May be called on any thread, any number of times.
     package func interrupt() { stopped.store(true, ordering: .releasing) }
 
     /// Whether ``interrupt()`` was called.
@@ -27,8 +27,8 @@ package final class Interrupter: Sendable {
         deadline.store(end, ordering: .releasing)
     }
 
-    /// Ends the running call as if its time limit had passed. Later calls have their own limits. Any thread, any number
-    /// of times.
+    /// Ends the running call as if its time limit had passed. Later calls have their own limits. May be called on any
+    /// thread, any number of times.
     package func expire() { deadline.store(.min, ordering: .releasing) }
 
     /// The callback that libav polls. The interrupter must outlive every use of it.

@@ -24,10 +24,10 @@ struct ProgramMapWatch: Sendable {
         var next: (coding: Coding, count: Int)?
     }
 
-    /// After this many consecutive maps with one coding, the first map with another one is believed.
+    /// After this many consecutive maps with the same coding, a single map with another coding counts as a change.
     private static let knownCount = 5
-    /// Until then, this many consecutive maps must have the other coding. If two senders use one address and their maps
-    /// alternate, the coding of one of them stays.
+    /// Before that, only this many consecutive maps with the other coding count as a change. If two senders use one
+    /// address and their maps alternate, the coding in the maps of one of them stays in use.
     private static let surprisingCount = 10
 
     /// An incomplete section, with the transport packets that carried it.
@@ -67,7 +67,7 @@ struct ProgramMapWatch: Sendable {
         let isStart = packet[1] & 0x40 != 0
         var section = isStart ? Section() : sections[pid] ?? Section()
         guard isStart || !section.bytes.isEmpty else { return false }
-        // A section starts after the pointer field; the rest of an earlier one is useless without its beginning.
+        // A section starts after the pointer field. If an earlier section ends in this packet, its end is skipped.
         let first = isStart ? start + 1 + Int(packet[start]) : start
         guard first < packet.count else { return false }
         section.bytes += packet[first...]

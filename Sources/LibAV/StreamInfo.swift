@@ -37,7 +37,7 @@ package struct StreamInfo: Sendable {
     package let stampBits: Int
     /// The codec's name.
     package let codecName: String
-    /// Nil for audio.
+    /// The properties of the video; nil for audio.
     package private(set) var video: Video?
     /// Samples per second, for audio; 0 for video.
     package let sampleRate: Int
@@ -122,7 +122,7 @@ extension StreamInfo.Video {
 }
 
 extension StreamInfo {
-    /// This video stream, completed by one of its frames: size, pixel aspect ratio, color. `rate` is the rate in the
+    /// This video stream with the size, pixel aspect ratio and color of one of its frames. `rate` is the rate in the
     /// coded stream, for a stream without another one. `reordered` is the number of frames that the decoder reorders.
     package func described(by frame: DecodedFrame, rate: FrameRate?, reordered: Int) -> StreamInfo {
         guard let known = video else { return self }

@@ -48,8 +48,8 @@ package final class TrackReader {
         if form == .byteStream, !extraData.isEmpty { begin(with: extraData) }
     }
 
-    /// Converts a packet, in ticks of the stream's time base; nil without bytes or a decoding time, or if the packet
-    /// depends on earlier ones that are missing.
+    /// Converts a packet, in ticks of the stream's time base. Nil if the packet has no bytes or no decoding time, or
+    /// depends on earlier packets that are missing.
     package func read(_ box: PacketBox) throws(AVFailure) -> EncodedPacket? {
         guard box.dts != nil, box.size > 0 else { return nil }
         switch form {
@@ -62,7 +62,7 @@ package final class TrackReader {
     private func readPlain(_ box: PacketBox) throws(AVFailure) -> EncodedPacket? {
         if let configuration = box.newConfiguration { pending = configuration }
         if let configuration = pending, configuration != track?.decoderConfiguration.array {
-            // Sets that arrive between two keyframes stay among the frames until the next one.
+            // Parameter sets that arrive between two keyframes stay among the frames until the next keyframe.
             if !box.isKeyframe, codec == .h264 || codec == .hevc, let track {
                 let payload = ConfigurationRecord.payload(
                     SharedBytes(box.bytes), from: track.decoderConfiguration, to: configuration, codec)
@@ -115,8 +115,8 @@ extension TrackReader {
         return track.flatMap { box.encodedPacket(of: $0, payload: unit.payload, isKeyframe: unit.isKeyframe) }
     }
 
-    /// Describes the track by the parameter sets that are active at `keyframe`. Sets that changed before it were among
-    /// the frames.
+    /// Describes the track by the parameter sets that are active at `keyframe`. Sets that changed earlier were carried
+    /// among the frames.
     private func follow(_ keyframe: SharedBytes) throws(AVFailure) {
         guard let configuration = units.sets.configuration, configuration != track?.decoderConfiguration.array else {
             return
@@ -126,7 +126,7 @@ extension TrackReader {
             configuration)
     }
 
-    /// Reads the parameter sets with start codes that probing found.
+    /// Reads the parameter sets, separated by start codes, that probing found.
     private func begin(with extraData: [UInt8]) {
         _ = units.read(extraData)
         guard let configuration = units.sets.configuration, let video = stream.video, video.width > 0, video.height > 0

@@ -25,7 +25,7 @@ package final class TransportStreamBytes: ByteStream {
     /// Whether the bytes ended because the coding of a stream changes.
     package var isChanged: Bool { state.withLock { $0.isChanged } }
 
-    /// Watches only the streams with these PIDs; nil for all.
+    /// Watches only the streams with these PIDs; nil watches all.
     package func follow(_ streams: Set<Int>?) { state.withLock { $0.watch.followed = streams } }
 
     /// Prepares for the next demuxer, which first gets the newest tables.
@@ -47,7 +47,7 @@ package final class TransportStreamBytes: ByteStream {
             return (count, false)
         }
         if held.isEnd { return nil }
-        // Complete packets that were held back come first, before another read.
+        // Complete packets that were kept back come first, before another read.
         if held.count >= Self.packetBytes { return forward(buffer, held.count) }
         guard held.count < buffer.count else { return held.count }
         let behind = UnsafeMutableRawBufferPointer(rebasing: buffer[held.count...])
@@ -55,8 +55,8 @@ package final class TransportStreamBytes: ByteStream {
         return forward(buffer, held.count + count)
     }
 
-    /// Checks the first `count` bytes of `buffer`. Returns how many of them the demuxer gets now; nil at a change
-    /// before the first byte. Stores the others.
+    /// Checks the first `count` bytes of `buffer`. Returns how many of them the demuxer gets now; nil if the coding
+    /// changes before the first byte. Stores the other bytes.
     private func forward(_ buffer: UnsafeMutableRawBufferPointer, _ count: Int) -> Int? {
         let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
         return state.withLock { state in
@@ -76,14 +76,14 @@ package final class TransportStreamBytes: ByteStream {
                 }
                 place += Self.packetBytes
             }
-            // Bytes out of sync are not held back: libavformat finds the next packet.
+            // Bytes out of sync are not kept back: libavformat finds the next packet.
             guard place < count, bytes[place] == Self.syncByte else { return count }
             state.rest.insert(contentsOf: bytes[place...], at: 0)
             return place
         }
     }
 
-    /// Offset of the first packet of a transport stream; nil if there is no sign of one.
+    /// Offset of the first packet of a transport stream; nil if the bytes do not look like a transport stream.
     private static func firstPacket(in bytes: UnsafeRawBufferPointer) -> Int? {
         (0..<min(packetBytes, max(0, bytes.count - packetBytes + 1))).first { start in
             stride(from: start, to: bytes.count, by: packetBytes).allSatisfy { bytes[$0] == syncByte }

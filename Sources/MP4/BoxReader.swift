@@ -36,7 +36,7 @@ package struct BoxReader {
         try take(8).reduce(0) { $0 << 8 | UInt64($1) }
     }
 
-    /// Reads a time or duration of version 0 or 1. Its limit is 2^60, so that sums of a few cannot overflow.
+    /// Reads a time or duration of version 0 or 1. The limit is 2^60, so that the sum of a few times cannot overflow.
     package mutating func time(version: UInt8) throws(MP4Failure) -> Int64 {
         let value = version == 0 ? Int64(try u32()) : Int64(bitPattern: try u64())
         guard value.magnitude <= 1 << 60 else { throw MP4Failure(description: "a time is absurd") }
@@ -48,7 +48,7 @@ package struct BoxReader {
         version == 0 ? Int64(Int32(bitPattern: try u32())) : try time(version: version)
     }
 
-    /// Reads version and flags of a `FullBox`.
+    /// Reads the version and the flags of a `FullBox`.
     package mutating func versionAndFlags() throws(MP4Failure) -> (version: UInt8, flags: UInt32) {
         let value = try u32()
         return (UInt8(value >> 24), value & 0xFF_FFFF)
@@ -102,7 +102,7 @@ package struct BoxReader {
     }
 }
 
-/// Why bytes were not written by this module.
+/// The reason why bytes are not accepted as written by this module.
 package struct MP4Failure: Error, Equatable, CustomStringConvertible {
     package let description: String
 

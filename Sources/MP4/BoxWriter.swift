@@ -35,7 +35,7 @@ package struct BoxWriter {
         for scalar in value.unicodeScalars { u8(UInt8(truncatingIfNeeded: scalar.value)) }
     }
 
-    /// Appends a 64-bit number in a version 1 box, a 32-bit one in a version 0 box.
+    /// Appends a number with 64 bits in a version 1 box, and with 32 bits in a version 0 box.
     package mutating func time(_ value: Int64, version: UInt8) {
         if version == 1 { bigEndian(value) } else { bigEndian(Int32(truncatingIfNeeded: value)) }
     }

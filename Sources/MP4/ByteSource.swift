@@ -6,6 +6,6 @@ package protocol ByteSource {
     /// Total number of bytes.
     func size() throws -> Int64
 
-    /// Reads `count` bytes at `offset`, fewer only at the end. Neither is negative.
+    /// Reads `count` bytes at `offset`; fewer only at the end of the source. Neither number is negative.
     func read(at offset: Int64, count: Int) throws -> [UInt8]
 }

@@ -12,8 +12,8 @@ package struct Chapter: Sendable, Equatable {
     /// The maximum number of chapters in a file.
     package static let most = 255
 
-    /// The `chpl` box of `chapters`, which Nero's programs write into `udta` and players read: times in 100 ns, and at
-    /// most 255 chapters of 255 bytes. Empty without chapters.
+    /// The `chpl` box of `chapters`, which Nero's programs write into `udta` and which players read: times in 100 ns,
+    /// at most 255 chapters, and at most 255 bytes per title. Empty without chapters.
     package static func box(_ chapters: [Chapter]) -> [UInt8] {
         guard !chapters.isEmpty else { return [] }
         var writer = BoxWriter()
@@ -30,7 +30,7 @@ package struct Chapter: Sendable, Equatable {
         return writer.bytes
     }
 
-    /// At most 255 bytes of UTF-8, cut between characters.
+    /// At most 255 bytes of UTF-8, truncated between characters.
     static func cut(_ title: String) -> [UInt8] {
         var bytes: [UInt8] = []
         for character in title {

@@ -6,7 +6,7 @@ internal import Media
 /// video track refers to it, and each sample has the name of the chapter that begins there. It is disabled, so that
 /// players do not draw it over the video.
 package enum ChapterTrack {
-    /// Its track ID in files that relay writes.
+    /// Its track ID in the files that relay writes.
     static let id: UInt32 = 3
     /// Its handler type.
     static let handler = "text"
@@ -47,7 +47,7 @@ package enum ChapterTrack {
     static func mediaHeader(_ minf: inout BoxWriter) {
         minf.box("gmhd") { gmhd in
             gmhd.fullBox("gmin") { gmin in
-                // Dither copy, with gray as its color.
+                // The graphics mode "dither copy", with gray as its color.
                 gmin.u16(0x40)
                 for _ in 0..<3 { gmin.u16(0x8000) }
                 gmin.zeros(4)

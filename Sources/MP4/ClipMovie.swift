@@ -9,7 +9,7 @@ package struct ClipTrack: Sendable {
     /// Presentation time of the first visible sample; earlier ones are hidden.
     package var start: Int64
 
-    /// A track of `samples` that is visible from `start` on.
+    /// A track of `samples`, of which those from the time `start` on are visible.
     package init(samples: [IndexedSample], start: Int64) { (self.samples, self.start) = (samples, start) }
 }
 
@@ -20,7 +20,7 @@ package struct ClipMovie {
     /// The samples by track ID.
     package private(set) var tables: [UInt32: SampleTable] = [:]
 
-    /// The movie of tracks that `layout` describes. A track without samples is left out.
+    /// The movie of the tracks that `layout` describes. A track without samples is left out.
     package init(video: ClipTrack, audio: ClipTrack?, chapters: ClipTrack? = nil, layout: MovieLayout) {
         self.layout = layout
         self.layout.tracks = []

@@ -2,8 +2,8 @@
 
 internal import Media
 
-/// Times and file position of one coded frame or audio packet. Times are in ticks of the track since the file's first
-/// frame.
+/// The times and the file position of one coded frame or audio packet. Times are ticks of the track, counted from the
+/// file's first frame.
 package struct IndexedSample: Sendable, Equatable {
     /// Decoding time; it never decreases from sample to sample.
     package var dts: Int64
@@ -24,7 +24,7 @@ package struct IndexedSample: Sendable, Equatable {
     }
 }
 
-/// One track of a recording, with all that is needed to copy its samples.
+/// One track of a recording, with all information that is needed to copy its samples.
 package struct IndexedTrack: Sendable {
     /// The track's description in the `moov`, without the samples.
     package let layout: MovieLayout.Track
@@ -32,7 +32,7 @@ package struct IndexedTrack: Sendable {
     package var timescale: Int64 { Int64(layout.timescale) }
     /// All samples in decoding order. Samples that precede the first visible one have a lower presentation time.
     package let samples: [IndexedSample]
-    /// The coding of the samples, without the fields that may differ between tracks that can be joined.
+    /// The coding of the samples, without the fields in which tracks may differ and still be joined.
     package let coding: [UInt8]
     /// Display size in pixels; 0 for audio.
     package var size: (width: UInt32, height: UInt32) { (layout.width >> 16, layout.height >> 16) }
@@ -47,7 +47,7 @@ extension IndexedTrack {
         self.layout = layout
         samples = Self.samples(table, zero: table.start + layout.mediaTime - facts.offset)
         let limit = facts.timescale * TrackFacts.longestTime
-        // In real files ticks are never so short that times of one track could not be converted to ticks of another.
+        // In real files, ticks are long enough that the times of one track can be converted to ticks of another track.
         guard layout.timescale <= 1 << 24, samples.allSatisfy({ $0.pts.magnitude <= limit }) else {
             throw MP4Failure(description: "its times are absurd")
         }

@@ -9,9 +9,9 @@ package struct MovieBox {
     /// The samples by track ID; empty while the file is open.
     package let tables: [UInt32: SampleTable]
 
-    /// Size of `ftyp` in bytes, the same for both forms.
+    /// Size of `ftyp` in bytes, the same for open and closed files.
     package static let fileTypeSize = 32
-    /// Size of the `free` box after it, which a 64-bit `mdat` header replaces when the file is closed.
+    /// Size of the `free` box after `ftyp`. A 64-bit `mdat` header replaces it when the file is closed.
     package static let placeholderSize = 16
     /// Size of the head: both boxes.
     package static let headSize = fileTypeSize + placeholderSize
@@ -24,7 +24,7 @@ package struct MovieBox {
         return writer.bytes
     }
 
-    /// `ftyp` and the header of the single `mdat` that ends at `end`: the head of a closed file.
+    /// `ftyp`, and the header of the single `mdat`, which ends at `end`: the head of a closed file.
     package static func closedHead(mediaEnd end: Int64) -> [UInt8] {
         var writer = BoxWriter()
         fileType(major: "isom", compatible: ["isom", "iso4", "avc1", "mp41"], &writer)
@@ -35,7 +35,7 @@ package struct MovieBox {
     }
 
     /// The head of a plain file whose tables precede its single `mdat`, which ends at `end`. It is `reserved` bytes
-    /// longer than ``headSize``, or more if the tables need it.
+    /// longer than ``headSize``, or longer still if the tables need more.
     package static func head(
         _ layout: MovieLayout, _ tables: [UInt32: SampleTable], reserved: Int64, mediaEnd end: Int64
     ) -> [UInt8] {
@@ -88,7 +88,7 @@ package struct MovieBox {
         MovieBox(layout: layout, tables: [:]).encode(isOpen: true)
     }
 
-    /// The `moov` of a fragmented file whose samples are all known: like that of an open file, but with the total
+    /// The `moov` of a fragmented file whose samples are all known: like the `moov` of an open file, but with the total
     /// duration.
     package static func open(_ movie: ClipMovie) -> [UInt8] {
         let whole = MovieBox(layout: movie.layout, tables: movie.tables)
@@ -101,8 +101,8 @@ package struct MovieBox {
         MovieBox(layout: layout, tables: tables).encode(isOpen: false)
     }
 
-    /// Encodes the `moov`. `duration`, in movie ticks, is that of the fragments that follow; nil if it is not known
-    /// yet.
+    /// Encodes the `moov`. `duration` is the duration of the fragments that follow, in movie ticks; nil if it is not
+    /// known yet.
     private func encode(isOpen: Bool, lasting duration: Int64? = nil) -> [UInt8] {
         var writer = BoxWriter(capacity: 4096 + tables.values.reduce(0) { $0 + $1.count * 8 })
         let tracks = layout.tracks.filter { isOpen || table($0)?.isEmpty == false }
@@ -134,13 +134,13 @@ package struct MovieBox {
         let all = Int64(clamping: (product + Int128(track.timescale) - 1) / Int128(max(1, track.timescale)))
         if let limit = track.limit { return min(all, limit) }
         guard let end = layout.end else { return all }
-        // For video two ticks less: rounded up, the edit would include the first frame of the next file.
+        // For video, two ticks less: if it were rounded up, the edit would include the first frame of the next file.
         return min(all, max(0, end &- emptyDuration(track) &- (track.kind == .video ? Self.hair : 0)))
     }
 
     private static let hair: Int64 = 2
 
-    /// Movie ticks before the track begins: its empty edit, plus its first decoding time.
+    /// Movie ticks before the track begins: its empty edit plus its first decoding time.
     func emptyDuration(_ track: MovieLayout.Track) -> Int64 {
         let late = Int128(table(track)?.start ?? 0) * Int128(layout.timescale) / Int128(max(1, track.timescale))
         return track.emptyEdit &+ Int64(clamping: late)
@@ -191,7 +191,7 @@ package struct MovieBox {
         }
     }
 
-    /// `tref` of type `chap`, which refers to the chapter track.
+    /// `tref` of type `chap`, by which the video track refers to the chapter track.
     private func chapterReference(_ trak: inout BoxWriter) {
         guard let chapters = layout.tracks.first(where: { $0.kind == .data }) else { return }
         trak.box("tref") { tref in
@@ -211,7 +211,7 @@ package struct MovieBox {
         let duration = presentationDuration(track)
         let created = Int64(clamping: layout.creationTime)
         let version: UInt8 = duration > Int64(UInt32.max) || created > Int64(UInt32.max) ? 1 : 0
-        // In the movie and enabled, except for the chapter track (8.3.2).
+        // In the movie, and enabled unless it is the chapter track (8.3.2).
         trak.fullBox("tkhd", version: version, flags: track.kind == .data ? 2 : 3) { box in
             box.time(created, version: version)
             box.time(created, version: version)
@@ -282,13 +282,13 @@ package struct MovieBox {
         }
     }
 
-    /// `mehd` (8.8.2): without it a player that has only the beginning does not know the duration.
+    /// `mehd` (8.8.2): without it, a player that has received only the beginning does not know the duration.
     private static func extendsHeader(_ duration: Int64, _ mvex: inout BoxWriter) {
         let version: UInt8 = duration > Int64(UInt32.max) ? 1 : 0
         mvex.fullBox("mehd", version: version) { $0.time(duration, version: version) }
     }
 
-    /// `trex` (8.8.3): by default a frame depends on others; audio does not.
+    /// `trex` (8.8.3): by default a frame depends on others, and an audio packet does not.
     private func trackExtends(_ track: MovieLayout.Track, _ mvex: inout BoxWriter) {
         mvex.fullBox("trex") { trex in
             trex.u32(track.id)
@@ -302,7 +302,7 @@ package struct MovieBox {
 
 /// The visible part of a file whose edit list begins after its first sample or ends before its last one.
 extension MovieBox {
-    /// The numbers of visible frames and audio samples in a file of these tracks.
+    /// The numbers of visible frames and visible audio samples in a file with these tracks.
     package static func shown(
         _ layout: MovieLayout, _ tables: [UInt32: SampleTable]
     ) -> (frames: Int, audioSamples: Int64) {

@@ -18,10 +18,10 @@ package struct MovieFile {
     /// Whether the file is a plain MP4; if not, it is a fragmented one.
     package let isClosed: Bool
 
-    /// Limit for the size of a `moov`, enough for more than a day of program.
+    /// Limit for the size of a `moov`, enough for more than a day of media.
     private static let movieLimit: Int64 = 256 << 20
 
-    /// Reads the tables in `source`, without any media. The size of `source` bounds what is read. Throws ``MP4Failure``
+    /// Reads the tables in `source`, but no media. The size of `source` limits how much is read. Throws ``MP4Failure``
     /// if this module did not write the bytes, and the errors of `source`.
     package static func read(_ source: some ByteSource) throws -> MovieFile {
         switch try FragmentedFileReader(source).read() {

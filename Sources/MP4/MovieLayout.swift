@@ -6,7 +6,7 @@ package import Media
 package struct MovieLayout {
     /// One track.
     package struct Track: Sendable {
-        /// `track_ID`: 1 is the frame, 2 the audio.
+        /// `track_ID`: 1 is the video, 2 the audio.
         package var id: UInt32
         /// Kind of the track.
         package var kind: TrackKind
@@ -14,7 +14,7 @@ package struct MovieLayout {
         package var timescale: UInt32
         /// Display size in 16.16 fixed point; 0 for audio.
         package var width: UInt32 = 0
-        /// Like ``width``.
+        /// Display height, in the same form as ``width``.
         package var height: UInt32 = 0
         /// The display matrix (ISO/IEC 14496-12, 8.3.2), row by row.
         package var matrix = unityMatrix
@@ -24,9 +24,9 @@ package struct MovieLayout {
         package var emptyEdit: Int64 = 0
         /// The track time at which the presentation begins.
         package var mediaTime: Int64 = 0
-        /// Movie ticks that the edit list of a file shows; 0 for an open file.
+        /// The duration in the track's edit list, in movie ticks; 0 for an open file.
         package var shownDuration: Int64 = 0
-        /// Limit for the movie ticks that the track shows, even if more samples follow.
+        /// Limit for the visible duration of the track, in movie ticks, even if more samples follow.
         package var limit: Int64?
     }
 
@@ -42,7 +42,7 @@ package struct MovieLayout {
     package var creationTime: UInt64 = 0
     /// The tracks, in the order of their boxes.
     package var tracks: [Track]
-    /// Movie ticks at which the presentation ends, even if more samples follow; nil for the end of the samples.
+    /// The movie tick at which the presentation ends, even if more samples follow; nil if it ends with the samples.
     package var end: Int64?
     /// The complete `udta` box, or empty.
     package var userData: [UInt8] = []
@@ -71,7 +71,7 @@ package struct MovieLayout {
                     id: Self.audioID, kind: .audio, timescale: UInt32(format.sampleRate),
                     sampleDescription: SampleDescription.audio(audio, format, form)))
         }
-        // The audio's rate, if there is audio.
+        // The rate of the audio, if there is audio; otherwise the video's.
         timescale = tracks.last?.timescale ?? 1000
         self.creationTime = creationTime
         self.userData = userData
@@ -85,7 +85,7 @@ package struct MovieLayout {
         self.userData = userData
     }
 
-    /// The smallest multiple of the packets' ticks per second that is at least 10000, so that all times stay exact.
+    /// The smallest multiple of the packets' ticks per second that is at least 10000, so that all times are exact.
     private static func videoTimescale(_ base: TimeBase) -> UInt32 {
         let ticks = UInt32(base.denominator)
         return ticks * max(1, (10_000 + ticks - 1) / ticks)

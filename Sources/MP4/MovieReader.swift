@@ -75,7 +75,7 @@ enum MovieReader {
             let time = try elst.mediaTime(version: version)
             _ = try elst.u32()
             if time == -1 {
-                // Times are added to it, perhaps in a finer timescale.
+                // Times are added to the duration, perhaps in a finer timescale, and must not overflow.
                 guard duration <= Int64(movieTimescale) * longestEmptyEdit else {
                     throw MP4Failure(description: "a track begins absurdly late")
                 }

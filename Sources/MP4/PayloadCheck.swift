@@ -2,24 +2,26 @@
 
 internal import Media
 
-/// Detects what a power loss or a failing disk leaves of media that had not reached the disk: zeros.
+/// Detects media that had not reached the disk when the power failed, or that a failing disk has lost: zeros remain in
+/// its place.
 struct PayloadCheck {
-    /// Size of the length before each NAL unit of the video, in bytes; nil if relay did not encode it.
+    /// Size of the length before each NAL unit of the video, in bytes; nil if relay did not encode the video.
     private let lengthSize: Int?
 
-    /// A run of zeros that no NAL unit contains, because three zeros are escaped (H.264, 7.4.1). A sector has 512
-    /// bytes, so it contains several aligned blocks of this size at any offset.
+    /// The length of a run of zeros that no NAL unit contains, because three zeros are escaped (H.264, 7.4.1). A lost
+    /// sector has 512 bytes, so it contains several aligned blocks of this size wherever it begins.
     private static let block = 64
-    /// More bytes than any frame has.
+    /// The size of a sample that is larger than any frame.
     private static let largestSample: UInt32 = 64 << 20
 
-    /// A check for the samples of a file with `layout`.
+    /// Creates a check for the samples of a file with `layout`.
     init(_ layout: MovieLayout) {
         let video = layout.tracks.first { $0.kind == .video }
         lengthSize = video.flatMap { try? SampleDescription.lengthSize($0.sampleDescription) }
     }
 
-    /// Whether all `samples` of a track of `kind`, contiguous from `offset` on, are intact.
+    /// Whether all `samples` are intact. They belong to a track of `kind` and follow each other without a gap from
+    /// `offset` on.
     func isWhole(
         _ samples: [SampleEntry], of kind: TrackKind, at offset: Int64, in source: any ByteSource
     ) throws -> Bool {

@@ -10,19 +10,19 @@ package struct TrackCheck {
     private let track: MovieLayout.Track
     private let table: SampleTable
     private let isClosed: Bool
-    /// Times, in ticks, at which samples are missing, with the number of missing samples.
+    /// The times, in ticks, at which samples are missing, each with the number of missing samples.
     private let holes: [(at: Int64, samples: Int64)]
     /// The earliest presentation time, on the track's own timeline.
     private let earliest: Int64
     private let doubled: Int
     private let isTrimmed: Bool
 
-    /// More frames than any decoder can reorder (H.264, A.3.1: 16 frames).
+    /// A number of frames that is larger than any decoder can reorder (H.264, A.3.1: 16 frames).
     private static let reorderLimit = 32
 
     /// Checks `table`. With `endsSuddenly`, frames before the last ones may be missing. With `isCopied`, the media was
-    /// encoded elsewhere and keeps its sender's times: frame durations may vary, and there may be pauses. With
-    /// `isTrimmed`, the file has more samples than it shows.
+    /// encoded elsewhere and has the times of its sender: frame durations may vary, and there may be pauses. With
+    /// `isTrimmed`, the file has samples that it does not show.
     package init(
         layout: MovieLayout, track: MovieLayout.Track, table: SampleTable, isClosed: Bool, endsSuddenly: Bool,
         isCopied: Bool = false, isTrimmed: Bool = false
@@ -35,7 +35,7 @@ package struct TrackCheck {
         self.table = table
         self.isClosed = isClosed
         let begin = table.start + track.mediaTime
-        // A damaged edit may have a negative duration; it shows nothing.
+        // A damaged edit may have a negative duration; it then shows nothing.
         let end = begin + max(0, movie.shownTicks(track))
         let times = table.presentationTimes.filter {
             !isTrimmed || track.kind == .audio || (begin..<end).contains($0)
@@ -70,7 +70,7 @@ package struct TrackCheck {
             whole: torn.map { max(0, $0.at - first) } ?? shown, lateSamples: torn?.behind ?? 0)
     }
 
-    /// The most frequent sample duration; at least 1.
+    /// The most frequent sample duration, at least 1.
     private static func usualDuration(_ table: SampleTable) -> Int64 {
         var counts: [UInt32: Int] = [:]
         for run in table.durations.runs { counts[run.value, default: 0] += Int(run.count) }
@@ -78,7 +78,7 @@ package struct TrackCheck {
         return max(1, Int64(most?.key ?? 1))
     }
 
-    /// The problems found, one sentence each. All samples must be within the byte range `media`.
+    /// The problems that were found, one sentence each. `media` is the range of bytes that must contain all samples.
     package func problems(media: Range<Int64>) -> [String] {
         let name = track.kind == .video ? "the video" : "the audio"
         var problems = placeProblems(media).map { "\(name): \($0)" }
@@ -114,12 +114,13 @@ package struct TrackCheck {
         return []
     }
 
-    /// The edit list must begin with the first frame, hide no more audio than decoder priming needs, and end at the
-    /// end.
+    /// Problems with the edit list. It must begin with the first frame, hide no more audio than decoder priming needs,
+    /// and end where the samples end.
     private var editProblems: [String] {
         var problems: [String] = []
         let hidden = table.start + track.mediaTime - earliest
-        // The last packet of a program may be shorter than the hidden one, and be the only audible packet in its file.
+        // The last packet of a program may be shorter than the hidden packet, and be the only audible packet in its
+        // file.
         let packet = max(facts.sampleDuration, table.durations.runs.first.map { Int64($0.value) } ?? 0)
         if !isTrimmed, track.kind == .video ? hidden != 0 : hidden > 2 * packet {
             problems.append("the edit list hides samples at the beginning")

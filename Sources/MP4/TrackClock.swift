@@ -11,8 +11,8 @@ package struct TrackClock {
     /// A clock with `timescale` ticks per second for a track that begins at 0.
     package init(timescale: UInt32) { timeBase = TimeBase(1, Int32(clamping: timescale)) }
 
-    /// Converts a time of `packet` to ticks of the track. It counts from the program's start, so that rounding errors
-    /// do not add up.
+    /// Converts a time of `packet` to ticks of the track. It converts the time since the program's start, so that
+    /// rounding errors do not add up.
     package func ticks(_ time: Int64, _ packet: EncodedPacket) -> Int64 { packet.timeBase.rescale(time, to: timeBase) }
 
     /// The table entries of `packets`.

@@ -9,7 +9,7 @@ package struct TrackFacts: Sendable, Equatable {
 
     /// Ticks per second.
     package var timescale: Int64
-    /// Number of audio packets, hidden ones included; or number of frames, without those that an edit list hides.
+    /// Number of audio packets, including hidden ones; or number of frames that an edit list does not hide.
     package var samples: Int
     /// Ticks from the file's first frame to the track's first visible sample.
     package var offset: Int64
@@ -19,9 +19,9 @@ package struct TrackFacts: Sendable, Equatable {
     package var sampleDuration: Int64
     /// Ticks from the first visible sample to the last one.
     package var lastSample: Int64
-    /// Ticks from the first visible sample to the first one that is missing near the end; equal to ``shown`` if none is
+    /// Ticks from the first visible sample to the first missing sample near the end; equal to ``shown`` if no sample is
     /// missing. Frames are written in decoding order, so a file that ends suddenly may lack a frame that is shown
-    /// before its last one.
+    /// before its last frame.
     package var whole: Int64
     /// Number of samples after ``whole``.
     package var lateSamples: Int

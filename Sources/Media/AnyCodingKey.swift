@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A key of any name, for objects whose keys are not known when the program is built.
+/// A key with any name, for objects whose keys are not known when the program is compiled.
 package struct AnyCodingKey: CodingKey {
     package let stringValue: String
     package var intValue: Int? { nil }

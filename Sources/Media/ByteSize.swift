@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A number of bytes as a person writes it: `500MB`, `2GB`, `2GiB`, `1.5 GB`, `4096`.
+/// A number of bytes in the form in which people write it: `500MB`, `2GB`, `2GiB`, `1.5 GB`, `4096`.
 package struct ByteSize: Sendable, Hashable, Codable, CustomStringConvertible {
-    /// Bytes, not negative.
+    /// The number of bytes, not negative.
     package let bytes: Int64
 
-    /// A size of `bytes`.
+    /// A size of `bytes` bytes.
     package init(bytes: Int64) { self.bytes = max(0, bytes) }
 
     private static let units: [(name: String, factor: Int64)] = [
@@ -13,7 +13,8 @@ package struct ByteSize: Sendable, Hashable, Codable, CustomStringConvertible {
         ("tb", 1_000_000_000_000), ("gb", 1_000_000_000), ("mb", 1_000_000), ("kb", 1000), ("b", 1),
     ]
 
-    /// Reads `text`. Decimal units are powers of 1000, binary ones (`KiB`…) of 1024; without a unit it is bytes.
+    /// Reads `text`. Decimal units are powers of 1000, binary units (`KiB`…) are powers of 1024; a number without a
+    /// unit is bytes.
     package init(parsing text: String) throws(TextFailure) {
         let lower = text.lowercased().filter { $0 != " " }
         let unit = Self.units.first { lower.hasSuffix($0.name) }
@@ -24,7 +25,7 @@ package struct ByteSize: Sendable, Hashable, Codable, CustomStringConvertible {
         self.bytes = bytes
     }
 
-    /// The size in the largest decimal unit that leaves at least 1, with one decimal, such as `3.6 GB`.
+    /// The size in the largest decimal unit in which the number is at least 1, with one decimal, such as `3.6 GB`.
     package var description: String {
         let units: [(String, Int64)] = [
             ("PB", 1_000_000_000_000_000), ("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000),
@@ -60,7 +61,7 @@ package struct DecimalNumber {
         return Int64(text)
     }
 
-    /// The product with `factor`, rounded down; nil if it does not fit.
+    /// The product with `factor`, rounded down; nil if it does not fit in 64 bits.
     package func times(_ factor: Int64) -> Int64? {
         let product = Int128(whole) * Int128(factor) + Int128(billionths) * Int128(factor) / 1_000_000_000
         return Int64(exactly: product)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a channel could not be opened, or went wrong: what was attempted on what, and what the library or the system
-/// said.
+/// Why a channel could not be opened, or why it failed later: what relay attempted, and what the library or the system
+/// reported.
 package struct ChannelFailure: Error, CustomStringConvertible {
-    /// The class of the failure. The command has an exit status for each.
+    /// The class of the failure. The command has an exit status for each class.
     package enum Cause: Sendable, Equatable {
         /// The configuration does not fit the machine, the input or the files.
         case configuration
         /// The input cannot be read, or has no frames.
         case inputUnreadable
-        /// No output ever came on air, and nothing was recorded.
+        /// No output was ever on air, and nothing was recorded.
         case nothingDelivered
         /// An encoder or a decoder failed.
         case internalError
@@ -19,38 +19,38 @@ package struct ChannelFailure: Error, CustomStringConvertible {
         case storageRefused
     }
 
-    /// What was attempted, and on what. Addresses are in the form that may be shown.
+    /// What relay attempted, and its object. Addresses are in the form that may be shown, without secrets.
     package enum Attempt: Sendable, Hashable {
         /// Opening the input at this address.
         case openInput(String)
-        /// Opening the separate input of the audio at this address.
+        /// Opening the separate audio input at this address.
         case openAudioInput(String)
-        /// Opening the output of this name.
+        /// Opening the output with this name.
         case openOutput(String)
         /// Reading the certificate and the key of listeners.
         case useCertificate
-        /// Opening the encoder of the program, or of another subject such as `the rendition small`.
+        /// Opening the encoder of the program (nil) or of another subject, such as `the rendition small`.
         case openEncoder(of: String? = nil)
-        /// Opening the meter of loudness and silence.
+        /// Starting the measurement of loudness and silence.
         case measureLoudness
         /// Writing a hash of each frame to this file.
         case writeFrameHashes(String)
-        /// Showing the slate.
+        /// Loading the slate.
         case showSlate
         /// Drawing the overlays.
         case showOverlays
-        /// Reading the stinger of this name.
+        /// Loading the stinger with this name.
         case showStinger(String)
-        /// Beginning the run-down.
+        /// Starting the run-down.
         case playRunDown
-        /// Recording below this directory.
+        /// Recording in this directory.
         case record(String)
-        /// Recording for clips alone below this directory.
+        /// Recording only for clips, in this directory.
         case takeClip(String)
         /// Making this file.
         case makeFile(String)
 
-        /// The beginning of the sentence about the failed attempt.
+        /// The sentence about the failed attempt, without the reason.
         fileprivate var failed: String {
             switch self {
             case .openInput(let address): "The input \(address) cannot be opened"
@@ -74,30 +74,30 @@ package struct ChannelFailure: Error, CustomStringConvertible {
 
     /// The class of the failure.
     package let cause: Cause
-    /// What was attempted, and on what.
+    /// What relay attempted, and its object.
     package let attempt: Attempt
-    /// The error of the library, of the system or of the layer below; nil if relay itself noticed what is wrong.
+    /// The error of the library, of the system or of another module; nil if relay itself detected the error.
     package let error: (any Error)?
-    /// One sentence for the operator, without secrets. It is shown, and decides nothing.
+    /// One sentence for the operator, without secrets. It is only shown: no decision depends on it.
     package let description: String
 
-    /// The failure of an `attempt`, for a `reason` that ends the sentence about it: the words of `error`, or what relay
-    /// itself noticed.
+    /// The failure of an `attempt`. `reason` becomes the end of the sentence for the operator: it is the text of
+    /// `error`, or the error that relay itself detected.
     package init(_ cause: Cause, _ attempt: Attempt, because reason: String, error: (any Error)? = nil) {
         self.init(cause, attempt, saying: "\(attempt.failed): \(reason).", error: error)
     }
 
-    /// The failure of an `attempt` because of `error`, whose words end the sentence about it.
+    /// The failure of an `attempt` because of `error`, whose text becomes the end of the sentence for the operator.
     package init(_ cause: Cause, _ attempt: Attempt, because error: any Error) {
         self.init(cause, attempt, because: "\(error)", error: error)
     }
 
-    /// The failure of an `attempt` because of `error`, whose words are a sentence that already names the attempt.
+    /// The failure of an `attempt` because of `error`, whose text is already a complete sentence for the operator.
     package init(_ cause: Cause, _ attempt: Attempt, saidBy error: any Error) {
         self.init(cause, attempt, saying: "\(error)", error: error)
     }
 
-    /// The failure of an `attempt`, about which the operator is told `sentence`.
+    /// The failure of an `attempt`. `sentence` is the complete sentence for the operator.
     package init(_ cause: Cause, _ attempt: Attempt, saying sentence: String, error: (any Error)? = nil) {
         (self.cause, self.attempt, self.error, description) = (cause, attempt, error, sentence)
     }
@@ -105,8 +105,8 @@ package struct ChannelFailure: Error, CustomStringConvertible {
 
 /// How a channel ended.
 package enum ChannelEnd: Sendable, Equatable {
-    /// The channel finished its work, or was told to end.
+    /// The channel finished its work, or ended because it was told to end.
     case done
-    /// It broke off; the log says why.
+    /// The channel ended early because of an error; the log says why.
     case failed(ChannelFailure.Cause)
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What an event is about, as the API, the webhooks and the page name it.
+/// The subject of an event. The raw values are the names in the API, in webhooks and on the page.
 package enum EventKind: String, Sendable, Codable, CaseIterable {
     case alarm, channel, export, input, marker
-    /// Something that an operator did.
+    /// An action of an operator.
     case `operator`
     case output, recorder
-    /// The process, or anything that no other kind names.
+    /// The process, or a subject that has no kind of its own.
     case relay
     case storage, upload
-    /// A webhook itself. Webhooks do not send such events.
+    /// A webhook. Webhooks do not send these events.
     case webhook
 }

@@ -2,11 +2,12 @@
 
 internal import Synchronization
 
-/// The heartbeat of one thread on the media path. A supervisor that restarts a stuck process reads it.
+/// The heartbeat of one thread on the media path. It is read by a supervisor that restarts a process whose threads
+/// hang.
 ///
-/// The thread beats at each turn of its work. It rests while it waits for something outside the process: a source
-/// without data, or a disk that does not answer. Silence while it does not rest is a fault of the process. Any thread
-/// may ask.
+/// The thread beats at each turn of its work. It rests while it waits for something outside the process, such as a
+/// source without data or a disk that does not answer. If it is silent without resting, the process has a fault. Any
+/// thread may call it.
 package final class Heartbeat: Sendable {
     /// The name of the thread in the log.
     package let name: String
@@ -15,16 +16,16 @@ package final class Heartbeat: Sendable {
     private let latest = Atomic<Int64>(Heartbeat.resting)
     private static let resting = Int64.max
 
-    /// A heartbeat at rest that reads `clock`.
+    /// A resting heartbeat whose times come from `clock`.
     package init(_ name: String, clock: any MonotonicClock = SystemClock()) {
         self.name = name
         self.clock = clock
     }
 
-    /// Records that the thread works and will soon beat again.
+    /// Records that the thread is working and will soon beat again.
     package func beat() { latest.store(clock.now, ordering: .relaxed) }
 
-    /// Records that the thread waits for something that may come at any time or never.
+    /// Records that the thread is waiting for something that may come at any time or never.
     package func rest() { latest.store(Self.resting, ordering: .relaxed) }
 
     /// Rests while `body` runs, because it may take any time, and beats afterwards.
@@ -34,7 +35,7 @@ package final class Heartbeat: Sendable {
         return try body()
     }
 
-    /// Time since the last beat of a thread that works; nil while it rests.
+    /// Time since the last beat of a working thread; nil while the thread rests.
     package var silence: Duration? {
         let latest = latest.load(ordering: .relaxed)
         return latest == Self.resting ? nil : .nanoseconds(max(0, clock.now - latest))

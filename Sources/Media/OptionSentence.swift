@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// An option of a channel, as the command line calls it. A configuration file has a key for it.
+/// An option of a channel, identified by its flag on the command line. A configuration file has a key for the same
+/// option.
 package struct OptionReference: Sendable, Hashable {
     /// One of the values of an option that may be given several times.
     package enum Element: Sendable, Hashable {
-        /// Its place, from 1 on.
+        /// The position of the value, counted from 1.
         case number(Int)
-        /// What it is called.
+        /// The name of the value.
         case name(String)
     }
 
     /// The flag, such as `--output`.
     package let flag: String
-    /// The value that is meant; nil for all of them.
+    /// The value that is meant; nil means all values of the option.
     package let element: Element?
 
-    /// The option that `flag` stands for.
+    /// The option for which `flag` stands.
     package init(_ flag: String, _ element: Element? = nil) { (self.flag, self.element) = (flag, element) }
 
-    /// What a sentence calls it where the flag is called `name`.
+    /// The option and its value as a sentence names them, if the option itself is called `name`.
     package func text(_ name: String) -> String {
         switch element {
         case nil: name
@@ -28,9 +29,9 @@ package struct OptionReference: Sendable, Hashable {
     }
 }
 
-/// A sentence about options, which the command line and a configuration file call by different names.
+/// A sentence about options that have different names on the command line and in a configuration file.
 ///
-/// It is written as an interpolated string: `"\(option: "--crf") is for recordings alone."`.
+/// It is written as an interpolated string: `"\(option: "--crf") is only for recordings."`.
 package struct OptionSentence: Sendable, Equatable, ExpressibleByStringInterpolation, CustomStringConvertible {
     fileprivate enum Piece: Sendable, Equatable {
         case text(String)
@@ -46,12 +47,12 @@ package struct OptionSentence: Sendable, Equatable, ExpressibleByStringInterpola
     /// A sentence without options.
     package init(_ text: String) { pieces = [.text(text)] }
 
-    /// The options that it is about, in its order.
+    /// The options that the sentence contains, in their order.
     package var options: [OptionReference] {
         pieces.compactMap { if case .option(let option) = $0 { option } else { nil } }
     }
 
-    /// The sentence where each flag is called as `name` says.
+    /// The sentence, in which `name` converts each flag to the name to be shown.
     package func text(naming name: (String) -> String) -> String {
         pieces.map { piece in
             switch piece {
@@ -92,7 +93,7 @@ package struct OptionSentence: Sendable, Equatable, ExpressibleByStringInterpola
         /// Appends the sentence of a failure with its options.
         package mutating func appendInterpolation(_ failure: TextFailure) { pieces += failure.sentence.pieces }
 
-        /// Appends a value in its own words.
+        /// Appends the description of a value.
         package mutating func appendInterpolation(_ value: some Any) { pieces.append(.text("\(value)")) }
     }
 }

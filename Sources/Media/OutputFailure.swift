@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why an endpoint (a server, a receiver, a directory) could not be reached or used, in terms of what the output does
-/// next.
+/// Why an endpoint (a server, a receiver, a directory) could not be reached or used. The kind of failure determines
+/// what the output does next.
 package struct OutputFailure: Error, Sendable, Equatable, CustomStringConvertible {
     /// What the failure means for the next attempt.
     package enum Kind: String, Sendable, Codable {
-        /// No peer answered: name not resolved, connection refused, no route, silence up to a deadline.
+        /// No peer answered: the name was not resolved, the connection was refused, there was no route, or nothing came
+        /// until a deadline.
         case unreachable
         /// The connection was established, then broke.
         case lost
-        /// The peer answered, then closed or failed the session; it may accept the next one.
+        /// The peer answered, then closed or failed the session; it may accept the next session.
         case rejected
         /// The peer refused for a reason that needs an operator: bad key, no permission, wrong passphrase.
         case refused
     }
 
-    /// What an operator should look at first.
+    /// What an operator should check first.
     package enum Hint: String, Sendable, Codable {
         /// The host's name is not known.
         case unknownName
@@ -29,9 +30,9 @@ package struct OutputFailure: Error, Sendable, Equatable, CustomStringConvertibl
     package let kind: Kind
     /// The step that failed, such as `resolve`, `connect`, `handshake`, `publish`, `send`.
     package let step: String
-    /// What was attempted on what, and the library's message; without secrets.
+    /// What was attempted, its object, and the library's message; without secrets.
     package let reason: String
-    /// What to look at first; nil if the reason already says all that is known.
+    /// What to check first; nil if the reason already contains all that is known.
     package let hint: Hint?
 
     /// A failure of `kind` in `step`.

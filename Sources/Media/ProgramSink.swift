@@ -2,12 +2,12 @@
 
 /// Receives the program, in order: each frame once, and audio without gaps.
 ///
-/// Only the program's thread calls it. The calls block while the encoder works; that sets the pace of a program without
-/// a clock.
+/// Only the program's thread calls it. The calls block while the encoder works; in a program that does not run in real
+/// time, this determines the speed.
 package protocol ProgramSink: AnyObject, Sendable {
     /// Encodes the program's `index`-th frame. Indices grow; a gap means that frames were skipped.
     func encode(_ frame: VideoFrame, at index: Int64) throws
-    /// Encodes `audio`, which follows directly on the audio before it.
+    /// Encodes `audio`, which follows directly after the earlier audio.
     func encode(_ audio: AudioBuffer) throws
     /// Ends the program and flushes the encoders.
     func finish() throws

@@ -2,7 +2,7 @@
 
 package import Dispatch
 
-/// Runs an actor on a serial queue, and traps if its state is touched from another queue.
+/// Runs an actor on a serial queue, and stops the process if the actor's state is used on another queue.
 ///
 /// The compiler keeps other code away from an actor's state, and `assumeIsolated` checks the queue at run time.
 package final class QueueExecutor: SerialExecutor {
@@ -29,12 +29,13 @@ package protocol QueueActor: Actor {
 extension QueueActor {
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    /// Runs `work` on the actor's queue, after all earlier posts. Any thread; does not block.
+    /// Runs `work` on the actor's queue, after all work that was posted earlier. Any thread may call it; does not
+    /// block.
     package nonisolated func post(_ work: @escaping @Sendable (isolated Self) -> Void) {
         executor.queue.async { self.assumeIsolated(work) }
     }
 
-    /// Like ``post(_:)``, after `delay`.
+    /// Like ``post(_:)``, but runs `work` after `delay`.
     package nonisolated func post(after delay: Duration, _ work: @escaping @Sendable (isolated Self) -> Void) {
         executor.queue.asyncAfter(deadline: .now() + .nanoseconds(Int(clamping: delay.inNanoseconds))) {
             self.assumeIsolated(work)

@@ -2,7 +2,7 @@
 
 /// Why a request of an operator or a program was not carried out.
 package struct Refusal: Error, Equatable, CustomStringConvertible {
-    /// The class of the refusal. The HTTP server has a status for each.
+    /// The class of the refusal. The HTTP server has a status code for each class.
     package enum Kind: Sendable {
         /// The request cannot be understood.
         case malformed
@@ -20,7 +20,7 @@ package struct Refusal: Error, Equatable, CustomStringConvertible {
         case unusable
         /// The client asked too often in a short time.
         case tooMany
-        /// It may be possible later.
+        /// The request cannot be carried out now, but perhaps later.
         case unavailable
     }
 

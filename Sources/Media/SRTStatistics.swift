@@ -4,22 +4,23 @@
 package struct SRTStatistics: Sendable, Equatable {
     /// Counters since the connection began.
     package struct Totals: Sendable, Codable, Equatable {
-        /// Data packets, retransmissions included (`pktSentTotal`).
+        /// Data packets that were sent, including retransmissions (`pktSentTotal`).
         package var packetsSent: Int64 = 0
-        /// Data packets without retransmissions (`pktSentUniqueTotal`).
+        /// Data packets that were sent, without retransmissions (`pktSentUniqueTotal`).
         package var packetsSentUnique: Int64 = 0
-        /// Data packets sent again (`pktRetransTotal`).
+        /// Data packets that were sent again (`pktRetransTotal`).
         package var packetsRetransmitted: Int64 = 0
         /// Data packets that the receiver reported lost (`pktSndLossTotal`).
         package var packetsLost: Int64 = 0
-        /// The number of bytes in the dropped packets (`byteSndDropTotal`).
+        /// Data packets that were dropped because they would have arrived too late (`pktSndDropTotal`).
         package var packetsDropped: Int64 = 0
-        /// The bytes in them (`byteSndDropTotal`).
+        /// The number of bytes in the dropped packets (`byteSndDropTotal`).
         package var bytesDropped: Int64 = 0
-        /// Loss reports (`pktRecvNAKTotal`).
+        /// Loss reports from the receiver (`pktRecvNAKTotal`).
         package var reportsReceived: Int64 = 0
 
-        /// The names that operators see; they do not change. `_total` counts from the connection's beginning.
+        /// The names that operators see, which must not change. `_total` marks counters since the beginning of the
+        /// connection.
         private enum CodingKeys: String, CodingKey, CaseIterable {
             case packetsSent = "packets_sent_total"
             case packetsSentUnique = "packets_sent_unique_total"
@@ -50,15 +51,16 @@ package struct SRTStatistics: Sendable, Equatable {
     package struct Moment: Sendable, Codable, Equatable {
         /// The round trip, smoothed (`msRTT`).
         package var roundTripMilliseconds: Double
-        /// The send rate, retransmissions included, in Mbit/s (`mbpsSendRate`).
+        /// The send rate, including retransmissions, in Mbit/s (`mbpsSendRate`).
         package var sendRate: Double
         /// The path's capacity as the receiver estimates it, in Mbit/s (`mbpsBandwidth`).
         package var bandwidth: Double
         /// The library's limit for the send rate, in Mbit/s (`mbpsMaxBW`).
         package var maximumBandwidth: Double
-        /// The stream's rate as relay told the library, in Mbit/s (`SRTO_INPUTBW`); nil if the address gives one.
+        /// The stream's rate that relay gave to the library, in Mbit/s (`SRTO_INPUTBW`); nil if the address sets the
+        /// rate.
         package var inputBandwidth: Double?
-        /// Data packets sent and not acknowledged (`pktFlightSize`).
+        /// Data packets that were sent but not acknowledged yet (`pktFlightSize`).
         package var packetsInFlight: Int
         /// The receiver's limit for packets in flight (`pktFlowWindow`).
         package var flowWindow: Int
@@ -66,10 +68,10 @@ package struct SRTStatistics: Sendable, Equatable {
         package var sendBufferMilliseconds: Int
         /// Free bytes in the library's send buffer (`byteAvailSndBuf`).
         package var sendBufferFreeBytes: Int
-        /// How long the receiver buffers what it gets (`msSndTsbPdDelay`).
+        /// How long the receiver buffers the data that it receives (`msSndTsbPdDelay`).
         package var latencyMilliseconds: Int
 
-        /// The names that operators see; they do not change.
+        /// The names that operators see, which must not change.
         private enum CodingKeys: String, CodingKey, CaseIterable {
             case roundTripMilliseconds = "rtt_ms"
             case sendRate = "send_rate_mbps"
@@ -85,7 +87,7 @@ package struct SRTStatistics: Sendable, Equatable {
 
         package static let names = CodingKeys.allCases.map(\.rawValue)
 
-        /// What libsrt says of a connection now.
+        /// The state of a connection, as libsrt reports it now.
         package init(
             roundTripMilliseconds: Double, sendRate: Double, bandwidth: Double, maximumBandwidth: Double,
             inputBandwidth: Double? = nil, packetsInFlight: Int, flowWindow: Int, sendBufferMilliseconds: Int,
@@ -98,7 +100,7 @@ package struct SRTStatistics: Sendable, Equatable {
             (self.sendBufferFreeBytes, self.latencyMilliseconds) = (sendBufferFreeBytes, latencyMilliseconds)
         }
 
-        /// Merges another caller's state: rates add up, of all other values the worse one is kept.
+        /// Merges another caller's state: rates are added; of every other value, the worse one is kept.
         mutating func join(_ other: Moment) {
             sendRate += other.sendRate
             roundTripMilliseconds = max(roundTripMilliseconds, other.roundTripMilliseconds)
@@ -120,8 +122,8 @@ package struct SRTStatistics: Sendable, Equatable {
 
     package init() {}
 
-    /// Merges several callers' numbers: counters and rates add up, of all other values the worst is kept. `past` has
-    /// the counters of callers that left.
+    /// Merges the statistics of several callers: counters and rates are added; of every other value, the worst is kept.
+    /// `past` contains the counters of callers that have disconnected.
     package static func merged(_ all: [SRTStatistics], past: Totals = Totals()) -> SRTStatistics {
         var result = SRTStatistics()
         result.totals = past

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What relay found out about a source when it opened it.
+/// The properties of a source that relay found when it opened the source.
 package struct SourceDescription: Sendable {
-    /// The video format of a program of the source's own size: display size after rotation (made even), nominal frame
-    /// rate, pixel aspect ratio, color. Nil if the source has no video.
+    /// The video format of a program that has the source's own size: display size after rotation (made even), nominal
+    /// frame rate, pixel aspect ratio, color. Nil if the source has no video.
     package var video: VideoFormat?
     /// Whether the source has audio.
     package var hasAudio: Bool
-    /// Whether media arrives at its own pace and must be read as it arrives.
+    /// Whether media arrives in real time and must be read when it arrives.
     package var isLive: Bool
     /// Duration of the source, if it is known.
     package var duration: Duration?
-    /// Whether a file ends before the data that its own tables name, as a partly copied file does.
+    /// Whether a file ends before the data to which its own tables refer, as a partly copied file does.
     package var isCutOff = false
 
     package init(video: VideoFormat?, hasAudio: Bool, isLive: Bool, duration: Duration?) {

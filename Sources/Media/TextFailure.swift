@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Why a text that a person wrote is not valid, in one sentence that says what would be right.
+/// Why a text that a person wrote is not valid, in one sentence that says what would be valid.
 package struct TextFailure: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The sentence, with the options that it is about.
+    /// The sentence, and the options in it.
     package let sentence: OptionSentence
-    /// The option that is to be changed, where the sentence does not begin with it.
+    /// The option that must be changed, if the sentence does not begin with it.
     package let subject: OptionReference?
 
     /// A failure that `sentence` explains.
@@ -15,11 +15,11 @@ package struct TextFailure: Error, Sendable, Equatable, CustomStringConvertible 
     /// The sentence for the command line.
     package var description: String { sentence.description }
 
-    /// The options that it is about, with the one in front that is to be changed.
+    /// The options in the sentence. The option that must be changed comes first.
     package var options: [OptionReference] { [subject].compactMap(\.self) + sentence.options }
 }
 
-/// A word that is not one of the known ones. The sentence lists the known ones.
+/// The error for a word that is not among the known words. Its sentence lists the known words.
 package struct UnknownWord: Error, Equatable, CustomStringConvertible {
     /// The sentence.
     package let description: String
@@ -31,7 +31,7 @@ package struct UnknownWord: Error, Equatable, CustomStringConvertible {
 }
 
 extension RawRepresentable<String> where Self: CaseIterable {
-    /// Decodes one of the known words. Throws ``UnknownWord``, with `kind` in its sentence, for any other word.
+    /// Decodes one of the known words. For any other word it throws ``UnknownWord``, with `kind` in its sentence.
     package init(decoding decoder: any Decoder, kind: String) throws {
         let word = try decoder.singleValueContainer().decode(String.self)
         guard let value = Self(rawValue: word) else {

@@ -5,8 +5,8 @@ package import Media
 
 /// Reports a fault of the program after it has lasted for some time, and again when it is over.
 ///
-/// A reading between faulty and right leaves the alarm unchanged: a fault that has begun continues, and no new one
-/// begins. Times are program times and never decrease. A value type without a clock or I/O.
+/// Between the thresholds for "faulty" and "right" the alarm does not change: a fault that has begun continues, and no
+/// new fault begins. Times are program times and never decrease. A value type without a clock or I/O.
 package struct Alarm: Sendable {
     /// The reading for a stretch of the program.
     package enum Reading: Sendable, Hashable {
@@ -14,15 +14,15 @@ package struct Alarm: Sendable {
         case faulty
         /// The fault is absent.
         case right
-        /// Between the threshold of the fault and that of its absence.
+        /// The reading is between the threshold at which a fault begins and the threshold at which it ends.
         case between
     }
 
     /// An event for the operator.
     package enum Event: Sendable, Hashable {
-        /// The fault began at `since`, and has now lasted long enough for an alarm.
+        /// The fault began at `since`, and has lasted so long that it is reported.
         case began(since: Timestamp)
-        /// The fault is over, after it lasted for `after`.
+        /// The fault is over. It lasted for `after`.
         case ended(after: Duration)
     }
 
@@ -45,7 +45,7 @@ package struct Alarm: Sendable {
             isActive: isActive, seconds: isActive ? since.map { (latest - $0).inSeconds } ?? 0 : 0, count: count)
     }
 
-    /// Takes the reading for the time from `start` to `end`.
+    /// Processes the reading for the time from `start` to `end`.
     package mutating func note(_ reading: Reading, from start: Timestamp, to end: Timestamp) -> Event? {
         latest = end
         switch reading {
@@ -84,13 +84,13 @@ package struct Alarm: Sendable {
 package struct AlarmStatus: Sendable, Codable, Hashable {
     /// Whether the fault is present.
     package var isActive = false
-    /// How long it has lasted, in seconds of program time; 0 if it is absent.
+    /// How long the fault has lasted, in seconds of program time; 0 if it is absent.
     package var seconds = 0.0
     /// How often the fault has occurred.
     package var count = 0
 }
 
-/// The subject of an alarm, with its texts for the log.
+/// The subject of an alarm, which determines its texts for the log.
 enum AlarmKind {
     case silence, black, frozen
 

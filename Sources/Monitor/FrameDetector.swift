@@ -4,25 +4,25 @@ package import Media
 
 /// Detects black frames and frozen video by comparing a few rows of luma.
 ///
-/// For a frame of 1920 by 1080 it reads 90 kB, ten times per second. A repeated frame is recognized without reading it.
-/// Only one thread may use it at a time.
+/// For frames of 1920 by 1080 it reads 90 kB, ten times per second. A repeated frame is recognized without reading its
+/// pixels. Only one thread may use it at a time.
 package struct FrameDetector: Sendable {
     /// The readings for a frame.
     package struct Reading: Sendable, Hashable {
         /// Whether the frame is black.
         package var black: Alarm.Reading
-        /// Whether the frame is the same as the previous ones. A black frame counts as right, because it has its own
-        /// alarm.
+        /// Whether the frame is the same as the previous frames. A black frame counts as right, because there is
+        /// another alarm for black frames.
         package var frozen: Alarm.Reading
     }
 
     /// How many rows are compared, spread over the frame.
     private static let rows = 48
-    /// The percentage of pixels that must be dark in a black frame, as in libavfilter's blackdetect; below the second
-    /// number the frame is no longer black.
+    /// The percentage of pixels that must be dark in a black frame, as in libavfilter's blackdetect. If fewer pixels
+    /// than the second number are dark, the frame is no longer black.
     private static let darkPercent = (98.0, 95.0)
-    /// By how much the brightness of a changed pixel must differ: more than an encoder changes a still frame from one
-    /// keyframe to the next.
+    /// How much the brightness of a pixel must differ to count as changed: more than an encoder changes a still image
+    /// from one keyframe to the next.
     private static let change: UInt8 = 10
 
     private let threshold: UInt8
@@ -31,7 +31,7 @@ package struct FrameDetector: Sendable {
     private var shown: (any FrameStorage)?
     private var last: Reading?
 
-    /// A detector in which pixels up to `blackLevel` percent of full brightness are dark, and in which a frame is
+    /// Creates a detector. Pixels up to `blackLevel` percent of full brightness count as dark. A frame counts as
     /// unchanged if at most `frozenLevel` percent of its pixels change.
     package init(blackLevel: Double, frozenLevel: Double, isFullRange: Bool) {
         let (black, span) = isFullRange ? (0.0, 255.0) : (16.0, 219.0)
@@ -50,7 +50,7 @@ package struct FrameDetector: Sendable {
         let isSame =
             rows.count == reference.count
             && Double(Self.changed(rows, reference)) * 100 <= changedPercent * Double(rows.count)
-        // The comparison is with the frame at which the video froze, so that a slow change is noticed.
+        // Each frame is compared with the frame at which the video froze, so that a slow change is noticed.
         if !isSame { reference = rows }
         let reading = Reading(black: black, frozen: isSame ? Self.frozen(black) : .right)
         last = reading

@@ -19,7 +19,7 @@ final class LoudnessChain {
     /// The current gain in dB; nil if the chain applies none.
     var gain: Double? { leveling?.ride.gain }
 
-    /// A chain for audio of `format`, with `target` in LUFS if there is one.
+    /// A chain for audio of `format`. `target` is the target loudness in LUFS, if there is one.
     init(target: Double?, format: AudioFormat) throws(AVFailure) {
         output = try LoudnessMeter(format: format, peaks: true)
         leveling = try target.map { (target) throws(AVFailure) in
@@ -29,7 +29,7 @@ final class LoudnessChain {
         }
     }
 
-    /// Takes the next audio and returns the audio that is ready, which continues the audio returned before.
+    /// Processes the next audio and returns the audio that is ready. It continues the audio that was returned before.
     func process(_ audio: AudioBuffer) throws(AVFailure) -> AudioBuffer {
         guard var leveling else { return try measured(audio) }
         self.leveling = nil
@@ -40,7 +40,7 @@ final class LoudnessChain {
         return try measured(leveling.limiter.limit(leveling.ride.apply(to: audio)))
     }
 
-    /// Returns the remaining audio; nil if nothing is held back.
+    /// Returns the remaining audio; nil if the chain holds no audio.
     func finish() throws(AVFailure) -> AudioBuffer? { try leveling?.limiter.finish() }
 
     private func measured(_ audio: AudioBuffer) throws(AVFailure) -> AudioBuffer {

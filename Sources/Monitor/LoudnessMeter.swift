@@ -21,13 +21,14 @@ package final class LoudnessMeter {
     private let filter: AudioFilter
     private var status = LoudnessStatus()
 
-    /// A meter for audio of `format`, at 48 kHz. True peaks cost most of the work: they are measured only with `peaks`.
+    /// Creates a meter for audio of `format`, at 48 kHz. True peaks take most of the computing time, so they are
+    /// measured only with `peaks`.
     package init(format: AudioFormat, peaks: Bool) throws(AVFailure) {
         filter = try AudioFilter(
             "ebur128=metadata=1" + (peaks ? ":peak=true" : ""), format: format, subject: "the program's loudness")
     }
 
-    /// Takes the next audio, and returns the result after each completed 100 ms.
+    /// Processes the next audio, and returns a result for each 100 ms that it completes.
     package func measure(_ audio: AudioBuffer) throws(AVFailure) -> [LoudnessStatus] {
         try filter.push(audio)
         var readings: [LoudnessStatus] = []

@@ -6,19 +6,19 @@ internal import Media
 /// Computes the gain that brings a program to a target loudness, as an operator at a fader would.
 ///
 /// It follows the gated loudness of the last 20 s, with the blocks and gates of ITU-R BS.1770-4 (400 ms every 100 ms;
-/// -10 LU below the mean), so that pauses do not raise the gain. Audio that is more than 5 LU louder than that for 3 s,
-/// as after a change of program, counts at once (EBU R128 s1, the short-term bound). The gain rises by at most 2 dB and
-/// falls by at most 6 dB per second; a slow change is not noticeable within a second or two. A value type without a
-/// clock.
+/// -10 LU below the mean), so that pauses do not raise the gain. If audio is louder than that by more than 5 LU for 3
+/// s, as after a change of program, the gain follows it at once (EBU R128 s1, the short-term bound). The gain rises by
+/// at most 2 dB and falls by at most 6 dB per second; a slow change is not noticeable within a second or two. A value
+/// type without a clock.
 struct LoudnessRide: Sendable {
-    /// The number of blocks of 100 ms that count: 20 s.
+    /// The number of blocks of 100 ms from which the loudness is computed: 20 s.
     private static let blocks = 200
-    /// Audio below this level is noise, in LUFS.
+    /// Audio below this level, in LUFS, counts as noise.
     private static let gate = -60.0
     private static let relativeGate = -10.0
     private static let shortTermRoom = 5.0
     private static let (mostGain, leastGain) = (20.0, -30.0)
-    /// In dB per second.
+    /// How fast the gain may rise and fall, in dB per second.
     private static let (rise, fall) = (2.0, 6.0)
 
     private let target: Double
@@ -27,10 +27,10 @@ struct LoudnessRide: Sendable {
     /// The gain at the end of the last audio, in dB.
     private(set) var gain = 0.0
 
-    /// A ride to the target loudness `target`, in LUFS.
+    /// Computes the gain for the target loudness `target`, in LUFS.
     init(target: Double) { self.target = target }
 
-    /// Takes the loudness of the input after each 100 ms, in LUFS.
+    /// Records the loudness of the input after each 100 ms, in LUFS.
     mutating func note(momentary: Double, shortTerm: Double) {
         guard momentary > Self.gate else { return }
         powers.append(Decibels.power(momentary))
@@ -46,7 +46,7 @@ struct LoudnessRide: Sendable {
         wanted = min(Self.mostGain, max(Self.leastGain, target - loudness))
     }
 
-    /// Returns the audio with its gain, which changes linearly from the first sample to the last.
+    /// Returns the audio with the gain applied. The gain changes linearly from the first sample to the last.
     mutating func apply(to audio: AudioBuffer) -> AudioBuffer {
         guard audio.count > 0 else { return audio }
         let seconds = Double(audio.count) / Double(audio.format.sampleRate)

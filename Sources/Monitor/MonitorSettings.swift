@@ -4,7 +4,7 @@
 package struct MonitorSettings: Sendable, Hashable {
     /// How long audio must be silent for an alarm; nil for no alarm.
     package var silence: Duration? = .seconds(10)
-    /// The level below which all samples of silent audio stay, in dBFS; -100 to -20.
+    /// The level that no sample of silent audio reaches, in dBFS; -100 to -20.
     package var silenceLevel = -60.0
     /// How long video must be black for an alarm; nil for no alarm.
     package var black: Duration? = .seconds(10)
@@ -16,10 +16,10 @@ package struct MonitorSettings: Sendable, Hashable {
     package var frozenLevel = 0.05
     /// Whether loudness is measured.
     package var measuresLoudness = false
-    /// The target loudness in LUFS; nil to leave the audio unchanged.
+    /// The target loudness in LUFS; nil leaves the audio unchanged.
     package var loudness: Double?
 
-    /// The default settings: alarms, and no loudness.
+    /// The default settings: all alarms, but no measurement of loudness.
     package init() {}
 }
 
@@ -27,7 +27,7 @@ package struct MonitorSettings: Sendable, Hashable {
 package struct MonitorStatus: Sendable, Codable, Hashable {
     /// The loudness on air; nil if it is not measured.
     package var loudness: LoudnessStatus?
-    /// The current gain towards the target loudness, in dB; nil without a target.
+    /// The gain that is applied now to reach the target loudness, in dB; nil without a target.
     package var gain: Double?
     /// The alarm for silent audio; nil without this alarm.
     package var silence: AlarmStatus?

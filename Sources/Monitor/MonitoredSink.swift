@@ -8,7 +8,7 @@ internal import Synchronization
 /// Monitors the program on its way to the encoder, raises alarms, and adjusts audio to a target loudness.
 ///
 /// Frames are examined ten times per second. Adjusted audio keeps its position in the program, so that it stays in sync
-/// with its video to the sample: it is only encoded some milliseconds later. Any thread may read the status without
+/// with the video to the sample; it is only encoded some milliseconds later. Any thread may read the status without
 /// waiting; only the program's thread may call everything else.
 ///
 /// ```swift
@@ -25,7 +25,7 @@ package final class MonitoredSink: ProgramSink {
         let audio: SilenceDetector
         var frames: FrameDetector
         var chain: LoudnessChain?
-        /// Where the audio returned by the chain ends, in samples; nil before any.
+        /// The end of the audio that the chain has returned, in samples; nil before it has returned any.
         var given: Int64?
         /// The number of consecutive audio buffers that the chain refused.
         var refusals = 0
@@ -34,21 +34,21 @@ package final class MonitoredSink: ProgramSink {
         var lookedAt: Int64?
     }
 
-    /// After this many consecutive refusals, each by a new chain, loudness is given up.
+    /// After this many consecutive refusals, each by a new chain, loudness is no longer measured or adjusted.
     private static let mostRefusals = 25
 
     /// The number of frames from one examined frame to the next: a tenth of a second.
     private let stride: Int64
     private let frameRate: FrameRate
     private let next: any ProgramSink
-    /// Makes the chain that measures and adjusts loudness; nil if that is not requested.
+    /// Creates the chain that measures and adjusts loudness; nil if that is not requested.
     private let makeChain: (@Sendable () throws(AVFailure) -> LoudnessChain)?
     private let logger: Logger
     private let state: Mutex<State>
     private let shown = Mutex(MonitorStatus())
 
-    /// A sink in front of `next` in a program of these formats; without `audio` there is no alarm about it. Throws
-    /// ``AVFailure`` if loudness must be measured and libavfilter cannot do it.
+    /// Creates a sink that passes the program of these formats on to `next`. Without `audio` there is no alarm about
+    /// audio. Throws ``AVFailure`` if loudness must be measured and libavfilter cannot measure it.
     package init(
         _ next: any ProgramSink, settings: MonitorSettings, video: VideoFormat, audio: AudioFormat?, logger: Logger
     ) throws {
@@ -73,7 +73,7 @@ package final class MonitoredSink: ProgramSink {
         publish()
     }
 
-    /// A snapshot. Any thread may read it.
+    /// A snapshot of the status. Any thread may read it.
     package var status: MonitorStatus { shown.withLock { $0 } }
 
     package func encode(_ frame: VideoFrame, at index: Int64) throws {
@@ -119,8 +119,8 @@ package final class MonitoredSink: ProgramSink {
         for (event, kind) in events { kind.tell(event, to: logger) }
     }
 
-    /// Returns the audio that goes on air for `audio`: if the chain refuses it, the audio itself, after silence in
-    /// place of what the chain still held.
+    /// Returns the audio that goes on air in place of `audio`. If the chain refuses `audio`, this is `audio` itself,
+    /// after silence in place of the audio that the chain still held.
     private func process(_ audio: AudioBuffer, _ state: inout State) -> AudioBuffer {
         guard let chain = state.chain else { return audio }
         var ready: AudioBuffer

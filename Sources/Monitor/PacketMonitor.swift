@@ -6,18 +6,18 @@ package import Logging
 package import Media
 internal import Synchronization
 
-/// Monitors the audio of a program that is passed through: decodes it apart from the path to the outputs, and measures
-/// loudness and silence. Audio that stops while video continues counts as silence, too.
+/// Monitors the audio of a program that is passed through: it decodes the audio separately from the path to the
+/// outputs, and measures loudness and silence. Audio that stops while video continues counts as silence, too.
 ///
-/// The publisher never waits: when more than some seconds of packets are waiting, new packets are not examined. Any
-/// thread may use it.
+/// The publisher never waits: when some seconds of packets are waiting, new packets are not examined. Any thread may
+/// use it.
 package final class PacketMonitor: Sendable {
     private struct State {
         let detector: SilenceDetector
         var silence: Alarm?
         var chain: LoudnessChain?
         var decoder: AudioPacketDecoder?
-        /// A coding for which no decoder could be made.
+        /// The coding for which no decoder could be created.
         var broken: TrackDescription?
     }
 
@@ -29,18 +29,18 @@ package final class PacketMonitor: Sendable {
 
     private let queue: DispatchQueue
     private let waiting = Atomic(0)
-    /// Where the newest audio ends, in nanoseconds of program time; `.max` before any audio.
+    /// The end of the newest audio, in nanoseconds of program time; `.max` before the first audio.
     private let audioEnd = Atomic(Int64.max)
-    /// The newest frame's time, in nanoseconds of program time.
+    /// The time of the newest frame, in nanoseconds of program time.
     private let videoTime = Atomic(Int64.min)
-    /// If video jumps ahead by more than this, in nanoseconds, the video itself was interrupted.
+    /// If the time of video jumps by more than this, in nanoseconds, the video itself was interrupted.
     private static let longestFrame: Int64 = 1_000_000_000
     private let logger: Logger
     private let state: Mutex<State>
     private let shown = Mutex(MonitorStatus())
 
-    /// A monitor for the channel of this name. Throws ``AVFailure`` if loudness must be measured and libavfilter cannot
-    /// do it.
+    /// Creates a monitor for the channel `channel`. Throws ``AVFailure`` if loudness must be measured and libavfilter
+    /// cannot measure it.
     package init(_ settings: MonitorSettings, channel: String, logger: Logger) throws {
         queue = DispatchQueue(label: "relay.monitor.\(channel)", qos: .utility)
         self.logger = logger
@@ -53,10 +53,10 @@ package final class PacketMonitor: Sendable {
     /// Whether all accepted packets have been examined.
     var isIdle: Bool { waiting.load(ordering: .relaxed) == 0 }
 
-    /// A snapshot.
+    /// A snapshot of the status.
     package var status: MonitorStatus { shown.withLock { $0 } }
 
-    /// Takes the next packet of any track. Returns at once.
+    /// Receives the next packet of any track. Returns at once.
     package func take(_ packet: EncodedPacket) {
         let time = packet.ptsNanoseconds
         switch packet.track {
@@ -97,7 +97,8 @@ package final class PacketMonitor: Sendable {
             do throws(AVFailure) {
                 return (try Self.read(packet, times, &state), nil)
             } catch {
-                // A single packet may be damaged, but a decoder that cannot be made is reported once.
+                // One packet that cannot be decoded may be damaged. If no decoder can be created, that is reported,
+                // once.
                 guard state.decoder == nil else { return ([], nil) }
                 state.broken = packet.description
                 return ([], error)

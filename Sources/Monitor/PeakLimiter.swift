@@ -5,10 +5,10 @@ package import Media
 
 /// Keeps audio below -1 dBTP, with libavfilter's `alimiter` at four times the sample rate (ITU-R BS.1770-4, annex 2).
 ///
-/// The limiter looks 5 ms ahead, so its output is that much later. This delay is removed again: the output samples keep
-/// the positions of the input samples, and only come later. Only one thread may use it at a time.
+/// The limiter looks 5 ms ahead, so its output comes that much later. Its samples nevertheless keep the positions of
+/// the input samples. Only one thread may use it at a time.
 package final class PeakLimiter {
-    /// Below -1 dBTP by the overshoot that conversion to the program's sample rate may add.
+    /// The limit is lower than -1 dBTP, because conversion to the program's sample rate may raise a peak.
     private static let limit = 0.875
 
     private let filter: AudioFilter
@@ -49,7 +49,7 @@ package final class PeakLimiter {
         return max(0, highest - place)
     }
 
-    /// Takes the next audio and returns the audio that is ready, which continues the audio returned before.
+    /// Processes the next audio and returns the audio that is ready. It continues the audio that was returned before.
     package func limit(_ audio: AudioBuffer) throws(AVFailure) -> AudioBuffer {
         if start == nil { start = audio.position }
         taken += Int64(audio.count)
@@ -57,7 +57,7 @@ package final class PeakLimiter {
         return try pull()
     }
 
-    /// Returns the remaining audio, so that in total as many samples came out as went in.
+    /// Returns the remaining audio, so that the total number of output samples equals the number of input samples.
     package func finish() throws(AVFailure) -> AudioBuffer {
         try filter.push(.silence(at: 0, count: delay + 64, format: format))
         try filter.push(nil)

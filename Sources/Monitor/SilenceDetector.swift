@@ -4,19 +4,19 @@ internal import Media
 
 /// Detects silent audio by its peak.
 struct SilenceDetector: Sendable {
-    /// How much louder than the silence level audio must be to end a silence, in dB.
+    /// By how many dB audio must exceed the silence level to end a silence.
     private static let margin = 6.0
 
     private let silent: Float
     private let loud: Float
 
-    /// A detector for audio whose samples all stay below `level`, in dBFS.
+    /// A detector of audio in which no sample reaches `level`, in dBFS.
     init(level: Double) {
         silent = Self.amplitude(level)
         loud = Self.amplitude(min(0, level + Self.margin))
     }
 
-    /// Returns the reading for `audio`; an empty buffer gives none.
+    /// Returns the reading for `audio`; for an empty buffer, the reading is "between".
     func read(_ audio: AudioBuffer) -> Alarm.Reading {
         var peak: Float = 0
         for channel in audio.channels {

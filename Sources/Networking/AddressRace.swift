@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides when to start each of several connection attempts; the first that is established wins (RFC 8305, "happy
-/// eyeballs").
+/// Decides when to start each of several connection attempts; the first connection that is established is used (RFC
+/// 8305, "happy eyeballs").
 ///
 /// The caller asks ``next(at:)`` which attempt to start, and reports failures to ``failed(at:)``. Times are monotonic
 /// nanoseconds.
 struct AddressRace {
-    /// How long an attempt runs alone before the next one starts (RFC 8305, 5: 250 ms).
+    /// How long an attempt runs before the next one starts as well (RFC 8305, 5: 250 ms).
     static let staggerNanoseconds: Int64 = 250_000_000
 
     private let count: Int
@@ -27,13 +27,14 @@ struct AddressRace {
         return started
     }
 
-    /// An attempt failed: the next may start at once.
+    /// Records that an attempt failed: the next one may start at once.
     mutating func failed(at now: Int64) { due = min(due, now) }
 
     /// When the next attempt starts; `nil` if all have started.
     var nextStart: Int64? { started < count ? due : nil }
 
-    /// Returns `addresses` with the families alternating, first the family of the first address (RFC 8305, 4).
+    /// Returns `addresses` with the two families alternating, beginning with the family of the first address (RFC 8305,
+    /// 4).
     static func interleaved(_ addresses: [HostAddress]) -> [HostAddress] {
         guard let family = addresses.first?.family else { return [] }
         let (first, second) = (addresses.filter { $0.family == family }, addresses.filter { $0.family != family })

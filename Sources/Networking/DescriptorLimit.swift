@@ -18,7 +18,8 @@ package enum DescriptorLimit {
         return Int(clamping: limit.rlim_cur)
     }
 
-    /// Returns a sentence for the operator if outputs that need `descriptors` in all exceed `limit`, else nil.
+    /// Returns a sentence for the operator if all outputs together need more than `limit` descriptors; otherwise nil.
+    /// `descriptors` is the number that the outputs need.
     package static func shortage(descriptors: Int, limit: Int) -> String? {
         let needed = descriptors + base
         guard needed > limit else { return nil }

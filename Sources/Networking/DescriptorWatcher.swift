@@ -4,13 +4,13 @@ internal import CLinux
 internal import Glibc
 internal import Synchronization
 
-/// Waits on its own thread until descriptors are readable or writable, and reports it once for each request.
+/// Waits on its own thread until descriptors are readable or writable, and reports that once for each request.
 ///
-/// Dispatch sources are no option: on Linux, cancelling one has crashed the process (libdispatch issue 949; also seen
-/// here at the end of a stream). An event here carries a number, not a pointer, so a late event finds no handler. Any
-/// thread may call; no call blocks.
+/// Dispatch sources are no option: on Linux, the process has crashed when one was cancelled (libdispatch issue 949;
+/// also seen here at the end of a stream). An event here carries a number, not a pointer, so a late event finds no
+/// handler. Any thread may call it; no call blocks.
 package final class DescriptorWatcher: Sendable {
-    /// What a descriptor is ready for. An error or a hang-up sets both bits.
+    /// The operations for which a descriptor is ready. An error or a hang-up sets both bits.
     package struct Readiness: OptionSet, Sendable {
         /// One bit for each direction.
         package let rawValue: UInt8

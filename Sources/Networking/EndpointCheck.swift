@@ -2,7 +2,8 @@
 
 package import Media
 
-/// Whether a server can be reached. Each function blocks, 15 s at most, and throws what is in the way.
+/// Checks whether a server can be reached. Each function blocks for at most 15 s, and throws the reason if the server
+/// cannot be reached.
 package enum EndpointCheck {
     private static let connectTimeout = Duration.seconds(4)
     private static let openTimeout = Duration.seconds(5)
@@ -11,12 +12,12 @@ package enum EndpointCheck {
     package static func resolve(_ host: String, port: UInt16) throws(OutputFailure) -> [HostAddress] {
         let answer = Answer<HostResolver.Answer>()
         HostResolver.shared.resolve(host, port: port) { answer.give($0) }
-        // It keeps a deadline of its own, which comes first.
+        // The resolver has its own deadline, which expires earlier.
         guard let addresses = answer.wait(openTimeout * 2) else { return [] }
         return try addresses.get()
     }
 
-    /// Connects to `host`, through `proxy` and with TLS if there are any, and closes the connection.
+    /// Connects to `host`, through `proxy` and with TLS if they are given, and closes the connection.
     package static func connect(
         to host: String, port: UInt16, proxy: ProxyURL? = nil, tls: TLSVerification?
     ) throws(OutputFailure) {

@@ -2,8 +2,8 @@
 
 internal import NIOCore
 
-/// One of two handlers that forward everything between two channels of one event loop. They stop reading when the other
-/// side is full, so that the backlog stays in the output's queue, where the drop policy sees it.
+/// One of two handlers that forward everything between two channels of one event loop. Each stops reading when the
+/// other side is full, so that the backlog stays in the output's queue, where the drop policy sees it.
 final class GlueHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
@@ -60,7 +60,7 @@ final class GlueHandler: ChannelDuplexHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        // The near end has sent its last byte: the other end is told, and data from it still flows.
+        // The near end has sent its last byte. The other end is closed for sending, but its data is still received.
         if case .inputClosed? = event as? ChannelEvent { partner?.context?.close(mode: .output, promise: nil) }
         context.fireUserInboundEventTriggered(event)
     }

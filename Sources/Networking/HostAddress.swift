@@ -22,7 +22,7 @@ package struct HostAddress: Sendable, Equatable, CustomStringConvertible {
         self = first
     }
 
-    /// The addresses to listen at on all interfaces, `0.0.0.0` and `::`.
+    /// The addresses for listening on all interfaces: `0.0.0.0` and `::`.
     package static func any(port: UInt16) -> [HostAddress] { (try? lookUp(nil, port: port, flags: AI_PASSIVE)) ?? [] }
 
     /// Asks the system's resolver for `host`; returns the addresses in its order of preference. Blocks as long as the

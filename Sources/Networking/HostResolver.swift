@@ -7,8 +7,8 @@ internal import Synchronization
 /// Resolves names within its own deadline, however long the system's resolver takes.
 ///
 /// `getaddrinfo` cannot be interrupted. It runs on one thread per name and not per attempt, so a name server that never
-/// answers costs one blocked thread per host. An answer that is too late for a caller is kept for the next attempt: a
-/// name server that takes 30 s delays an output by 30 s, and no more.
+/// answers costs one blocked thread per host. An answer that is too late for a caller is kept for the next attempt: if
+/// a name server takes 30 s, it delays an output by 30 s, and no more.
 package final class HostResolver: Sendable {
     /// The result of a request: at least one address, or the reason why none was found (`unreachable`, step `resolve`).
     package typealias Answer = Result<[HostAddress], OutputFailure>
@@ -37,7 +37,7 @@ package final class HostResolver: Sendable {
     private let lookUp: LookUp
     private let state = Mutex(State())
 
-    /// A resolver that answers within `timeout` and keeps late answers for the duration `keep`.
+    /// Creates a resolver that answers within `timeout`, and keeps late answers for the duration `keep`.
     init(
         timeout: Duration = .seconds(5), keep: Duration = .seconds(60), clock: any MonotonicClock = SystemClock(),
         lookUp: @escaping LookUp = { (host) throws(OutputFailure) in try HostAddress.lookUp(host, port: 0) }

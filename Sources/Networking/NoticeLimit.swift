@@ -16,7 +16,7 @@ package struct NoticeLimit: Sendable {
     package init() {}
 
     /// Counts a message at `now`, in monotonic nanoseconds. The first message beyond the limit gets ``Verdict/last``:
-    /// the caller logs that it omits further ones.
+    /// the caller then logs that further messages are omitted.
     package mutating func admit(at now: Int64) -> Verdict {
         if begin.map({ now - $0 >= Self.minute }) ?? true {
             begin = now
@@ -27,8 +27,8 @@ package struct NoticeLimit: Sendable {
         return count == Self.messages + 1 ? .last : .leftOut
     }
 
-    /// The text to log at `now` for the message `text`: the message itself, a notice that further ones are omitted, or
-    /// nil.
+    /// The text to log at `now` for the message `text`: the message itself, a notice that further messages are omitted,
+    /// or nil.
     package mutating func said(of text: String, at now: Int64) -> String? {
         switch admit(at: now) {
         case .passed: text

@@ -10,20 +10,20 @@ package struct OptionList {
     private struct Pair {
         let name: String
         let value: String
-        /// The option's name in errors.
+        /// The text that stands for the option in errors.
         var subject = "An option"
     }
 
     /// The protocol's name in errors, such as `UDP`.
     private let kind: String
     private var pairs: [Pair]
-    /// The names of the options that a reader has asked for.
+    /// The names of the options for which a reader has asked.
     package private(set) var known: [String] = []
-    /// What an error about an unknown option ends with.
+    /// The end of an error about an unknown option.
     private var advice = ""
 
     /// Parses the `query` of an address of the protocol `kind`: percent-encoded `name=value` pairs separated by `&`.
-    /// Names are read in lower case; `aliases` maps other names of options to these.
+    /// Names are converted to lower case; `aliases` maps other names of options to their usual names.
     package init(query: String?, of kind: String, aliases: [String: String] = [:]) {
         self.kind = kind
         pairs = (query ?? "").split(separator: "&").enumerated().map { index, pair in
@@ -91,8 +91,8 @@ package struct OptionList {
         return choice
     }
 
-    /// Takes the value of the option `name`, a whole number of seconds or milliseconds such as `4`, `4s` or `2500ms`,
-    /// within `range`, whole seconds.
+    /// Takes the value of the option `name`, a whole number of seconds or milliseconds such as `4`, `4s` or `2500ms`.
+    /// The limits in `range` are whole seconds.
     package mutating func takeDuration(_ name: String, in range: ClosedRange<Int64>) throws(AddressError) -> Duration? {
         guard let text = try take(name) else { return nil }
         let digits = text.prefix { $0.isASCII && $0.isNumber }
@@ -176,29 +176,30 @@ extension OptionList {
     }
 }
 
-/// An option behind the `#` of an address, as the command line and a configuration file call it.
+/// An option that follows the `#` of an address, with its names on the command line and in a configuration file.
 package struct AddressOption: Sendable, Equatable {
-    /// What a configuration file has behind the option's key.
+    /// The form of the option's value in a configuration file.
     package enum Form: Sendable, Equatable {
         case text
         /// A text, or a number of seconds.
         case time
-        /// `true` or `false`, which are `yes` and `no` behind the `#`.
+        /// `true` or `false`; behind the `#`, `yes` or `no`.
         case answer
-        /// A list of addresses, each of which may have options: the option is given once for each.
+        /// A list of addresses, each of which may have options. On the command line the option is repeated for each
+        /// address.
         case addresses
     }
 
-    /// What the option is called in a configuration file, such as `queueBytes`.
+    /// The option's name in a configuration file, such as `queueBytes`.
     package let key: String
-    /// What it is called behind the `#`, such as `queue-bytes`.
+    /// The option's name behind the `#`, such as `queue-bytes`.
     package let name: String
-    /// What a configuration file has behind the key.
+    /// The form of the value in a configuration file.
     package let form: Form
-    /// How the help of a flag shows it, such as `queue=2s (what may wait for a slow target)`.
+    /// The option's description in the help of a flag, such as `queue=2s (what may wait for a slow target)`.
     package let help: String
 
-    /// The option with this key and this name.
+    /// The option with this key in a configuration file, and this name behind the `#`.
     package init(_ key: String, _ name: String, _ form: Form = .text, help: String = "") {
         (self.key, self.name, self.form, self.help) = (key, name, form, help)
     }

@@ -14,19 +14,19 @@ package struct OutboundBuffer {
         var start: Int
         let end: Int
         let endsFrame: Bool
-        /// The same bytes in a file, from which the kernel sends them without a copy.
+        /// The position of the same bytes in a file, from which the kernel sends them without a copy.
         let place: SharedFile.Place?
     }
 
     private var pieces = Deque<Piece>()
     /// Bytes that the socket has not accepted yet.
     package private(set) var pendingBytes = 0
-    /// Frames whose last byte the socket has not accepted yet.
+    /// The number of frames whose last byte the socket has not accepted yet.
     package private(set) var pendingFrames = 0
 
     package init() {}
 
-    /// Tests the count and not the pieces, because the pieces may not be in the cache.
+    /// Tests the number of bytes instead of the pieces, because the pieces may not be in the processor's cache.
     package var isEmpty: Bool { pendingBytes == 0 }
 
     /// Appends a part of `bytes`; `endsFrame` marks the last byte of a frame.
@@ -40,12 +40,12 @@ package struct OutboundBuffer {
         if endsFrame { pendingFrames += 1 }
     }
 
-    /// Appends all of `bytes`. `place` is their position in a file, if they are in one too.
+    /// Appends all of `bytes`. `place` is their position in a file, if a file contains them too.
     package mutating func append(_ bytes: SharedBytes, endsFrame: Bool = false, place: SharedFile.Place? = nil) {
         append(bytes, 0..<bytes.count, endsFrame: endsFrame, place: place)
     }
 
-    /// File position and byte count of the head of the buffer, if it is in a file.
+    /// File position and byte count of the buffer's head, if a file contains it.
     var placeOfHead: (SharedFile.Place, count: Int)? {
         guard let head = pieces.first, let place = head.place else { return nil }
         return (SharedFile.Place(file: place.file, start: place.start + head.start), head.end - head.start)
@@ -83,7 +83,7 @@ package struct OutboundBuffer {
         }
     }
 
-    /// Removes `count` bytes from the head. Returns how many frames ended among them.
+    /// Removes `count` bytes from the head. Returns how many frames ended in them.
     package mutating func consume(_ count: Int) -> Int {
         var remaining = min(count, pendingBytes)
         var frames = 0
@@ -114,7 +114,8 @@ package final class SharedFile: Sendable {
         let start: Int
     }
 
-    /// Frames share a file up to this size, because a new file costs as much as the copies for a dozen sockets.
+    /// The size up to which frames share a file, because creating a file costs as much as copying the bytes for a dozen
+    /// sockets.
     private static let wholeBytes = 1 << 20
 
     let descriptor: CInt

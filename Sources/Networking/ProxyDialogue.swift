@@ -2,8 +2,8 @@
 
 internal import Media
 
-/// The handshake that asks a proxy for a connection to a host: bytes in, bytes out. It buffers a bounded part of an
-/// answer, whatever the proxy sends.
+/// The handshake that asks a proxy for a connection to a host. It processes bytes and returns bytes, without I/O. It
+/// buffers only a bounded part of an answer, however much the proxy sends.
 protocol ProxyDialogue {
     /// The client's first message.
     mutating func begin() -> [UInt8]
@@ -11,7 +11,7 @@ protocol ProxyDialogue {
     mutating func take(_ bytes: [UInt8]) throws(OutputFailure) -> ProxyReaction
 }
 
-/// What the client does after bytes from the proxy.
+/// What the client does after it received bytes from the proxy.
 enum ProxyReaction: Equatable {
     /// Wait: the answer is not complete.
     case more

@@ -11,8 +11,8 @@ extension TCPSocket {
         let socket: TCPSocket
     }
 
-    /// Connects to the first of `addresses` that answers, all within `timeout`, and closes the other attempts. The
-    /// socket is non-blocking; the call blocks. Failures call the host `name`.
+    /// Connects to the first of `addresses` that answers, within `timeout` for all of them, and closes the other
+    /// attempts. The socket is non-blocking; the call blocks. Failures call the host `name`.
     ///
     /// `opened` receives each socket before the wait and returns whether to continue. Another thread can end the wait
     /// by shutting these sockets down.
@@ -50,8 +50,8 @@ extension TCPSocket {
         throw OutputFailure(.unreachable, step: "connect", reason: "\(name): \(sentence(failures))")
     }
 
-    /// Waits until an attempt succeeds or fails, or until `time`. Returns the connected one and removes those that
-    /// failed.
+    /// Waits until an attempt succeeds or fails, or until `time`. Returns the socket of the successful attempt, and
+    /// removes the attempts that failed.
     private static func pollCandidates(
         _ candidates: inout [Candidate], _ race: inout AddressRace, _ failures: inout [(HostAddress, String)],
         until time: Int64
@@ -74,7 +74,7 @@ extension TCPSocket {
         return nil
     }
 
-    /// One sentence with each address's failure; it names the addresses only if there are several.
+    /// One sentence with the failure of each address. It contains the addresses only if there are several.
     private static func sentence(_ failures: [(HostAddress, String)]) -> String {
         if failures.isEmpty { return "no address was tried" }
         if failures.count == 1 { return failures[0].1 }
@@ -95,22 +95,22 @@ extension TCPSocket {
         }
     }
 
-    /// Sets the options of all connections, outgoing and accepted.
+    /// Sets the options that all connections have, outgoing and accepted ones.
     func setStreamOptions() {
         let tcp = CInt(IPPROTO_TCP)
         setOption(tcp, TCP_NODELAY, CInt(1))
-        // A dead link is detected within 15 s, also with data in flight: the timer starts at the first unacknowledged
-        // byte and is checked at each retransmission. 6 s proved too short in the field (OBS 63c3299a9).
+        // A dead link is detected within 15 s, even while data is in flight: the timer starts at the first
+        // unacknowledged byte and is checked at each retransmission. 6 s proved too short in the field (OBS 63c3299a9).
         setOption(tcp, TCP_USER_TIMEOUT, CInt(12_000))
-        // The backlog belongs in the output's queue, where the drop policy can drop it, not in the kernel.
+        // The backlog must stay in the output's queue, where the drop policy can drop it, and not in the kernel.
         setOption(tcp, TCP_NOTSENT_LOWAT, CInt(256 << 10))
         setOption(SOL_SOCKET, SO_KEEPALIVE, CInt(1))
         setOption(tcp, TCP_KEEPIDLE, CInt(10))
         setOption(tcp, TCP_KEEPINTVL, CInt(5))
     }
 
-    /// Asks the connected `proxy` for a connection to `host`, within `timeout`. Blocks, but no longer than the socket
-    /// is open; the socket itself is non-blocking.
+    /// Asks the connected `proxy` for a connection to `host`, within `timeout`. Blocks until then, or until the socket
+    /// is shut down; the socket itself is non-blocking.
     package func tunnel(through proxy: ProxyURL, to host: String, port: UInt16, within timeout: Duration)
         throws(OutputFailure)
     {

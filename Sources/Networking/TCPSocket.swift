@@ -35,7 +35,7 @@ package final class TCPSocket: Sendable {
     /// Shuts the socket down, which wakes every thread that is blocked on it.
     package func shutDown(_ how: CInt = CInt(SHUT_RDWR)) { shutdown(descriptor, how) }
 
-    /// Makes the close a reset: the server sees a broken connection, not the end of the program.
+    /// Makes the later close a reset, so that the server sees a broken connection and not the end of the program.
     package func resetOnClose() {
         if let tunnel { tunnel.reset() } else { setOption(SOL_SOCKET, SO_LINGER, linger(l_onoff: 1, l_linger: 0)) }
     }
@@ -75,7 +75,7 @@ package final class TCPSocket: Sendable {
         }
     }
 
-    /// Bytes sent that the peer has not acknowledged, the tunnel's buffers included.
+    /// Bytes that were sent but not acknowledged by the peer, including those in the tunnel's buffers.
     package var unacknowledgedBytes: Int {
         var count: CInt = 0
         let own = ioctl(descriptor, UInt(TIOCOUTQ), &count) == 0 ? Int(count) : 0
@@ -103,8 +103,8 @@ package final class TCPSocket: Sendable {
 }
 
 extension TCPSocket {
-    /// The smoothed round trip of the connection, in microseconds (`tcpi_rtt`); nil if the kernel has none, as for the
-    /// near end of a tunnel.
+    /// The smoothed round-trip time of the connection, in microseconds (`tcpi_rtt`); nil if the kernel does not measure
+    /// it, as for the near end of a tunnel.
     package var roundTripMicroseconds: UInt32? {
         var info = tcp_info()
         var length = socklen_t(MemoryLayout<tcp_info>.size)

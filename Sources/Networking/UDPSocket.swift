@@ -9,7 +9,7 @@ package final class UDPSocket {
     /// The result of a send.
     package enum Outcome: Equatable {
         case sent
-        /// The datagram went out, but an earlier one reached no receiver.
+        /// The datagram was sent, but an earlier one reached no receiver.
         case sentAfterLoss(String)
         /// The kernel's send buffer is full.
         case wouldBlock
@@ -55,8 +55,8 @@ package final class UDPSocket {
             // `send` reports the error of an earlier datagram once, instead of sending this one (udp(7)).
             case ECONNREFUSED where earlier == nil, EHOSTUNREACH where earlier == nil:
                 earlier = TCPSocket.message(errno)
-            // The host is not up yet, or a firewall rejects the datagram. UDP has no connection to lose, and restarting
-            // the stream every second would not help.
+            // The host is not running yet, or a firewall rejects the datagram. UDP has no connection that could be
+            // lost, and to restart the stream every second would not help.
             case ECONNREFUSED, EHOSTUNREACH, EHOSTDOWN, EPERM: return .lost(TCPSocket.message(errno))
             default: return .failed(TCPSocket.message(errno))
             }

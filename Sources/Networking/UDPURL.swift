@@ -10,12 +10,12 @@ package struct UDPURL: Sendable, Equatable, CustomStringConvertible {
     package let host: String
     /// The port.
     package let port: UInt16
-    /// Number of routers that a datagram may pass; nil is the system's default for a single host. A group's default is
-    /// 1: the local network. 0, for a group only, keeps it on this machine.
+    /// Number of routers that a datagram may pass. Nil means the system's default for a single host; a group's default
+    /// is 1, which means the local network. 0, allowed for a group only, keeps the datagrams on this machine.
     package private(set) var timeToLive: Int32?
     /// Bytes per datagram: a whole number of TS packets.
     package private(set) var datagramBytes = 1316
-    /// The address to send from; for a group it selects the interface.
+    /// The local address from which datagrams are sent; for a group it selects the interface.
     package private(set) var localAddress: String?
     /// The IP header's traffic class (RFC 2474: the code point in its upper six bits).
     package private(set) var trafficClass: Int32?

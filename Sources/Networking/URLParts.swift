@@ -21,7 +21,7 @@ package struct URLParts {
     package init(_ text: String) throws(AddressError) {
         guard
             !text.unicodeScalars.contains(where: {
-                // Including DEL and those of ISO 6429 from U+0080 on.
+                // The control characters include DEL and the characters of ISO 6429 from U+0080 on.
                 $0.properties.isWhitespace || $0.properties.generalCategory == .control
             })
         else {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "Page.h"
 
-// C23, which the Swift toolchain's own compiler has.
+// The file uses C23, which the Swift toolchain's own compiler supports.
 #pragma clang diagnostic ignored "-Wc23-extensions"
 
 static const unsigned char openapi[] = {

@@ -2,11 +2,11 @@
 
 internal import Media
 
-/// Delivered audio by position: runs in order, with holes between them for missing audio.
+/// The delivered audio, by position: runs in order, with gaps between them where audio is missing.
 struct AudioStore {
     private let format: AudioFormat
     private var runs: [AudioBuffer] = []
-    /// Audio before this position was taken and cannot be added any more.
+    /// The position up to which audio was taken. Audio before this position cannot be added any more.
     private(set) var consumed: Int64 = 0
 
     init(format: AudioFormat) { self.format = format }
@@ -14,8 +14,8 @@ struct AudioStore {
     /// The position after the last sample in the store.
     var end: Int64 { max(consumed, runs.last?.end ?? consumed) }
 
-    /// Adds `audio`. It replaces stored audio from its position on; samples that come too late are cut. Returns how
-    /// many samples came too late or were replaced.
+    /// Adds `audio`. It replaces stored audio from its position on. Samples that arrive too late are dropped. Returns
+    /// how many samples were too late or were replaced.
     mutating func add(_ audio: AudioBuffer) -> Int {
         var lost = 0
         let fresh = audio.slice(max(audio.position, consumed)..<max(audio.end, consumed))
@@ -46,8 +46,8 @@ struct AudioStore {
         return lost
     }
 
-    /// Takes the samples from ``consumed`` up to `end`, with silence for missing ones. Returns the audio and the number
-    /// of silent samples that were filled in.
+    /// Takes the samples from ``consumed`` up to `end`, with silence in place of missing samples. Returns the audio and
+    /// the number of silent samples in it.
     mutating func take(upTo end: Int64) -> (audio: AudioBuffer, silence: Int) {
         let range = consumed..<max(consumed, end)
         var channels = Array(repeating: [Float](), count: format.channels)
@@ -66,7 +66,8 @@ struct AudioStore {
         return (AudioBuffer(position: range.lowerBound, format: format, channels: channels), silence)
     }
 
-    /// Drops the audio before `position`, which no reader will take, if `position` is after ``consumed``.
+    /// Drops the audio before `position`, because nothing will read it. Does nothing unless `position` is after
+    /// ``consumed``.
     mutating func skip(to position: Int64) {
         guard position > consumed else { return }
         drop(before: position)

@@ -2,26 +2,27 @@
 
 package import Media
 
-/// Assigns each frame of a source to a program frame.
+/// Assigns each frame of a source to a program frame, called its slot.
 ///
-/// A frame is assigned to the program frame nearest to its time, so that frames of two sources that are shown together
-/// are simultaneous to within half a frame. Timestamps that are rounded to milliseconds, or a phase near the edge, must
-/// not repeat one frame and drop the next: a frame may follow the previous one a little beyond the edge, and if the
-/// source's rate is the program's or an integer fraction of it, times are smoothed. At other rates each frame has its
-/// own phase, and smoothed times would lag behind it. A reference's frames may lie further away, because the program's
-/// clock approaches them.
+/// A frame is assigned to the program frame that is nearest to its time, so that frames of two sources that are shown
+/// together are simultaneous to within half a frame. If timestamps are rounded to milliseconds, or frames fall near the
+/// middle between two program frames, one frame must not be repeated and the next dropped. Therefore a frame may follow
+/// the previous one even if it is a little beyond the middle. Besides, times are smoothed if the source's rate is the
+/// program's rate or an integer fraction of it. At other rates each frame has its own phase, and smoothed times would
+/// lag behind it. The frames of the reference source may be further away, because the program's clock moves towards
+/// them.
 package struct FrameSlots: Sendable {
-    /// How far a frame may be from the slot after the last one, in thousandths of a frame: of any source, of the
-    /// reference, and for the first frame of a new reference, whose phase the program's clock measures to the nearest
-    /// slot.
+    /// The maximum distance of a frame from the slot after the last one, in thousandths of a frame. The first number
+    /// applies to any source, and the second to the reference source. The third applies to the first frame of a new
+    /// reference source, whose phase the program's clock measures relative to the nearest slot.
     private static let reach: Int64 = 530
     private static let reachOfReference: Int64 = 900
     private static let reachOfFirst: Int64 = 500
-    /// Over how many frames times are smoothed, and how far a smoothed time may be from the frame's own, in thousandths
-    /// of a frame.
+    /// The number of frames over which times are smoothed, and the maximum distance of a smoothed time from the frame's
+    /// own time, in thousandths of a frame.
     private static let (memory, slack): (Int64, Int64) = (16, 100)
-    /// The mean change of the phase from frame to frame, in nanoseconds, below which the source has the program's rate:
-    /// 29.97 on 30 changes by 0.03 ms, 24 on 25 by 1.7 ms.
+    /// If the mean change of the phase from frame to frame is less than this, in nanoseconds, the source has the
+    /// program's rate: 29.97 on 30 changes by 0.03 ms, 24 on 25 by 1.7 ms.
     private static let steadiest: Int64 = 500_000
 
     private let frameRate: FrameRate
@@ -45,10 +46,10 @@ package struct FrameSlots: Sendable {
 
     /// The number of program frames without a frame of the source.
     package private(set) var repeated = 0
-    /// The number of source frames whose program frame was taken.
+    /// The number of source frames that were dropped because their program frame already had a frame.
     package private(set) var dropped = 0
 
-    /// Slots for a source without frames yet, in a program of `frameRate`.
+    /// Slots for a source that has no frames yet, in a program with the frame rate `frameRate`.
     package init(frameRate: FrameRate) {
         self.frameRate = frameRate
         length = frameRate.timeBase.rescale(1, to: .nanoseconds)
@@ -80,7 +81,8 @@ package struct FrameSlots: Sendable {
         return slot
     }
 
-    /// Measures how the phase changes, from a frame that is `own` nanoseconds from the slot after the last one.
+    /// Measures how the phase changes. `own` is the distance of a frame from the slot after the last one, in
+    /// nanoseconds.
     private mutating func note(_ own: Int64) {
         guard let former else { return }
         noted = min(noted + 1, Self.memory)
@@ -90,8 +92,8 @@ package struct FrameSlots: Sendable {
     /// Returns `time` modulo the frame duration: from minus half a frame to plus half a frame.
     private func phase(_ time: Int64) -> Int64 { time - (time + (time < 0 ? -length : length) / 2) / length * length }
 
-    /// Returns a frame's distance from the slot after the last one without the jitter of its timestamp; `off` is the
-    /// distance with it.
+    /// Returns a frame's distance from the slot after the last one, without the jitter of its timestamp; `off` is the
+    /// distance with jitter.
     private func smoothed(_ off: Int64) -> Int64 {
         guard let expected, !isReference, change.magnitude <= UInt64(Self.steadiest) else { return off }
         let slack = length * Self.slack / 1000
@@ -99,7 +101,8 @@ package struct FrameSlots: Sendable {
         return min(off + slack, max(off - slack, off - jitter + jitter / Self.memory))
     }
 
-    /// Forgets the last frame's slot: the source starts again, and the slots in between do not count as repeated.
+    /// Forgets the slot of the last frame, because the source starts again. The slots in between do not count as
+    /// repeated.
     package mutating func restart() {
         (last, expected, former) = (nil, nil, nil)
         (change, noted) = (0, 0)

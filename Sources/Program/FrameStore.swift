@@ -2,12 +2,13 @@
 
 internal import Media
 
-/// Stores frames by program frame and chooses the one to show.
+/// Stores frames by program frame, and chooses the frame to show.
 ///
-/// A frame belongs to the program frame nearest to its own time. Variable and other frame rates are converted to the
-/// program's by repeating or dropping frames, both of which are counted. If two frames fall on one program frame and
-/// none on the next, as rounded timestamps cause, the second moves to the next program frame and nothing is lost. The
-/// captions of a dropped frame go with the next one; a repeated frame does not repeat its captions.
+/// A frame belongs to the program frame that is nearest to its time. Other frame rates, and variable ones, are
+/// converted to the program's rate by repeating or dropping frames, both of which are counted. Rounded timestamps may
+/// assign two frames to one program frame and none to the next: then the second frame moves to the next program frame,
+/// and no frame is lost. The captions of a dropped frame are shown with the next frame; a repeated frame does not
+/// repeat its captions.
 struct FrameStore {
     private struct Entry {
         let index: FrameIndex
@@ -24,7 +25,7 @@ struct FrameStore {
     /// The number of times the previous frame was shown again.
     private(set) var repeated = 0
 
-    /// The frame that was chosen last.
+    /// The frame that was last chosen.
     var shown: VideoFrame? { current?.frame }
     /// The frame that comes next.
     var upcoming: VideoFrame? { waiting.first?.frame }
@@ -33,7 +34,7 @@ struct FrameStore {
     /// Whether there is anything to show.
     var isEmpty: Bool { current == nil && waiting.isEmpty }
 
-    /// The program frame after the last stored frame.
+    /// The program frame after the end of the last stored frame.
     var last: FrameIndex { max(end, (waiting.last?.index ?? current?.index ?? -1) + 1) }
 
     /// Adds a frame that belongs to program frame `index` and lasts until `end`. A frame that goes back in time is
@@ -43,7 +44,7 @@ struct FrameStore {
         waiting.append(Entry(index: max(index, waiting.last?.index ?? index), frame: frame))
     }
 
-    /// Drops the oldest frames until `limit` remain.
+    /// Drops the oldest frames until no more than `limit` remain.
     mutating func trim(to limit: Int) {
         guard waiting.count > limit else { return }
         let lost = waiting.prefix(waiting.count - limit)
@@ -53,20 +54,20 @@ struct FrameStore {
         if !waiting.isEmpty { waiting[0].frame.captions = captions + waiting[0].frame.captions }
     }
 
-    /// Whether the frame for program frame `index` can be chosen without knowing more frames: three are enough to
-    /// decide whether two on the same program frame can be spread.
+    /// Whether the frame for program frame `index` can be chosen before more frames arrive. Three frames are enough to
+    /// decide whether two frames in the same program frame can be spread.
     func canChoose(for index: FrameIndex) -> Bool {
         guard let last = waiting.last else { return false }
         return last.index > index || waiting.count >= 3
     }
 
-    /// Whether a frame for `index` or later, or one that was never shown, is still waiting, or the last one still
-    /// lasts.
+    /// Whether there is video for `index`: a waiting frame for `index` or later, a waiting frame that was never shown,
+    /// or a last frame that still lasts.
     func hasVideo(from index: FrameIndex) -> Bool {
         !waiting.isEmpty || (current != nil && (!isCurrentShown || index < end))
     }
 
-    /// Returns the frame to show as program frame `index`; nil before the first.
+    /// Returns the frame to show as program frame `index`; nil before the first frame.
     mutating func choose(for index: FrameIndex) -> VideoFrame? {
         if let first = waiting.first, first.index <= index {
             replaceCurrent()
@@ -74,7 +75,8 @@ struct FrameStore {
                 replaceCurrent()
             }
         } else if current == nil, !waiting.isEmpty {
-            // No frame is due yet, but the program has begun: the first frame is shown early rather than none.
+            // No frame is due yet, but the program has begun: the first frame is shown too early, so that the program
+            // has a frame to show.
             replaceCurrent()
         } else if current != nil {
             repeated += 1

@@ -11,7 +11,7 @@ struct Pace {
     private let lead: Int64?
     private var isBehind = false
 
-    /// A log message about keeping up.
+    /// A log message that says whether the program keeps up.
     struct Change: Equatable {
         let level: Logger.Level
         let text: String
@@ -22,15 +22,15 @@ struct Pace {
         lead = if case .realTime(let lead) = pacing { lead } else { nil }
     }
 
-    /// Returns when frame `index` is due at present. The frames of the lead are due at the start, because nothing paces
-    /// them; nil for an unpaced program.
+    /// Returns the time at which frame `index` is due, by the present clock. The frames by which the program runs ahead
+    /// are due at the start. Nil for an unpaced program.
     func moment(of index: FrameIndex) -> Timestamp? {
         guard let lead else { return nil }
         return reference.moment(of: max(0, index - lead))
     }
 
-    /// Takes a frame's lag and returns what to log: once when the program falls a second behind, and once when it has
-    /// caught up.
+    /// Records a frame's lag and returns what to log: one message when the program has fallen a second behind, and one
+    /// when it has caught up.
     mutating func noteLag(_ lag: Duration) -> Change? {
         if !isBehind, lag > .seconds(1) {
             isBehind = true

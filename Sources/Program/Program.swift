@@ -7,13 +7,13 @@ internal import Synchronization
 
 /// The program's status for operators.
 package struct ProgramStatus: Sendable, Codable {
-    /// Frames put on air.
+    /// Number of frames that were on air.
     package var frames: Int64 = 0
-    /// Frames skipped because the encoder could not keep up with a live source.
+    /// Number of frames that were skipped because the encoder could not keep up with a live source.
     package var skippedFrames: Int64 = 0
     /// How far the program is behind its clock, in seconds.
     package var lagSeconds: Double = 0
-    /// The peak of each channel of the program's audio, in dBFS; empty before any audio.
+    /// The peak of each audio channel of the program, in dBFS; empty before any audio.
     package var levels: [Double] = []
 
     /// The index of the next frame; skipped frames count, too.
@@ -25,8 +25,8 @@ package struct ProgramStatus: Sendable, Codable {
 
 /// Puts one frame on air for each tick of a constant frame rate, and audio without a gap.
 ///
-/// ``run()`` occupies one thread, the program's, from the first frame to the last. Everything else may be called on any
-/// thread.
+/// ``run()`` occupies one thread, the program's thread, from the first frame to the last. All other calls may be made
+/// on any thread.
 ///
 /// ```swift
 /// let program = Program(
@@ -35,10 +35,10 @@ package struct ProgramStatus: Sendable, Codable {
 /// let ending = try program.run()
 /// ```
 package final class Program: Sendable {
-    /// What paces the program.
+    /// What determines the program's speed.
     package enum Pacing: Sendable, Equatable {
-        /// The clock. The program runs `lead` frames ahead of it, which hides the encoder's delay if the source can be
-        /// read ahead.
+        /// The clock. The program runs `lead` frames ahead of the clock, which hides the encoder's delay if the source
+        /// can be read ahead.
         case realTime(lead: Int64)
         /// The encoder, at its full speed.
         case unpaced
@@ -54,12 +54,12 @@ package final class Program: Sendable {
         case empty
     }
 
-    /// The interval between two checks of a source that shows nothing yet, in nanoseconds.
+    /// The interval between two checks whether a source shows something, in nanoseconds.
     private static let step: Int64 = 5_000_000
-    /// How long the start waits for a source that shows nothing while another does, in nanoseconds.
+    /// How long the start waits for a source that shows nothing while another source does, in nanoseconds.
     private static let patience: Int64 = 10_000_000_000
     private static let latestSkip = Duration.milliseconds(500)
-    /// Audio that outlasts the video by less than this is the container's padding.
+    /// If audio lasts longer than the video by less than this, it is the padding of the container.
     private static let audioTail = Duration.milliseconds(100)
 
     private let frameRate: FrameRate
@@ -71,13 +71,13 @@ package final class Program: Sendable {
     private let sink: any ProgramSink
     private let clock: any MonotonicClock
     private let logger: Logger
-    /// Beats at each frame; it rests while a source that the program waits for has no frame.
+    /// A heartbeat that beats at each frame, and rests while a source for which the program waits has no frame.
     package let heartbeat: Heartbeat
     private let counters = Mutex(ProgramStatus())
     private let isStopped = Atomic(false)
 
     /// A program with the video of one feed and the audio of the same or another feed; without an audio feed it is
-    /// silent. `frameLimit` ends it after that many frames.
+    /// silent. With `frameLimit`, it ends after that many frames.
     package convenience init(
         frameRate: FrameRate, audio: AudioFormat, pacing: Pacing, frameLimit: Int64?, videoFeed: SourceFeed,
         audioFeed: SourceFeed?, sink: any ProgramSink, clock: any MonotonicClock = SystemClock(), logger: Logger
@@ -87,8 +87,8 @@ package final class Program: Sendable {
             bus: Bus(Scene(video: .feed(videoFeed), audio: audioFeed)), sink: sink, clock: clock, logger: logger)
     }
 
-    /// A program that shows what is on `bus`; a `format` lets it compose several sources in one frame. `frameLimit`
-    /// ends it after that many frames. `sink` lets `heartbeat` rest while it waits for a disk.
+    /// A program that shows the scene of `bus`. With a `format`, it can compose several sources in one frame. With
+    /// `frameLimit`, it ends after that many frames. While `sink` waits for a disk, it lets `heartbeat` rest.
     package init(
         frameRate: FrameRate, audio: AudioFormat, pacing: Pacing, frameLimit: Int64?, bus: Bus,
         format: VideoFormat? = nil, sink: any ProgramSink, clock: any MonotonicClock = SystemClock(),
@@ -106,9 +106,9 @@ package final class Program: Sendable {
         self.logger = logger
     }
 
-    /// Runs the program to its end and flushes the encoder. Blocks; throws what the encoder throws.
+    /// Runs the program to its end and flushes the encoder. Blocks. Throws the errors of the encoder.
     package func run() throws -> Ending {
-        // Created before the first frame, because that takes longer than a frame lasts.
+        // The compositor is created before the first frame, because that takes longer than a frame lasts.
         let compositor = format.map { Compositor($0) }
         guard let (opening, start) = waitForStart() else {
             return isStopped.load(ordering: .relaxed) ? .stopped : .empty
@@ -131,7 +131,7 @@ package final class Program: Sendable {
             bus.announce(index)
             if bus.isOver { break }
             if let cue = bus.takeCue(for: index) { air.begin(cue, at: cue.frame) }
-            // The scene may be the same while a source switches to another of its inputs.
+            // Even if the scene is the same, a source in it may have switched to another of its inputs.
             let scene = air.inForce(at: index)
             if scene.mainFeed !== followed {
                 followed = follow(scene.mainFeed, besides: followed, &pace.reference)
@@ -153,20 +153,20 @@ package final class Program: Sendable {
         return ending
     }
 
-    /// Puts audio on air and meters it.
+    /// Puts audio on air and measures its level.
     private func encode(_ audio: AudioBuffer) throws {
         guard audio.count > 0 else { return }
         bus.meter.note(audio, gain: 1)
         try sink.encode(audio)
     }
 
-    /// Waits until there is something to show; returns the scene and the time at which the program begins, or nil if
+    /// Waits until there is something to show. Returns the scene and the time at which the program begins, or nil if
     /// nothing comes.
     private func waitForStart() -> (Scene, Timestamp)? {
         var gone: Scene?
         var latest: Int64?
         while let scene = bus.waitForScene(besides: gone) {
-            // A source is opened before it shows anything. A source that is away and has no slate must not delay the
+            // A source is opened before it shows anything. A source that is missing and has no slate must not delay the
             // start forever.
             if scene.layers.contains(where: { $0.video.resolved == nil }) {
                 let end = latest ?? clock.now + Self.patience
@@ -181,8 +181,8 @@ package final class Program: Sendable {
             let isShown = { [bus] in bus.scene == scene && scene.mainFeed === feed }
             if let moment = feed.waitForFirstFrame(while: isShown) { return (scene, moment) }
             if bus.isFixed { return nil }
-            // The source may have been closed before another scene was chosen; a source with several inputs may show
-            // another of them in the same scene.
+            // The source may have been closed before another scene was chosen. A source with several inputs may show
+            // another input in the same scene.
             gone = isShown() && scene.layers.first?.video == .feed(feed) ? scene : nil
             if gone == nil { clock.sleep(until: clock.now + Self.step) }
         }
@@ -204,8 +204,8 @@ package final class Program: Sendable {
 
     private var now: Timestamp { Timestamp(nanoseconds: clock.now) }
 
-    /// Makes the program's clock follow the leading live source, or otherwise `main`, which is visible. With a file or
-    /// a still the clock continues unchanged. Returns `main`.
+    /// Makes the program's clock follow the leading live source, or, if there is no leading source, the live source
+    /// `main`, which is visible. If `main` is a file or a still image, the clock continues unchanged. Returns `main`.
     private func follow(
         _ main: SourceFeed?, besides old: SourceFeed?, _ reference: inout ReferenceClock
     ) -> SourceFeed? {
@@ -220,7 +220,7 @@ package final class Program: Sendable {
         return main
     }
 
-    /// Returns the leading live source if its frames are not the main ones; otherwise nil. Only its rate is followed.
+    /// Returns the leading live source, unless it is the main source; otherwise nil. The clock follows only its rate.
     private func leader(beside main: SourceFeed?) -> SourceFeed? {
         let leader = bus.feeds.first { $0.leads && $0.isLive }
         return leader === main ? nil : leader
@@ -229,31 +229,32 @@ package final class Program: Sendable {
     /// Returns the number that identifies a source to the program's clock.
     private static func number(of feed: SourceFeed) -> Int { Int(bitPattern: ObjectIdentifier(feed)) }
 
-    /// Gives the feeds of live sources the program's current clock.
+    /// Passes the program's current clock to the feeds of live sources.
     private func tell(_ reference: ReferenceClock) {
         let line = reference.line
         for feed in bus.feeds { feed.follow(line) }
     }
 
-    /// Gives the live feeds the phase of the reference's frames, before they choose their own frames.
+    /// Passes the phase of the reference source's frames to the live feeds, before they choose their own frames.
     private func pair(with reference: ReferenceClock) {
         let phase = Duration.nanoseconds(Int64(reference.steadyPhase))
         for feed in bus.feeds where feed.isLive { feed.referencePhase = phase }
     }
 
-    /// Returns the first sample of frame `index`. Rounded down, so that audio never runs ahead of the video.
+    /// Returns the first sample of frame `index`. The number is rounded down, so that audio is never ahead of the
+    /// video.
     private func firstSample(of index: FrameIndex) -> SampleIndex {
         SampleIndex(frameRate.timeBase.rescale(index.number, to: audio.timeBase, rounding: .down))
     }
 
-    /// Waits until frame `index` is due, and returns how many frames must be skipped: 0, unless the source is live and
-    /// the program is far behind.
+    /// Waits until frame `index` is due, and returns how many frames must be skipped. This is 0, unless the source is
+    /// live and the program is far behind.
     private func wait(_ pace: inout Pace, for index: FrameIndex, _ scene: Scene) -> Int64 {
         guard let moment = pace.moment(of: index) else { return 0 }
         clock.sleep(until: moment.nanoseconds)
         let now = now
         if let leader = leader(beside: scene.mainFeed) {
-            // The leader may have come after the scene.
+            // The leading source may have been added after the scene went on air.
             if pace.reference.reference != Self.number(of: leader) {
                 _ = follow(scene.mainFeed, besides: nil, &pace.reference)
             }
@@ -274,8 +275,8 @@ package final class Program: Sendable {
         return skipped
     }
 
-    /// Returns the frame to show as frame `index`; after the end of a fixed scene's source, its last frame while its
-    /// audio continues.
+    /// Returns the frame to show as frame `index`. If the scene is fixed and its source's video has ended, this is the
+    /// last frame, as long as its audio continues.
     private func frame(
         for index: FrameIndex, _ air: inout MixEffect, isHolding: inout Bool, _ reference: inout ReferenceClock
     ) -> VideoFrame? {
@@ -293,13 +294,14 @@ package final class Program: Sendable {
         return isHolding ? feed.lastFrame(for: index) : nil
     }
 
-    /// Calls `body`, which takes frames or audio from the scene's sources; the heartbeat rests if they are waited for.
+    /// Calls `body`, which takes frames or audio from the scene's sources. The heartbeat rests if the program waits for
+    /// these sources.
     private func waiting<Result>(for scene: Scene, _ body: () -> Result) -> Result {
         scene.feeds.contains(where: \.isAwaited) ? heartbeat.resting(body) : body()
     }
 
-    /// Takes the audio of frame `index`, the samples of `range`. Lets the sources that are neither visible nor audible
-    /// advance, too.
+    /// Takes the audio of frame `index`, which has the samples of `range`. Also advances the sources that are neither
+    /// visible nor audible.
     private func takeAudio(
         _ range: Range<SampleIndex>, _ index: FrameIndex, skipped: Int64, _ air: inout MixEffect
     ) -> AudioBuffer {

@@ -3,16 +3,17 @@
 package import Media
 internal import Synchronization
 
-/// Plays a paced source: its first frame is assigned to a program frame, and from there it plays by its own time.
+/// Plays a paced source: its first frame is assigned to a program frame, and from then on the source's own times
+/// determine its program frames.
 extension SourceFeed {
-    /// Audio that outlasts the video by less than this is the container's padding.
+    /// If audio lasts longer than the video by less than this, it is the padding of the container.
     static let padding = Duration.milliseconds(100)
 
     /// Returns the frame for program frame `index`; nil before the source's first frame and after its end.
     func pacedFrame(for index: FrameIndex) -> LiveFrames.Choice? {
         if pacing == .rendered { waitForVideo(of: index) }
         return state.withLock { state in
-            // More than one if the program skipped frames.
+            // The number is more than one if the program skipped frames.
             let passed = state.asked.map { index - $0 } ?? 1
             state.asked = index
             if let origin = state.origin, index < origin {
@@ -35,17 +36,17 @@ extension SourceFeed {
         }
     }
 
-    /// Whether a source that has been read as far ahead as permitted has only audio for the next frames: the previous
-    /// frame is then held. How the source continues after that audio is unknown until more of it is read: if that takes
-    /// too long, both tracks stop. They also stop if neither has anything.
+    /// Whether a source that has been read as far ahead as permitted has only audio for the next frames: then the
+    /// previous frame is repeated. How the source continues after that audio is unknown until more of it is read. If
+    /// that takes too long, both tracks stop. They also stop if neither track has any media.
     private func isAudioAlone(_ state: borrowing State) -> Bool {
         state.starved == [.video] && state.audioAlone - state.audio.consumed >= frameSamples
     }
 
-    /// The number of samples in the longest frame.
+    /// The number of samples in the longest program frame.
     var frameSamples: Int64 { frameRate.timeBase.rescale(1, to: audioFormat.timeBase, rounding: .up) }
 
-    /// Whether the last frame is held while the audio continues, because no other frame will come.
+    /// Whether the last frame is repeated while the audio continues, because no other frame will come.
     func stands(_ state: borrowing State) -> Bool {
         if state.frames.isEmpty { return false }
         return state.ended.contains(.video) ? state.audio.end > state.audio.consumed : isAudioAlone(state)
@@ -54,7 +55,7 @@ extension SourceFeed {
     /// Holds a paced source before its first frame until ``begin(at:)``.
     package func park() { state.withLock { $0.origin = FrameIndex(.max) } }
 
-    /// Assigns a paced source's first frame to program frame `index`.
+    /// Assigns the first frame of a paced source to program frame `index`.
     package func begin(at index: FrameIndex) { state.withLock { $0.origin = index } }
 
     /// Whether a parked source has buffered enough to play without a gap.
@@ -76,12 +77,12 @@ extension SourceFeed {
         }
     }
 
-    /// The next frame of a source that can wait if none was shown yet, otherwise the last one shown; nil before there
-    /// is any.
+    /// The last frame of a source that can wait that was shown, or its next frame if none was shown yet; nil before it
+    /// has a frame.
     package var presentFrame: VideoFrame? { state.withLock { $0.frames.shown ?? $0.frames.upcoming } }
 
-    /// The program frame after a paced source's last one, or after its audio if that is longer, once it is known; its
-    /// first program frame if it has no frames.
+    /// The program frame after the last frame of a paced source, or after its audio if the audio is longer; nil while
+    /// that is unknown. If the source has no frames, this is its first program frame.
     package var end: FrameIndex? {
         state.withLock { state in
             guard state.ended.contains(.video), let origin = state.origin, origin.number < .max else { return nil }
@@ -106,7 +107,8 @@ extension SourceFeed {
         }
     }
 
-    /// Returns the next `count` samples of a paced source, at program position `start`, with silence for missing ones.
+    /// Returns the next `count` samples of a paced source, for the program position `start`, with silence in place of
+    /// missing samples.
     func pacedAudio(count: Int64, at start: Int64) -> AudioBuffer {
         if pacing == .rendered { waitForAudio(count: count) }
         return state.withLock { state in

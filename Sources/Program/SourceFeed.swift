@@ -4,23 +4,23 @@ internal import Dispatch
 package import Media
 internal import Synchronization
 
-/// The buffer between a source's thread and the program's.
+/// The buffer between a source's thread and the program's thread.
 ///
-/// A source that can wait is blocked when the buffer is full, and the program waits for it; nothing is lost. A live
-/// source is never blocked and never waited for: frames that come too fast push out the oldest.
+/// A source that can wait is blocked while the buffer is full, and the program waits for it, so nothing is lost. A live
+/// source is never blocked, and the program never waits for it: if frames come too fast, the oldest are dropped.
 package final class SourceFeed: SourceSink {
-    /// How the source and the program wait for each other.
+    /// Whether the source and the program wait for each other.
     package enum Pacing: Sendable, Equatable {
-        /// The source waits for the program, and the program for the source.
+        /// The source waits for the program, and the program waits for the source.
         case waits
-        /// The source waits for the program, but the program never for the source: it plays from the program frame at
-        /// which it started, and continues later after a stall.
+        /// The source waits for the program, but the program never waits for the source. The source is played from the
+        /// program frame at which it started, and after a stall it continues later.
         case paced
-        /// Like ``paced``, but never late: the program waits for the source, too, visible or not. For a program that is
-        /// made faster than real time.
+        /// Like ``paced``, but never late, because the program waits for the source, too, even if the source is not
+        /// visible. For a program that is made faster than real time.
         case rendered
-        /// The source delivers at its own pace and is shown when its clock says. Its frames come at `frameRate`; nil
-        /// for a source of audio alone.
+        /// The source delivers in real time, and its clock determines when its frames are shown. They come at
+        /// `frameRate`; nil for a source with audio only.
         case live(frameRate: FrameRate?)
     }
 
@@ -28,23 +28,24 @@ package final class SourceFeed: SourceSink {
         var frames = FrameStore()
         var live: LiveVideo
         var audio: AudioStore
-        /// How many samples of audio were taken ahead of their time.
+        /// The number of samples of audio that were taken ahead of time.
         var audioAhead: Int64 = 0
-        /// When the newest frame of a source that can wait was delivered.
+        /// When a source that can wait delivered its newest frame.
         var newest: Timestamp?
-        /// The program frame of a paced source's first frame, corrected for stalls; nil before it plays.
+        /// The program frame of a paced source's first frame, corrected for stalls; nil before the source is played.
         var origin: FrameIndex?
         /// The last program frame requested from a paced source, or skipped while it was paused.
         var asked: FrameIndex?
-        /// Whether a paced source had no frame for the current program frame, so that its audio waits, too; or whether
-        /// it must not play yet.
+        /// Whether a paced source had no frame for the current program frame, so that its audio waits, too. Also set if
+        /// it must not be played yet.
         var isStalled = false
         var status = FeedStatus()
         var ended: Set<TrackKind> = []
         var starved: Set<TrackKind> = []
-        /// Where the audio ended when the video was last marked as starved: no frame comes before that position.
+        /// The end of the audio at the time when the video was last marked as starved: no frame comes before that
+        /// position.
         var audioAlone: Int64 = 0
-        /// Where the audio of a source that can wait ends, once that is known.
+        /// The end of the audio of a source that can wait, when that is known.
         var audioEnd: Int64 = 0
         var isClosed = false
         var isProducerWaiting = false
@@ -54,7 +55,7 @@ package final class SourceFeed: SourceSink {
     /// How the source is paced.
     package let pacing: Pacing
     package let programTime = ProgramTime()
-    /// Whether the source has video, which then decides when a paced source plays.
+    /// Whether the source has video. If it has, the video determines when a paced source is played.
     let hasVideo: Bool
     /// Whether the program's clock should follow this source, if it is live, even while its frames are not shown.
     let leads: Bool
@@ -64,7 +65,7 @@ package final class SourceFeed: SourceSink {
     private let packetBuffer: PacketBuffer?
 
     static let frameRoom = 4
-    /// The maximum number of waiting frames of a live source, whatever their timestamps say.
+    /// The maximum number of waiting frames of a live source, regardless of their timestamps.
     private static let liveFrameLimit = 200
     /// The program's frame rate.
     let frameRate: FrameRate
@@ -74,10 +75,10 @@ package final class SourceFeed: SourceSink {
     private let room = DispatchSemaphore(value: 0)
     private let news = DispatchSemaphore(value: 0)
 
-    /// An empty buffer for a program of these formats. If it `leads`, and is live, the program's clock follows this
-    /// source even while its frames are not shown. `standsUnseen` pauses a paced source while it is neither visible nor
-    /// audible. With `keepsPackets`, the delay of the source, the packets of a live source are kept as well, while they
-    /// are `wanted`, until the program reaches them.
+    /// An empty buffer for a program with these formats. If the source `leads` and is live, the program's clock follows
+    /// it even while its frames are not shown. `standsUnseen` pauses a paced source while it is neither visible nor
+    /// audible. With `keepsPackets`, which is the delay of the source, the packets of a live source are also stored
+    /// until the program reaches them, while they are `wanted`.
     package init(
         pacing: Pacing, frameRate: FrameRate, audio: AudioFormat, leads: Bool = false, hasVideo: Bool = true,
         standsUnseen: Bool = false, keepsPackets: Duration? = nil, wanted: PacketSwitch = PacketSwitch(),
@@ -99,11 +100,11 @@ package final class SourceFeed: SourceSink {
         if case .live = pacing { true } else { false }
     }
 
-    /// Whether the program waits for it.
+    /// Whether the program waits for the source.
     var isAwaited: Bool { pacing == .waits || pacing == .rendered }
 
-    /// How much audio a source that can wait delivers ahead, in samples: a second, or as much as a rendered program
-    /// waits for if its frames are longer.
+    /// How much audio a source that can wait delivers ahead of the program, in samples: one second, or, if frames are
+    /// longer, as much as a rendered program waits for.
     var audioRoom: Int64 {
         max(Int64(audioFormat.sampleRate), 2 * frameSamples + audioFormat.timeBase.ticks(Self.padding))
     }
@@ -111,7 +112,7 @@ package final class SourceFeed: SourceSink {
     package func hasRoom(for track: TrackKind) -> Bool {
         if isLive { return true }
         return state.withLock { state in
-            // A closed feed accepts everything and keeps nothing, so that no source waits for it.
+            // A closed feed accepts all media and stores none, so that no source waits for it.
             if state.isClosed { return true }
             return switch track {
             case .video: state.frames.count < Self.frameRoom
@@ -200,27 +201,27 @@ package final class SourceFeed: SourceSink {
         set { state.withLock { $0.live.isReference = newValue } }
     }
 
-    /// By how much a live source's video lasts longer on our clock than by its timestamps; the same for its audio if it
-    /// has no video.
+    /// How much longer a live source's video lasts on our clock than its timestamps say, as a fraction; for a source
+    /// without video, the same for its audio.
     var stretch: Double {
         let track: TrackKind = if case .live(nil) = pacing { .audio } else { .video }
         return state.withLock { $0.live.times }?.stretch(of: track) ?? 0
     }
 
-    /// How far the frames of the reference source lie behind their ticks.
+    /// How far the frames of the reference source are after the middle of their program frames.
     var referencePhase: Duration {
         get { state.withLock { $0.live.referencePhase } }
         set { state.withLock { $0.live.referencePhase = newValue } }
     }
 
-    /// Takes the program's clock, at its beginning and at each tick, and advances a live source's time map.
+    /// Adopts the program's clock, at the beginning and at each tick, and advances a live source's clock mapping.
     func follow(_ line: ClockLine) {
         programTime.line = line
         guard isLive else { return }
         state.withLock { $0.live.times }?.advance(to: now)
     }
 
-    /// Ends all waiting on both sides, for good.
+    /// Ends all waiting on both sides, permanently.
     package func close() {
         state.withLock { state in
             state.isClosed = true
@@ -229,7 +230,7 @@ package final class SourceFeed: SourceSink {
         }
     }
 
-    /// A snapshot for status and metrics.
+    /// A snapshot of the status, for status and metrics.
     package var status: FeedStatus {
         state.withLock { state in
             var status = state.status
@@ -270,13 +271,13 @@ package final class SourceFeed: SourceSink {
 // MARK: The first frame
 
 extension SourceFeed {
-    /// How long a program waits for a live source's first frame that is not late: the frames collected while the input
-    /// was opened are decoded first.
+    /// How long a program waits for the first frame of a live source that is not late: the frames that were collected
+    /// while the input was opened are decoded first.
     private static let patience = Duration.seconds(2)
 
-    /// Waits for the first frame and returns when the program should begin: now, or when the first frame of a live
-    /// source that is not late is due. Returns nil if the source ended or the feed was closed without a frame, or when
-    /// `isWanted`, which is checked repeatedly, becomes false.
+    /// Waits for the first frame and returns the time at which the program should begin: now, or when the first frame
+    /// of a live source that is not late is due. Returns nil if the source ended or the feed was closed without a
+    /// frame, or as soon as `isWanted` returns false, which is called repeatedly.
     func waitForFirstFrame(while isWanted: () -> Bool) -> Timestamp? {
         while isWanted() {
             let (hasCome, isOver) = state.withLock { state in
@@ -290,7 +291,7 @@ extension SourceFeed {
         return nil
     }
 
-    /// Now, if the source can wait and has a frame.
+    /// The present time, if the source can wait and has a frame; otherwise nil.
     private var firstMoment: Timestamp? { state.withLock { !$0.frames.isEmpty && !$0.isClosed } ? now : nil }
 
     private func waitForLiveFrame(while isWanted: () -> Bool) -> Timestamp? {
@@ -302,8 +303,8 @@ extension SourceFeed {
                 let moment = state.live.firstMoment(after: now)
                 return (moment, state.live.isCaughtUp, state.isClosed || state.ended.contains(.video))
             }
-            // While a backlog is decoded, the newest frame says nothing about how much time there is: the program would
-            // begin with a frame that is barely in time, and whose audio is not decoded yet.
+            // While a backlog is decoded, its newest frame does not show how much time there is: the program would
+            // begin with a frame that is almost late, and whose audio is not decoded yet.
             if let moment, isReady || isOver || now >= deadline { return moment }
             if isOver { return state.withLock { !$0.live.isEmpty && !$0.isClosed } ? now : nil }
             if now >= deadline { return now }
@@ -322,13 +323,13 @@ extension SourceFeed: PacketTap {
 
     package func deliver(packet: EncodedPacket) { packetBuffer?.put(packet) }
 
-    /// Why the source's packets are unavailable, once that is known.
+    /// Why the source's packets are unavailable; nil if they are available, or if that is not known yet.
     package var packetRefusal: String? {
         guard let packetBuffer else { return isLive ? "its packets are not kept" : "it waits to be read" }
         return packetBuffer.refusal
     }
 
-    /// Lets the next consumer of packets begin with the newest keyframe that another one took.
+    /// Lets the next consumer of packets begin with the newest keyframe that another consumer has taken.
     package func rewindPackets() { packetBuffer?.rewind() }
 
     /// Forgets the packets with decoding times before program time `time`.
@@ -336,8 +337,8 @@ extension SourceFeed: PacketTap {
         _ = packetBuffer?.take { packet in target(of: packet, before: time).map { _ in packet } }
     }
 
-    /// Takes the packets with decoding times before program time `end`, placed by `placing`, in order of their decoding
-    /// times.
+    /// Takes the packets whose decoding times are before the program time `end`. `placing` converts their times. They
+    /// are in the order of their decoding times.
     package func takePackets(before end: Timestamp, by placing: inout PacketPlacing) -> [EncodedPacket] {
         guard let packetBuffer else { return [] }
         let taken = packetBuffer.take { packet in
@@ -346,8 +347,8 @@ extension SourceFeed: PacketTap {
         return taken.sorted { $0.dtsNanoseconds < $1.dtsNanoseconds }
     }
 
-    /// Returns how much later `packet` is at present in the program than on the source's timeline, in nanoseconds; nil
-    /// if its decoding time is not before `end`, or if that is unknown.
+    /// Returns how much later the time of `packet` is in the program than on the source's timeline, at present and in
+    /// nanoseconds. Nil if its decoding time is not before `end`, or if the difference is unknown.
     private func target(of packet: EncodedPacket, before end: Timestamp) -> Int64? {
         guard let line = programTime.line, let times = state.withLock({ $0.live.times }),
             let due = times.due(Timestamp(packet.pts, in: packet.timeBase), of: packet.track)

@@ -3,14 +3,15 @@
 package import Media
 internal import Synchronization
 
-/// Receives what one source shows and plays, for each frame of the program, whether it is on air or not.
+/// Receives the video and audio of one source for each frame of the program, whether the source is on air or not.
 ///
 /// It is called only on the program's thread and must return at once.
 package protocol SourceWatcher: AnyObject, Sendable {
-    /// Takes the source's frame for program frame `index`, nil if it has none, and its unshifted audio. The audio
-    /// continues where the previous call's ended, even if program frames were skipped.
+    /// Receives the source's frame for program frame `index`, nil if it has none, and its audio without a shift. The
+    /// audio continues where the audio of the previous call ended, even if program frames were skipped.
     func take(_ frame: VideoFrame?, _ audio: AudioBuffer, at index: FrameIndex)
-    /// Is called before that and may take packets from `feed`, which the source shows; nil while it shows no feed.
+    /// Called before ``take(_:_:at:)``; it may take packets from `feed`. `feed` is the feed that the source shows, or
+    /// nil if it shows no feed.
     func take(packetsOf feed: SourceFeed?, at index: FrameIndex)
 }
 
@@ -18,7 +19,7 @@ extension SourceWatcher {
     package func take(packetsOf feed: SourceFeed?, at index: FrameIndex) {}
 }
 
-/// A watcher, its source, and the frame from which it watches.
+/// A watcher, its source, and the frame from which on it is called.
 struct SourceWatch {
     let source: Bus
     let watcher: any SourceWatcher
@@ -26,8 +27,8 @@ struct SourceWatch {
 }
 
 extension Bus {
-    /// Lets each of `watchers` receive its source's content from program frame `first` on. In a running program `first`
-    /// must be some frames ahead, so that all of them start with the same frame.
+    /// Calls each of `watchers` with its source's content from program frame `first` on. In a running program, `first`
+    /// must be some frames ahead, so that all watchers begin with the same frame.
     package func watch(_ watchers: [(source: Bus, watcher: any SourceWatcher)], from first: FrameIndex) {
         let added = watchers.map { SourceWatch(source: $0.source, watcher: $0.watcher, first: first) }
         watches.withLock { $0 += added }
@@ -38,7 +39,8 @@ extension Bus {
         watches.withLock { $0.removeAll { watch in watchers.contains { $0 === watch.watcher } } }
     }
 
-    /// Gives the watchers their sources' content for frame `index`, whose audio has the samples of `range`.
+    /// Passes the content of the sources for frame `index` to the watchers. The audio of that frame has the samples of
+    /// `range`.
     func tellWatchers(_ index: FrameIndex, _ range: Range<SampleIndex>, _ air: MixEffect) {
         for watch in watches.withLock({ $0 }) where watch.first <= index {
             let silence = {

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The lower bound of a source's delays (arrival minus timestamp). It reveals the sender's clock: queues only add to a
-/// delay, so the earliest packets arrive exactly when the sender's clock says (Fober, Orlarey, Letz: Real Time Clock
-/// Skew Estimation over Network Delays, 2005).
+/// The lower bound of a source's delays (arrival minus timestamp), called the floor. It reveals the sender's clock:
+/// queues only add to a delay, so the packets with the least delay show the sender's clock without them (Fober,
+/// Orlarey, Letz: Real Time Clock Skew Estimation over Network Delays, 2005).
 ///
-/// For each bucket of time it keeps the minimum delay and the mean, up to 600 buckets. The rate is the slope of a line
-/// through the minimum delays of ten parts of that window, or through their means, whichever fits its line better.
-/// Minimum delays are better if queues come and go. Means are better if a sender is always uneven, like ffmpeg's `-re`,
-/// which checks every 10 ms whether a packet is due: there the minimum delay of a second is off by 1.5 ms, the mean by
-/// 0.5 ms. Until there are enough buckets the rate is estimated roughly, because a floor that assumes a rate of 0 lags
-/// 2.5 ms behind one of 200 ppm. All times and delays are nanoseconds.
+/// Time is divided into buckets. For each of the last 600 buckets, the minimum and the mean of its delays are kept. The
+/// rate is the slope of a line through the minimum delays of ten parts of that window, or through their means,
+/// whichever fits its line better. Minimum delays are better if queues come and go. Means are better if a sender is
+/// always uneven, like ffmpeg's `-re`, which checks every 10 ms whether a packet is due: with it, the minimum delay of
+/// a second is off by 1.5 ms, the mean by 0.5 ms. Until there are enough buckets the rate is estimated roughly: if the
+/// rate is 200 ppm, a floor that assumes 0 lags by 2.5 ms. All times and delays are nanoseconds.
 struct ArrivalFloor: Sendable {
     private struct Bucket {
         let index: Int64
-        /// The minimum delay, and when its packet arrived.
+        /// The minimum delay, and the arrival of the packet that had it.
         private(set) var delay: Int64
         private(set) var arrival: Int64
-        /// The reference point of the sums.
+        /// The reference point of the sums below.
         private var first: (delay: Int64, arrival: Int64)
         private var count = 1.0
         private var sums = (delay: 0.0, arrival: 0.0)
@@ -37,7 +37,7 @@ struct ArrivalFloor: Sendable {
             first.delay &+= step
         }
 
-        /// The sums over the bucket's packets relative to the minimum of `origin`, and the number of packets.
+        /// The sums over the bucket's packets, relative to the minimum of `origin`, and the number of packets.
         func sums(from origin: Bucket) -> (time: Double, delay: Double, count: Double) {
             (
                 Double(first.arrival &- origin.arrival) * count + sums.arrival,
@@ -52,7 +52,7 @@ struct ArrivalFloor: Sendable {
         var index: Int
     }
 
-    /// A least-squares line through points; it passes through their mean.
+    /// A least-squares line through points. It passes through the mean of the points.
     private struct Line {
         let time: Double
         let delay: Double
@@ -61,7 +61,7 @@ struct ArrivalFloor: Sendable {
         let variance: Double
 
         /// Nil for fewer than three points, or if all have the same time. `doubts` adds that many virtual points with
-        /// the usual error of a delay, because a few points may be on a line by chance.
+        /// the usual error of a delay, because a few points may lie on a line by chance.
         init?(through points: [Point], doubts: Double = 0) {
             guard points.count > 2 else { return nil }
             let count = Double(points.count)
@@ -77,7 +77,8 @@ struct ArrivalFloor: Sendable {
             variance = (rest + doubts * ArrivalFloor.usualVariance) / (count - 2 + doubts) / spread
         }
 
-        /// The height of `point` above a line with the slope `slope` through this one's mean.
+        /// The height of `point` above the line that has the slope `slope` and passes through the mean of this line's
+        /// points.
         func height(of point: Point, slope: Double) -> Double { point.delay - delay - slope * (point.time - time) }
     }
 
@@ -89,15 +90,16 @@ struct ArrivalFloor: Sendable {
     }
 
     private static let window = 600
-    /// Number of buckets whose minimum is the floor before the rate is known. Five lag 2.5 ms at 500 ppm; 30 would lag
-    /// 15 ms.
+    /// Before the rate is known, the floor is the minimum of this many buckets. At 500 ppm, 5 buckets make it lag by
+    /// 2.5 ms; 30 would make it lag by 15 ms.
     private static let shortWindow = 5
-    /// The same with a rough estimate of the rate: an error of 200 ppm makes 2 ms over these, and 6 ms over 30.
+    /// The same number once there is a rough estimate of the rate. If the estimate is off by 200 ppm, 10 buckets make
+    /// an error of 2 ms, and 30 would make 6 ms.
     private static let guessedWindow = 10
     /// Minimum number of buckets for a rough estimate of the rate.
     private static let leastForGuess = 8
-    /// Number of buckets, and at least three points, whose lowest one is on the line: over so short a time no clock
-    /// wanders.
+    /// The line passes through the lowest point of this many buckets, but of at least three points: a clock's rate does
+    /// not change noticeably in so short a time.
     private static let lowWindow = 60
     /// The usual difference between senders' clocks and ours.
     private static let usualRate = 200e-6
@@ -111,16 +113,17 @@ struct ArrivalFloor: Sendable {
     private var start: Int64?
     private var buckets: [Bucket] = []
     private var fitted: (arrival: Int64, delay: Int64)?
-    /// The rate that was found, and the estimate before that. The estimate never decides which points belong to a line.
+    /// The rate that was found, and the estimate that is used before. The estimate never decides which points belong to
+    /// a line.
     private var (found, guess) = (0.0, 0.0)
 
-    /// The slope of the delays: negative if the sender's clock is faster than ours. At first 0, then an estimate, until
-    /// the rate is known.
+    /// The slope of the delays, which is negative if the sender's clock is faster than ours. Until the rate is known it
+    /// is 0, and later an estimate.
     var rate: Double { isRateKnown ? found : guess }
-    /// Whether the rate is known, from now or from before ``restart()``.
+    /// Whether the rate is known, from the present buckets or from before ``restart()``.
     private(set) var isRateKnown = false
 
-    /// A floor with buckets of `bucketLength` nanoseconds.
+    /// Creates a floor with buckets of `bucketLength` nanoseconds.
     init(bucketLength: Int64, bucketsForRate: Int, pathStep: Int64) {
         self.bucketLength = max(1, bucketLength)
         self.bucketsForRate = bucketsForRate
@@ -130,13 +133,13 @@ struct ArrivalFloor: Sendable {
     /// Number of buckets.
     var count: Int { buckets.count }
 
-    /// The minimum delay to expect at `arrival`; nil before the first packet.
+    /// The minimum delay of a packet that arrives at `arrival`; nil before the first packet.
     func delay(at arrival: Int64) -> Int64? {
         if let fitted { return fitted.delay &+ Int64(rate * Double(arrival &- fitted.arrival)) }
         return buckets.map(\.delay).min()
     }
 
-    /// Records a packet. Arrivals must not decrease. Returns whether it shows that the path has changed.
+    /// Records a packet. Arrivals must not decrease. Returns whether the packet shows that the path has changed.
     mutating func note(delay: Int64, arrival: Int64) -> Bool {
         let start = self.start ?? arrival
         self.start = start
@@ -202,22 +205,23 @@ struct ArrivalFloor: Sendable {
         fitted = (least.arrival, least.delay)
     }
 
-    /// Least squares, regularized towards 0: the mean of the measured slope and the usual one, weighted by the
-    /// certainty of each.
+    /// The rate by least squares, regularized towards 0: the mean of the measured slope and 0, weighted by the variance
+    /// of each.
     private static func guessedRate(from points: [Point], _ means: [Point]) -> Double {
         guard let line = closer(points, means, doubts: 4) else { return 0 }
         let usual = usualRate * usualRate
         return limited(line.slope * usual / (usual + line.variance))
     }
 
-    /// The line through `points` or through `means`, whichever has the more certain slope.
+    /// The line through `points` or the line through `means`, whichever has the slope with the smaller variance.
     private static func closer(_ points: [Point], _ means: [Point], doubts: Double = 0) -> Line? {
         [points, means].compactMap { Line(through: $0, doubts: doubts) }.min { $0.variance < $1.variance }
     }
 
     private static func limited(_ rate: Double) -> Double { min(highestRate, max(-highestRate, rate)) }
 
-    /// The minimum delay of the buckets in `range`, corrected by the known rate, relative to `origin`.
+    /// The packet with the least delay in the buckets of `range`, after correction by the known rate; relative to
+    /// `origin`.
     private func leastPoint(of range: Range<Int>, _ origin: Bucket) -> Point {
         var least = range.lowerBound
         for index in range where level(of: buckets[index], origin, found) < level(of: buckets[least], origin, found) {
@@ -228,7 +232,7 @@ struct ArrivalFloor: Sendable {
             delay: Double(buckets[least].delay &- origin.delay), index: least)
     }
 
-    /// The mean of all packets of the buckets in `range`, relative to `origin`.
+    /// The mean of all packets in the buckets of `range`, relative to `origin`.
     private func meanPoint(of range: Range<Int>, _ origin: Bucket) -> Point {
         let sums = buckets[range].map { $0.sums(from: origin) }.reduce((time: 0.0, delay: 0.0, count: 0.0)) {
             ($0.time + $1.time, $0.delay + $1.delay, $0.count + $1.count)
@@ -247,9 +251,10 @@ struct ArrivalFloor: Sendable {
         return stride(from: complete % length, to: complete, by: length).map { $0..<min($0 + length, complete) }
     }
 
-    /// Detects whether the floor moved at some point: a step that exceeds the limit of the settings and six times the
-    /// usual differences. Without this check, a path that becomes 80 ms longer looks like 237 ppm for ten minutes. A
-    /// single deviating point may be congestion: the line does not change until the next point is known.
+    /// Detects whether the floor changed by a step: a difference between two points that exceeds both the limit in the
+    /// settings and six times the usual difference. Without this check, a path that becomes 80 ms longer looks like 237
+    /// ppm for ten minutes. A single deviating point may be congestion, so the line does not change until the next
+    /// point is known.
     private func pathChange(in points: [Point]) -> PathChange {
         var steps: [Double] = []
         for (left, right) in zip(points, points.dropFirst()) {
@@ -264,7 +269,7 @@ struct ArrivalFloor: Sendable {
         return .none
     }
 
-    /// Computes the rate by least squares; the line passes through the lowest of the latest points.
+    /// Computes the rate by least squares, and makes the line pass through the lowest of the latest points.
     private mutating func fitLine(through points: [Point], means: [Point], _ complete: Int, _ origin: Bucket) {
         guard let line = Self.closer(points, means) else { return }
         found = Self.limited(line.slope)

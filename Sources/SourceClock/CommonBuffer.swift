@@ -2,16 +2,17 @@
 
 internal import Synchronization
 
-/// A buffer that the live sources of one program share: frames shown together were captured together, as far as the
-/// paths to us have the same delay, and this stays so when a source needs more or less buffer.
+/// A buffer that the live sources of one program share. With it, frames that are shown at the same time were captured
+/// at the same time, provided that the paths to us have the same delay. This also holds after a source needs more or
+/// less buffer.
 ///
 /// All sources use the largest buffer that any of them needs. A source that needs more than ``most`` has its own
-/// buffer, so that one bad connection does not delay the others by seconds. Any thread may call.
+/// buffer, so that one bad connection does not delay the others by seconds. Any thread may call it.
 package final class CommonBuffer: Sendable {
-    /// The largest need that the common buffer takes into account, in nanoseconds.
+    /// A source that needs more than this, in nanoseconds, does not enlarge the common buffer.
     static let most: Int64 = 1_000_000_000
 
-    /// One source's share of the common buffer; it ends when this object is released.
+    /// One source's membership in the common buffer. It ends when this object is released.
     final class Seat: Sendable {
         private let buffer: CommonBuffer
         private let number: Int
@@ -20,10 +21,10 @@ package final class CommonBuffer: Sendable {
 
         deinit { buffer.set(nil, of: number) }
 
-        /// Sets the buffer that this source needs, in nanoseconds; nil if it is not placed.
+        /// Sets the buffer that this source needs, in nanoseconds; nil if the source has no mapping.
         func need(_ need: Int64?) { buffer.set(need, of: number) }
 
-        /// The buffer to use for a source that needs `own`.
+        /// The buffer of a source that itself needs the buffer `own`.
         func buffer(for own: Int64) -> Int64 { own > CommonBuffer.most ? own : max(own, buffer.greatest) }
     }
 

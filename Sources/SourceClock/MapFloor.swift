@@ -5,24 +5,25 @@ internal import Media
 /// The floor of a mapping that serves several tracks: one track leads, and only its earliest packets determine the
 /// sender's clock.
 ///
-/// The floors of tracks differ, by an amount that changes: libavformat's muxer sends audio in bundles, and the lead of
-/// a bundle's last packet depends on the packets' sizes. With the minimum over both tracks, a stream of ffmpeg had no
-/// rate for minutes, and was up to 26 ms off. Video leads, because each of its packets is a frame that is sent by
-/// itself, unless it yields no rate and audio does, or it ended. A change of the leading track does not move the floor.
+/// The floors of the tracks differ, and the difference varies. libavformat's muxer sends audio in bundles, and the
+/// sizes of its packets determine how much too early the last packet of a bundle is sent. With the minimum over both
+/// tracks, a stream of ffmpeg had no rate for minutes, and was up to 26 ms off. Video leads, because each of its
+/// packets is a frame that is sent on its own. Audio leads if video yields no rate and audio does, or if the video has
+/// ended. A change of the leading track does not move the floor.
 struct MapFloor: Sendable {
-    /// A track that is silent for longer, in nanoseconds, cannot lead.
+    /// A track that is silent for longer than this, in nanoseconds, cannot lead.
     private static let longestSilence: Int64 = 60_000_000_000
-    /// Number of buckets after which a floor is near its final value.
+    /// Number of buckets after which a floor has almost reached its final value.
     private static let usual = 5
 
     private var floors: PerTrack<ArrivalFloor>
     private var lasts = PerTrack<Int64>()
     private var lead = TrackKind.video
-    /// Whether video led but does not any more.
+    /// Whether audio has taken the lead from video.
     private var isVideoUnfit = false
-    /// Distance of the floor above the leading track's own floor.
+    /// The distance from the leading track's own floor up to the common floor.
     private var shift: Int64 = 0
-    /// With this many buckets and a known rate, a track takes the lead from one without a rate.
+    /// A track with this many buckets and a known rate takes the lead from a track without a rate.
     private let patience: Int
 
     /// A floor whose tracks have buckets of `bucketLength` nanoseconds.
@@ -43,10 +44,11 @@ struct MapFloor: Sendable {
     /// Whether the rate is known.
     var isRateKnown: Bool { leading?.isRateKnown ?? false }
 
-    /// The minimum delay to expect at `arrival`; nil before the first packet.
+    /// The minimum delay of a packet that arrives at `arrival`; nil before the first packet.
     func delay(at arrival: Int64) -> Int64? { leading?.delay(at: arrival).map { $0 &+ shift } }
 
-    /// Records a packet of `track`. Arrivals must not decrease. Returns whether it shows that the path has changed.
+    /// Records a packet of `track`. Arrivals must not decrease. Returns whether the packet shows that the path has
+    /// changed.
     mutating func note(_ track: TrackKind, delay: Int64, arrival: Int64) -> Bool {
         let isChanged = floors[track]?.note(delay: delay, arrival: arrival) ?? false
         lasts[track] = arrival
@@ -54,12 +56,13 @@ struct MapFloor: Sendable {
         return isChanged && track == lead
     }
 
-    /// Lets `track`, which just received a packet, take the lead if the other track cannot.
+    /// Lets `track`, which just received a packet, lead if the other track no longer can, or if `track` is more
+    /// suitable.
     private mutating func chooseLead(_ track: TrackKind, at arrival: Int64) {
         guard track != lead, let own = floors[track], let leading else { return }
         let isUnfit = !leading.isRateKnown && own.isRateKnown && own.count > patience
         let isGone = lasts[lead].map { arrival &- $0 > Self.longestSilence } ?? true
-        // Video that starts later must first establish its own floor.
+        // Video that starts later must first determine its own floor.
         let isBetter = track == .video && !isVideoUnfit && (leading.count <= 1 || own.count > Self.usual)
         guard isUnfit || isGone || isBetter, let next = own.delay(at: arrival) else { return }
         if lead == .video, lasts[.video] != nil { isVideoUnfit = true }

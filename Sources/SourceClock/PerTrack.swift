@@ -2,12 +2,12 @@
 
 package import Media
 
-/// An optional value for each of the tracks.
+/// An optional value for each track.
 struct PerTrack<Value: Sendable>: Sendable {
     private var video: Value?
     private var audio: Value?
 
-    /// The value of `track`; nil if it has none.
+    /// The value of `track`; nil if the track has no value.
     subscript(track: TrackKind) -> Value? {
         get { track == .video ? video : audio }
         _modify {
@@ -17,7 +17,7 @@ struct PerTrack<Value: Sendable>: Sendable {
 
     /// The tracks that have a value.
     var tracks: [TrackKind] { TrackKind.timed.filter { self[$0] != nil } }
-    /// The values, video's first.
+    /// The values, with the video's value first.
     var values: [Value] { [video, audio].compactMap(\.self) }
     /// Number of tracks with a value.
     var count: Int { (video == nil ? 0 : 1) + (audio == nil ? 0 : 1) }

@@ -2,31 +2,33 @@
 
 package import Media
 
-/// Joins the timestamps of a source's tracks into one continuous timeline, with the sender's sync of audio and video.
+/// Joins the timestamps of a source's tracks into one continuous timeline, which keeps the sender's sync of audio and
+/// video.
 ///
-/// A jump is detected by the sender's own steps, never by lateness. It is backward if a decoding time falls by a
-/// quarter of a second, because decoding times can only grow. It is forward if it leaps *and* the packet arrives
-/// earlier than any packet could. Lateness without a leap is jitter, however large. A jump is closed by a shift that
-/// makes the packet follow the previous one, or keeps the pause in which nothing arrived. The track that jumps first
-/// determines the shift; the other track takes the same shift at its first packet that fits it better.
+/// A jump is detected by the differences between the sender's timestamps, never by lateness. A jump is backward if a
+/// decoding time falls by a quarter of a second, because decoding times can only grow. It is forward if a decoding time
+/// leaps *and* the packet arrives earlier than any packet could. Lateness without a leap is jitter, however large. To
+/// close a jump, the track is shifted so that the packet follows the previous one, or so that the pause is kept in
+/// which nothing arrived. The track that jumps first determines the shift. The other track gets the same shift at its
+/// first packet that fits it better.
 struct SenderTimeline: Sendable {
     /// A jump that was closed.
     struct Jump: Sendable, Hashable {
         /// The track that jumped first.
         let track: TrackKind
-        /// Difference between the timestamp and the expected one, in nanoseconds.
+        /// Difference between the packet's timestamp and the expected timestamp, in nanoseconds.
         let distance: Int64
     }
 
-    /// Position of a packet, in nanoseconds of the timeline.
+    /// The times of a packet, in nanoseconds of the timeline.
     struct Place: Sendable, Hashable {
         /// Its decoding time.
         var decode: Int64
         /// Its presentation time.
         var presentation: Int64
-        /// The jump, if this packet shows it first.
+        /// The jump, if this is the first packet that shows it.
         var jump: Jump?
-        /// Whether its track has another shift from this packet on.
+        /// Whether the track has another shift from this packet on.
         var isMoved = false
     }
 
@@ -37,45 +39,48 @@ struct SenderTimeline: Sendable {
         var last: Int64?
         var duration: Int64 = 0
         var arrival: Int64 = 0
-        /// Delays of the last packets that arrived alone, or as the first of several.
+        /// Delays of the last packets. If several packets arrived together, only the first counts.
         var delays: [Int64] = []
-        /// The last leap that its delay did not confirm as a jump: the first of several packets that arrive together is
-        /// not early even if the sender leapt.
+        /// The last leap that the packet's delay did not confirm as a jump: the first of several packets that arrive
+        /// together is not early, even if the sender's timestamps leapt.
         var leap: (distance: Int64, arrival: Int64)?
     }
 
-    /// The newest jump's shift, which the other track may take.
+    /// The shift of the newest jump, which the other track may get as well.
     private struct Pending {
         let shift: Int64
         let distance: Int64
         let track: TrackKind
         let arrival: Int64
-        /// The delay of the packet that jumped, at its new position; nil if the source waits to be read.
+        /// The delay of the packet that jumped, after the shift; nil if the source can wait, as a file can.
         let delay: Int64?
     }
 
     static let jump: Int64 = 250_000_000
-    /// During a start burst packets arrive ever earlier, so a gap in the burst looks like a leap.
+    /// During the burst at the start, each packet arrives earlier than the one before, relative to its timestamp. A gap
+    /// in the burst therefore looks like a leap.
     private static let jumpInBurst: Int64 = 2_000_000_000
     private static let jumpOfFile: Int64 = 10_000_000_000
     private static let jumpBackOfFile: Int64 = 100_000_000
-    /// A packet this far below the floor arrives too early.
+    /// A packet whose delay is below the floor by more than this arrives too early.
     private static let early: Int64 = 100_000_000
-    /// Limit for the time in which the other track must follow, and for the difference of its shift to the first one's.
+    /// How soon the other track must follow a jump; also the limit for the difference between the two tracks' leaps.
     private static let followWithin: Int64 = 5_000_000_000
     private static let followNear: Int64 = 500_000_000
-    /// Limit for the distance between two tracks of one sender in the multiplex.
+    /// The maximum distance between the times of two tracks of one sender.
     private static let apart: Int64 = 2_000_000_000
-    /// Packets within this interval arrived together.
+    /// Packets that arrive within this interval count as having arrived together.
     private static let together: Int64 = 5_000_000
-    /// Number of packets for the median delay: a demuxer may hold back two or three until the next ones arrive.
+    /// Number of packets from which the median delay is computed: a demuxer may keep two or three packets back until
+    /// the next ones arrive.
     private static let delaysKept = 8
 
-    /// A longer silence of all tracks, in nanoseconds, is a pause.
+    /// A silence of all tracks that is longer than this, in nanoseconds, is a pause.
     var longestGap: Int64
     private var tracks = PerTrack<Track>()
     private var pending: Pending?
-    /// Where the timeline continues after ``restart(resumes:)``: its last moment, and the arrival of that moment.
+    /// The point at which the timeline continues after ``restart(resumes:)``: its last moment, and the arrival of that
+    /// moment.
     private var resume: (time: Int64, arrival: Int64)?
 
     /// A timeline for a source that may be silent for up to `longestGap` nanoseconds.
@@ -85,7 +90,7 @@ struct SenderTimeline: Sendable {
     mutating func declare(_ track: TrackKind, _ stamps: StampTrack) { tracks[track] = Track(stamps: stamps) }
 
     /// Prepares for a sender that restarts with unrelated timestamps. With `resumes` the timeline continues where it
-    /// was; without it does not, because timestamps are readings of one clock throughout.
+    /// ended. Without it, the timestamps are used as before, because they are always readings of the same clock.
     mutating func restart(resumes: Bool = true) {
         if resumes, let newest = tracks.values.filter({ $0.last != nil }).max(by: { $0.arrival < $1.arrival }) {
             resume = (newest.last ?? 0, newest.arrival)
@@ -98,20 +103,21 @@ struct SenderTimeline: Sendable {
         }
     }
 
-    /// The position of `stamp` if there is no jump; nil if it is unknown. Changes nothing.
+    /// The position of `stamp` on the timeline if there is no jump; nil if it is unknown. Changes nothing.
     func peek(_ stamp: SourceClock.Stamp) -> Int64? {
         guard var track = tracks[stamp.track], track.last != nil else { return nil }
         return track.stamps.unwrap(stamp.dts).map { $0 &+ track.shift }
     }
 
-    /// Whether `stamp` follows directly on its track's last one. Changes nothing.
+    /// Whether `stamp` follows directly after the last timestamp of its track. Changes nothing.
     func continues(_ stamp: SourceClock.Stamp) -> Bool {
         guard let track = tracks[stamp.track], let last = track.last, let time = peek(stamp) else { return false }
         return (time &- last &- track.duration).magnitude < UInt64(Self.jump)
     }
 
-    /// Places a packet; nil if its timestamps are impossible, or its track was not declared. `floor` is the minimum
-    /// delay to expect, nil if unknown. Without an `arrival` the source waits to be read.
+    /// Finds the position of a packet on the timeline; nil if its timestamps are impossible, or its track was not
+    /// declared. `floor` is the minimum delay to expect, nil if unknown. Without an `arrival`, the source can wait, as
+    /// a file can.
     mutating func place(_ stamp: SourceClock.Stamp, arrival: Int64?, floor: Int64?, isCollecting: Bool) -> Place? {
         let kind = stamp.track
         guard var track = tracks[kind] else { return nil }
@@ -132,7 +138,7 @@ struct SenderTimeline: Sendable {
             if let shift = shiftToFollow(track, kind, raw: raw, expected: expected, at: arrival, floor: floor)
                 ?? (jumps ? shiftOfJumpTogether(kind, raw: raw, at: arrival) : nil)
             {
-                // The track may continue before its own end.
+                // The track may continue at a time before its previous end.
                 (track.shift, track.last, pending, track.leap) = (shift, nil, nil, nil)
                 place.isMoved = true
             } else if jumps {
@@ -157,15 +163,15 @@ struct SenderTimeline: Sendable {
         return place
     }
 
-    /// A track that begins takes the epoch of the other one.
+    /// Gives a track that begins the epoch of the other track.
     private mutating func join(_ track: inout Track, _ kind: TrackKind) {
         guard let other = tracks[kind.other], let last = other.last else { return }
         track.shift = other.shift
         track.stamps.join(at: last &- other.shift)
     }
 
-    /// Returns, once, the track that jumped without the other one following in time; nil while the other one may still
-    /// follow.
+    /// Returns the track that jumped, once, if the other track did not follow in time; nil while the other track may
+    /// still follow.
     mutating func takeLoneJump(at now: Int64) -> TrackKind? {
         guard let pending, now &- pending.arrival > Self.followWithin, let other = tracks[pending.track.other],
             other.last != nil, other.arrival > pending.arrival
@@ -188,13 +194,13 @@ struct SenderTimeline: Sendable {
         return arrival &- time < floor &- Self.early
     }
 
-    /// Whether the other track reached `time` without a jump: then this track had only paused.
+    /// Whether the other track has reached `time` without a jump: if it has, this track only paused.
     private func isBeside(_ time: Int64, _ kind: TrackKind, _ track: Track) -> Bool {
         guard let other = tracks[kind.other], let last = other.last, other.shift == track.shift else { return false }
         return (time &- last).magnitude < UInt64(Self.apart)
     }
 
-    /// The other track's new shift, if it fits this packet better than the track's own.
+    /// The shift of the other track, if it fits this packet better than the track's own shift; otherwise nil.
     private func shiftToFollow(
         _ track: Track, _ kind: TrackKind, raw: Int64, expected: Int64, at arrival: Int64?, floor: Int64?
     ) -> Int64? {
@@ -208,13 +214,13 @@ struct SenderTimeline: Sendable {
         }
         let silence = arrival &- track.arrival
         if silence > max(1_000_000_000, longestGap), let floor {
-            // The track has been silent since before the jump: the delay tells whether this packet is from before or
-            // after it.
+            // The track has been silent since before the jump: the packet's delay shows whether it was sent before or
+            // after the jump.
             let (old, new) = (arrival &- (raw &+ track.shift), arrival &- (raw &+ pending.shift))
             return (new &- floor).magnitude < (old &- floor).magnitude ? pending.shift : nil
         }
         if let floor {
-            // Packets may be lost when the tracks jump: then only one of the shifts gives a possible delay.
+            // If packets were lost when the tracks jumped, only one of the two shifts gives a possible delay.
             let earliest = floor &- Self.early
             let possible = earliest..<max(earliest, floor &+ 2_000_000_000)
             let (old, new) = (arrival &- (raw &+ track.shift), arrival &- (raw &+ pending.shift))
@@ -224,8 +230,8 @@ struct SenderTimeline: Sendable {
         return isNear && new.magnitude < old.magnitude ? pending.shift : nil
     }
 
-    /// The other track's new shift for a packet that jumps too, if the packet is then about as late as the other
-    /// track's: the sender restarted, and its sync of the tracks is kept.
+    /// The shift of the other track, for a packet that jumps too, if the packet is then about as late as the other
+    /// track's packet. In that case the sender has restarted, and its sync of the tracks is kept.
     private func shiftOfJumpTogether(_ kind: TrackKind, raw: Int64, at arrival: Int64?) -> Int64? {
         guard let pending, pending.track != kind, let arrival, let delay = pending.delay,
             arrival &- pending.arrival <= Self.followWithin,
@@ -234,7 +240,8 @@ struct SenderTimeline: Sendable {
         return pending.shift
     }
 
-    /// Shifts `track` so that its packet follows its last one; after a pause, so that the packet is as late as usual.
+    /// Shifts `track` so that the packet follows the previous one; after a pause, so that the packet is as late as the
+    /// track's packets usually are.
     private mutating func close(
         _ time: Int64, _ track: inout Track, _ kind: TrackKind, _ expected: Int64, _ arrival: Int64?
     ) {
@@ -248,7 +255,8 @@ struct SenderTimeline: Sendable {
         track.shift = track.shift &+ goal &- time
         (track.leap, track.delays) = (nil, [])
         if let pending, pending.track != kind, (arrival ?? 0) &- pending.arrival <= Self.followWithin {
-            // Both jumped by different distances, as between playlist items: neither has to follow the other.
+            // Both tracks jumped, but by different distances, as between playlist items: neither has to follow the
+            // other.
             self.pending = nil
         } else {
             pending = Pending(

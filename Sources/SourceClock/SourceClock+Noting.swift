@@ -3,12 +3,13 @@
 package import Media
 
 extension SourceClock {
-    /// How far below the mapping's floor a source may be after a long silence and still count as the same.
+    /// After a long silence, a packet whose delay is at most this much below the floor still counts as coming from the
+    /// same sender.
     private static let near: Int64 = 100_000_000
     private static let forgottenAfter: Int64 = 60_000_000_000
-    /// Maximum number of packets that a demuxer holds back.
+    /// Maximum number of packets that a demuxer keeps back.
     private static let mostHeldBack = 6
-    /// How long every packet may be later than the limit allows before the mapping moves.
+    /// How long every packet must be later than the limit allows before the mapping changes.
     private static let patienceWithLate: Int64 = 3_000_000_000
 
     /// Records a packet that was read at `arrival`; returns its position on the timeline and the events. Nil if its
@@ -40,8 +41,8 @@ extension SourceClock {
             events: events, isMoved: place.isMoved)
     }
 
-    /// Moves the mappings at once: media not shown yet is shown later by `distance`. Sources with a common buffer drift
-    /// back to it.
+    /// Moves the mappings at once: media that is not shown yet is shown later by `distance`. The mapping of a source
+    /// with a common buffer then returns to that buffer slowly.
     package mutating func align(by distance: Duration) {
         for index in maps.indices {
             maps[index].offset?.step(by: distance.inNanoseconds)
@@ -73,12 +74,12 @@ extension SourceClock {
 
     private var lostAfter: Int64 { max(10_000_000_000, 2 * settings.patience.inNanoseconds) }
 
-    /// Restarts after a long silence if the packet is not near the mapping: it is another source.
+    /// After a long silence, restarts if the packet does not fit the mapping: it comes from another sender.
     private mutating func restartIfForgotten(_ stamp: Stamp, _ arrived: Int64) {
         guard isPlaced else { return }
         if arrived &- lastArrival > lostAfter { silence = (arrived &- lastArrival, Self.mostHeldBack) }
         guard silence.heldBack > 0 else { return }
-        // The late end of the media before the silence is not news.
+        // A packet that continues the media from before the silence shows nothing about the sender.
         silence.heldBack = timeline.continues(stamp) ? silence.heldBack - 1 : 0
         guard silence.heldBack == 0 else { return }
         let map = maps[index(of: stamp.track)]
@@ -118,7 +119,7 @@ extension SourceClock {
         judge(track, delay &+ decoding, arrived, &events)
     }
 
-    /// Decides whether a packet is on time, and if not, whether the mapping must move for it.
+    /// Decides whether a packet is on time, and if it is late, whether the mapping must change.
     private mutating func judge(
         _ track: TrackKind, _ delay: Int64, _ arrived: Int64, _ events: inout [SourceClockEvent]
     ) {
@@ -136,7 +137,7 @@ extension SourceClock {
         lateArrivals.removeAll { arrived &- $0 > 10_000_000_000 }
         lateArrivals.append(arrived)
         guard late > 100_000_000 || lateArrivals.count >= 5 else { return }
-        // One gap now instead of many, unless it is better to hold the last frame.
+        // A step makes one gap now instead of many gaps later. It is not made if it is better to repeat the last frame.
         let need = delay &+ Self.margin
         if need &- floor(of: map, at: arrived) > mostBuffer {
             guard arrived &- since > Self.patienceWithLate else { return }

@@ -3,10 +3,10 @@
 internal import Media
 
 extension SourceClock {
-    /// Tracks whose earliest packets are further apart than this have no common epoch.
+    /// If the earliest packets of two tracks differ by more than this, the tracks have no common epoch.
     private static let unrelated: Int64 = 10_000_000_000
 
-    /// Places the source when enough delays were collected.
+    /// Creates the mapping of the source when enough delays were collected.
     mutating func collect(_ arrived: Int64, _ started: Int64, _ events: inout [SourceClockEvent]) {
         let collecting = settings.collecting.inNanoseconds
         let newest = delays.values.map(\.since).max() ?? started
@@ -24,16 +24,17 @@ extension SourceClock {
         }
     }
 
-    /// The minimum offset for a track with these delays: the latency above its earliest packets, and two thirds of it
-    /// above the first packet of a bundle, such as the audio of one PES. At 300 kbit/s these jitter by 107 ms
-    /// (measured), and only one or two of them were seen. It counts from capture if the capture time is known.
+    /// The minimum offset for a track with these delays: the latency after the earliest packet, and at least two thirds
+    /// of the latency after the earliest first packet of a bundle. (A bundle is, for example, the audio of one PES
+    /// packet.) At 300 kbit/s bundles jitter by 107 ms (measured), and only one or two of them were seen. If the
+    /// capture time is known, the offset counts from the capture.
     private func need(of delays: TrackDelays.Extremes) -> Int64 {
         let latency = settings.latency.inNanoseconds
         if settings.arrivals == .captureTime { return latency }
         return max(delays.least &+ latency, delays.bundle &+ latency / 3 &* 2)
     }
 
-    /// Relates tracks by their arrivals if their timestamps have no common epoch.
+    /// Aligns the tracks by their arrivals if their timestamps have no common epoch.
     private mutating func relate(since: Int64, _ events: inout [SourceClockEvent]) {
         guard let video = delays[.video]?.extremes(since: since), let audio = delays[.audio]?.extremes(since: since)
         else { return }
@@ -45,8 +46,8 @@ extension SourceClock {
         events.append(.unrelated)
     }
 
-    /// Relates a track by its arrivals to the other track of the mapping if it has come to be too far away. Waiting for
-    /// it would delay the other track as much.
+    /// Aligns a track, by its arrivals, with the other track of the mapping, if the two have become too far apart. If
+    /// the program waited for this track, the other one would be delayed as much.
     mutating func relateAnew(_ track: TrackKind, _ arrived: Int64, _ events: inout [SourceClockEvent]) -> Bool {
         let since = arrived &- 2_000_000_000
         guard maps.count == 1, let found = delays[track]?.extremes(since: since), let other = delays[track.other],
@@ -62,7 +63,8 @@ extension SourceClock {
 
     private mutating func bias(_ track: TrackKind, by distance: Int64) {
         delays[track]?.move(by: distance)
-        // The track's own floor moves with it; a common floor has packets of both tracks, and restarts.
+        // If the track has its own floor, the floor moves with the track. A common floor contains packets of both
+        // tracks, and restarts.
         if maps.count == 2 { maps[index(of: track)].floor.move(by: -distance) } else { maps[0].floor.restart() }
     }
 
@@ -84,8 +86,8 @@ extension SourceClock {
         events.append(.placed(buffer: .nanoseconds(maps[0].buffer)))
     }
 
-    /// Includes a track that came later, when enough of its delays were collected: if it needs more buffer, the mapping
-    /// steps once.
+    /// Includes a track that began later, when enough of its delays were collected. If the track needs more buffer, the
+    /// mapping makes one step.
     mutating func join(_ track: TrackKind, _ arrived: Int64, _ events: inout [SourceClockEvent]) {
         let collecting = max(settings.collecting.inNanoseconds, 500_000_000)
         guard let state = delays[track], arrived &- state.since >= collecting else { return }
@@ -102,20 +104,20 @@ extension SourceClock {
         if need > offset.value { step(by: need &- offset.value, &events) }
     }
 
-    /// The minimum delay to expect on a mapping.
+    /// The minimum delay of packets on a mapping.
     func floor(of map: Map, at moment: Int64) -> Int64 {
         if settings.arrivals == .captureTime { return 0 }
         return map.floor.delay(at: moment) ?? (map.offset.map { $0.value &- map.buffer } ?? 0)
     }
 
-    /// Moves the mappings towards their floors and buffers.
+    /// Moves the mappings slowly towards their floors and buffers.
     mutating func slew(to moment: Int64, _ events: inout [SourceClockEvent]) {
         guard isPlaced else { return }
         shrink(at: moment)
         followOthers(at: moment, &events)
         for index in maps.indices {
             let floor = floor(of: maps[index], at: moment)
-            // The start burst of a playlist has not revealed the floor yet.
+            // During the burst at the start of a playlist, the floor is not known yet.
             if settings.arrivals == .bursts, maps[index].floor.count <= 5, let offset = maps[index].offset {
                 maps[index].buffer = offset.value &- floor
                 status.bufferMilliseconds = Double(maps[0].buffer) / 1e6
@@ -133,7 +135,7 @@ extension SourceClock {
         return map.floor.count < 4 * settings.bucketsForRate ? .new : later
     }
 
-    /// Reduces buffer that was not needed for five minutes.
+    /// Shortens the buffer by the part that was not needed for five minutes.
     private mutating func shrink(at moment: Int64) {
         guard settings.shrinks, let started, moment &- started > TrackDelays.memory,
             moment &- lookedAtBuffer > 10_000_000_000
@@ -146,11 +148,11 @@ extension SourceClock {
         status.bufferMilliseconds = Double(maps[0].buffer) / 1e6
     }
 
-    /// The largest buffer that is granted automatically; a configured latency never counts as excess.
+    /// The largest buffer that the clock chooses by itself. A configured latency never counts as too large.
     var mostBuffer: Int64 { max(settings.limit.inNanoseconds, settings.latency.inNanoseconds &+ 500_000_000) }
 
-    /// Returns buffer beyond the limit at once, if more than the limit was not needed for half a minute. At the rate of
-    /// a slew that would take hours.
+    /// Shortens the buffer in one step if a part of it that is longer than the limit was not needed for half a minute.
+    /// To reduce it slowly would take hours.
     mutating func giveBackExcess(at moment: Int64, _ events: inout [SourceClockEvent]) {
         let time: Int64 = 30_000_000_000
         guard settings.shrinks, isPlaced, moment &- lookedAtExcess > time else { return }
@@ -166,8 +168,8 @@ extension SourceClock {
         step(by: max(settings.latency.inNanoseconds, 2 * Self.margin) &- spare, &events)
     }
 
-    /// The part of the buffer that no mapping needed. Mappings shrink together, because otherwise the sync of audio and
-    /// video would change.
+    /// The part of the buffer that none of the mappings needed. All mappings are reduced together, because otherwise
+    /// the sync of audio and video would change.
     private func spareBuffer(at moment: Int64, within time: Int64) -> Int64 {
         let spare = maps.indices.map { index in
             let worst = worstDelay(on: index, at: moment, within: time)
@@ -176,7 +178,7 @@ extension SourceClock {
         return spare.min() ?? 0
     }
 
-    /// The maximum delay above the floor within `time`.
+    /// The maximum distance of a delay from the floor in the last `time` nanoseconds.
     private func worstDelay(on index: Int, at moment: Int64, within time: Int64) -> Int64 {
         let now = floor(of: maps[index], at: moment)
         var worst: Int64 = 0

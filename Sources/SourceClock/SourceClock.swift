@@ -4,13 +4,15 @@ package import Media
 
 /// Computes when each frame and sample of one source is due on our clock.
 ///
-/// The clock sees the timestamps and arrivals of both tracks together. The sender determines the sync of audio and
-/// video; arrivals only place the pair, behind a buffer sized by the track that arrives later. The sender's rate is
-/// estimated from the earliest arrivals, and the mapping follows it by at most 1000 ppm.
+/// The clock sees the timestamps and arrivals of both tracks together. The sender's timestamps determine the sync of
+/// audio and video. Arrivals determine only when the pair is shown: after a buffer that is large enough for the track
+/// that arrives later. The sender's rate is estimated from the earliest arrivals, and the mapping to our clock follows
+/// it by at most 1000 ppm. To place a source means to create this mapping.
 ///
 /// A value without its own clock or I/O. Moments are readings of one monotonic clock, ours; media times are on the
-/// source's own continuous timeline. One thread uses it, or a lock guards it. Arrivals and ticks must not decrease,
-/// except for the time that threads take to meet at that lock; an earlier moment counts as the latest one seen.
+/// source's own continuous timeline. It is used by one thread, or guarded by a lock. Arrivals and ticks must not
+/// decrease, except that they may come out of order by the time for which threads wait for that lock: a moment that is
+/// earlier than the latest one counts as the latest one.
 ///
 /// ```swift
 /// var clock = SourceClock(.rtmp, tracks: [.video: (.milliseconds, 32), .audio: (.milliseconds, 32)])
@@ -29,7 +31,7 @@ package struct SourceClock: Sendable {
         /// Duration, in the same ticks; 0 if unknown.
         package var duration: Int64
 
-        /// Timestamps of a packet; `pts` equals `dts` unless given.
+        /// The timestamps of a packet; without `pts`, the presentation time equals `dts`.
         package init(_ track: TrackKind, dts: Int64, pts: Int64? = nil, duration: Int64) {
             self.track = track
             self.dts = dts
@@ -38,7 +40,7 @@ package struct SourceClock: Sendable {
         }
     }
 
-    /// The result for a packet.
+    /// The result of recording a packet.
     package struct Noted: Sendable, Hashable {
         /// Decoding time on the source's timeline.
         package let decodeTime: Timestamp
@@ -54,27 +56,28 @@ package struct SourceClock: Sendable {
     struct Map: Sendable {
         var floor: MapFloor
         var offset: SlewedOffset?
-        /// The buffer above the floor, in nanoseconds.
+        /// The distance between the floor and the mapping, in nanoseconds.
         var buffer: Int64 = 0
-        /// Lower limit for the buffer.
+        /// The minimum of the buffer.
         var leastBuffer: Int64 = 0
     }
 
-    /// Reserve added to measured delays wherever nothing else is known.
+    /// The reserve that is added to measured delays if nothing else is known.
     static let margin: Int64 = 40_000_000
 
     /// The source's settings.
     package private(set) var settings: SourceClockSettings
-    /// Its share of a buffer that several sources have in common, also shared by copies of the clock; nil for a buffer
-    /// of its own.
+    /// The source's membership in a buffer that several sources share. Copies of the clock share it too. Nil for a
+    /// source with its own buffer.
     let seat: CommonBuffer.Seat?
-    /// Numbers for an operator.
+    /// The clock's state for operators.
     package internal(set) var status = SourceClockStatus()
 
-    /// Whether ``due(_:of:)`` has an answer. It has no answer while delays are collected again after ``restart(as:)``.
+    /// Whether the source has a mapping, so that ``due(_:of:)`` returns a moment. While delays are collected again
+    /// after ``restart(as:)``, it has none.
     package internal(set) var isPlaced = false
 
-    /// The tracks that placing the source waits for.
+    /// The tracks for which the clock waits before it creates the mapping.
     private(set) var expected: Set<TrackKind>
     var timeline: SenderTimeline
     var maps: [Map]
@@ -82,25 +85,25 @@ package struct SourceClock: Sendable {
     var now: Int64 = .min
     /// Arrival of the last packet.
     var lastArrival: Int64 = 0
-    /// Length of the silence before the present packets, and how many more packets may be from before it: a demuxer
-    /// holds back one or two of each track until others follow.
+    /// The length of the silence before the present packets, and how many of the next packets may be from before it: a
+    /// demuxer keeps one or two packets of each track back until others follow.
     var silence: (length: Int64, heldBack: Int) = (0, 0)
-    /// Arrival of the first packet since the start.
+    /// Arrival of the first packet since the start or restart.
     var started: Int64?
     /// Arrivals of the latest late packets.
     var lateArrivals: [Int64] = []
-    /// When the buffer was last checked for shrinking.
+    /// When the clock last checked whether the buffer can be reduced.
     var lookedAtBuffer: Int64 = 0
-    /// When excess buffer was last returned.
+    /// When the clock last shortened a buffer that was too large.
     var lookedAtExcess: Int64 = 0
     var isLost = false
-    /// The buffer that the source itself needs in nanoseconds, and when it was placed.
+    /// The buffer that the source itself needs, in nanoseconds, and the moment at which the source was placed.
     var ownBuffer: Int64 = 0
     var placed: Int64 = 0
 
-    /// A clock for a source with these tracks: the time base of each, and the number of bits of its timestamps if they
-    /// wrap (33 in MPEG-TS, 32 in RTMP and FLV). A source whose tracks are placed together by their arrivals can share
-    /// a `common` buffer.
+    /// A clock for a source with these tracks. For each track it gets the time base and, if the timestamps wrap, the
+    /// number of their bits (33 in MPEG-TS, 32 in RTMP and FLV). A source with one mapping for its tracks, made from
+    /// their arrivals, can share the buffer `common`.
     package init(
         _ settings: SourceClockSettings, tracks: [TrackKind: (timeBase: TimeBase, bits: Int?)],
         common: CommonBuffer? = nil
@@ -124,15 +127,15 @@ package struct SourceClock: Sendable {
             pathStep: settings.pathStep.inNanoseconds)
     }
 
-    /// Adds a track that was found later, or changes a known one. If `isExpected`, placing the source waits for it from
-    /// now on.
+    /// Adds a track that was found later, or changes a known one. If `isExpected`, the clock does not place the source
+    /// before this track has arrived.
     package mutating func declare(_ track: TrackKind, _ timeBase: TimeBase, bits: Int?, isExpected: Bool = true) {
         if isExpected { expected.insert(track) }
         timeline.declare(track, StampTrack(timeBase: timeBase, bits: bits))
     }
 
-    /// How much the media must be stretched to have its length on our clock: 0.0001 is 100 ppm longer. The first term
-    /// of the resampler's correction; at most 0.001.
+    /// How much longer the media must become to have its length on our clock: 0.0001 means 100 ppm. This is the first
+    /// term of the resampler's correction; at most 0.001.
     package func stretch(of track: TrackKind) -> Double { maps[index(of: track)].offset?.rate ?? 0 }
 
     /// The mapping of `track` from the source's timeline to our clock; nil while the source is not placed.
@@ -143,19 +146,19 @@ package struct SourceClock: Sendable {
             origin: Timestamp(nanoseconds: line.origin.nanoseconds &- bias), image: line.image, rate: line.rate)
     }
 
-    /// When `time` of the source's timeline is due on our clock, as of now; nil while there is no mapping. Do not cache
-    /// the result: call it again at each tick of the program.
+    /// The moment at which `time` of the source's timeline is due on our clock, by the present mapping; nil while there
+    /// is no mapping. Do not store the result: call this again at each tick of the program.
     package func due(_ time: Timestamp, of track: TrackKind) -> Timestamp? {
         guard isPlaced, let offset = maps[index(of: track)].offset else { return nil }
         return Timestamp(nanoseconds: offset.due(time.nanoseconds &+ (delays[track]?.bias ?? 0)))
     }
 
-    /// When to decode a packet that is due at `due`; nil for at once. The media of a burst waits undecoded, because a
-    /// decoded minute of video takes gigabytes.
+    /// When to decode a packet that is due at `due`; nil means at once. The media of a burst waits undecoded, because a
+    /// minute of decoded video takes gigabytes.
     package func decoding(of due: Timestamp) -> Timestamp? { settings.decodingLead.map { due - $0 } }
 
     /// Starts again after the source was reopened: delays are collected from the beginning. The timeline continues, and
-    /// the rate is kept as a hint. `new` has the settings for a playlist whose segments have another length now.
+    /// the rate is kept as a first estimate. `new` are settings for a playlist whose segments now have another length.
     package mutating func restart(as new: SourceClockSettings? = nil) {
         let old = settings
         if let new, new.arrivals == old.arrivals, new.sharesMap == old.sharesMap { settings = new }
@@ -183,7 +186,7 @@ package struct SourceClock: Sendable {
 // MARK: The common buffer
 
 extension SourceClock {
-    /// For this long after placing, the mapping may step: little of the source was shown yet.
+    /// How long a new mapping may make a step: during this time, little of the source has been shown.
     private static let timeOfStart: Int64 = 2_000_000_000
 
     /// Reports the buffer that this source itself needs, in nanoseconds.
@@ -192,7 +195,7 @@ extension SourceClock {
         seat?.need(need)
     }
 
-    /// Adopts the common buffer: the mapping moves there slowly, or at once while it is new.
+    /// Adopts the common buffer: the mapping changes slowly, or at once while it is new.
     mutating func followOthers(at moment: Int64, _ events: inout [SourceClockEvent]) {
         guard let seat else { return }
         let more = seat.buffer(for: ownBuffer) &- maps[0].buffer

@@ -2,7 +2,7 @@
 
 internal import Media
 
-/// Unwraps one track's timestamps, which the sender writes in ticks that wrap.
+/// Unwraps the timestamps of one track: the sender writes them in ticks that wrap.
 struct StampTrack: Sendable, Hashable {
     /// Limit for a timestamp's distance from zero, as in `TimeBase.believed`: a hundred years.
     private static let farthest: Int64 = 100 * 366 * 86_400 * 1_000_000_000
@@ -22,7 +22,8 @@ struct StampTrack: Sendable, Hashable {
         modulus = bits.flatMap { (8...62).contains($0) ? 1 << Int64($0) : nil }
     }
 
-    /// `ticks` in nanoseconds, unwrapped to be nearest to the last timestamp; nil for an impossible timestamp.
+    /// `ticks` in nanoseconds, unwrapped to the value that is nearest to the last timestamp; nil for an impossible
+    /// timestamp.
     mutating func unwrap(_ ticks: Int64) -> Int64? {
         guard ticks.magnitude <= 1 << 61 else { return nil }
         let turned = turns(for: ticks)
@@ -33,7 +34,8 @@ struct StampTrack: Sendable, Hashable {
         return time
     }
 
-    /// `ticks` in nanoseconds, unwrapped like the last timestamp; for a presentation time next to its decoding time.
+    /// `ticks` in nanoseconds, with the same correction for wraps as the last timestamp. For a presentation time near
+    /// its decoding time.
     func beside(_ ticks: Int64) -> Int64? {
         guard ticks.magnitude <= 1 << 61 else { return nil }
         let time = timeBase.rescale(ticks &+ turns(for: ticks), to: .nanoseconds)
@@ -43,13 +45,14 @@ struct StampTrack: Sendable, Hashable {
     /// A duration of `ticks` in nanoseconds: 0 if it is unknown, at most a minute.
     func length(_ ticks: Int64) -> Int64 { min(60_000_000_000, timeBase.rescale(max(0, ticks), to: .nanoseconds)) }
 
-    /// Makes the next timestamp unwrap nearest to `time` in nanoseconds, where another track is.
+    /// Makes the next timestamp unwrap to the value nearest to `time` in nanoseconds, which the other track has
+    /// reached.
     mutating func join(at time: Int64) {
         guard modulus != nil else { return }
         (last, turns) = (TimeBase.nanoseconds.rescale(time, to: timeBase), 0)
     }
 
-    /// Forgets the last timestamp and the wraps, because the sender restarts.
+    /// Forgets the last timestamp and the wraps, because the sender has restarted.
     mutating func forget() { (last, turns) = (nil, 0) }
 
     private func turns(for ticks: Int64) -> Int64 {

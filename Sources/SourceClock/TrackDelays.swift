@@ -4,7 +4,8 @@ internal import Media
 
 /// The known delays (arrival minus timestamp) of one track, in nanoseconds.
 struct TrackDelays: Sendable {
-    /// The delays from one moment on: of packets that arrived together, while delays are collected; of a second, later.
+    /// The delays from one moment on. While delays are collected, a piece contains packets that arrived together;
+    /// later, it contains the packets of a second.
     struct Piece: Sendable {
         let at: Int64
         var least: Int64
@@ -15,28 +16,28 @@ struct TrackDelays: Sendable {
     struct Extremes: Sendable {
         var least: Int64
         var greatest: Int64
-        /// The minimum delay among the first packets of bundles.
+        /// The smallest delay that the first packet of a bundle had.
         var bundle: Int64
     }
 
-    /// Packets within this interval arrived together.
+    /// Packets that arrive within this interval count as having arrived together.
     private static let together: Int64 = 5_000_000
     /// How long delays are kept.
     static let memory: Int64 = 300_000_000_000
 
     /// Arrival of the first packet.
     let since: Int64
-    /// Whether delays are still collected before the track counts, because it began after the source was placed.
+    /// Whether the track began after the source was placed, and its delays are still being collected.
     var isJoining: Bool
     /// Arrival of the last packet.
     private(set) var last: Int64
     /// Whether the track is silent for too long.
     var isSilent = false
-    /// Since when all packets are late; nil while they are on time.
+    /// The arrival since which all packets have been late; nil while they are on time.
     var lateSince: Int64?
-    /// Added to the track's times: arrivals relate tracks without a common epoch.
+    /// Added to the track's times, if two tracks without a common epoch were aligned by their arrivals.
     private(set) var bias: Int64 = 0
-    /// The last five minutes.
+    /// The delays of the last five minutes.
     private(set) var pieces: [Piece] = []
 
     /// A track whose first packet arrived at `since`.

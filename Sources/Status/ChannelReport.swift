@@ -23,9 +23,9 @@ package struct ChannelReport: Sendable, Encodable {
         case opening
         /// The program runs.
         case onAir = "on_air"
-        /// It failed, and is reopened after a while.
+        /// The channel failed, and is reopened after a while.
         case waiting
-        /// It has ended.
+        /// The channel has ended.
         case over
     }
 
@@ -33,8 +33,8 @@ package struct ChannelReport: Sendable, Encodable {
     package var name: String
     /// The channel's state.
     package var state: State
-    /// Whether the channel has ended as intended: its media or its duration is over, or it was asked to end. Only for
-    /// readiness.
+    /// Whether the channel has ended as intended: its media or its duration has ended, or it was told to end. Used only
+    /// to decide whether the process is ready.
     package var isDone = false
     /// When the snapshot was taken.
     package var time: UTCTime
@@ -44,19 +44,19 @@ package struct ChannelReport: Sendable, Encodable {
     package var programSeconds: Double?
     /// The tracks on air; nil without a program.
     package var tracks: StreamDescription?
-    /// Whether a recording is wanted: false after an operator has stopped it.
+    /// Whether the channel should be recording: false after an operator has stopped the recording.
     package var isRecordingWanted = false
-    /// Whether there is a directory for recordings.
+    /// Whether a directory for recordings is configured.
     package var canRecord = false
     /// Whether a clip can be started now.
     package var canClip = false
     /// Whether the program has scenes, which can be queried and changed.
     package var hasScenes = false
-    /// When the certificate of the channel's listeners expires, in seconds since 1970; nil without one. Only for
-    /// metrics.
+    /// When the certificate of the channel's listeners expires, in seconds since 1970; nil without a certificate. Only
+    /// for metrics.
     package var certificateExpiry: Int?
-    /// The peaks of each channel of the sources that are audible but never visible, in dBFS, by source name. Only for
-    /// meters: the levels of other sources are in the status.
+    /// The peak of each audio channel of the sources that are audible but never visible, in dBFS, by source name. Only
+    /// for meters: the levels of other sources are in the status.
     package var heardLevels: [String: [Double]] = [:]
     /// The status of the program for operators; nil without a program.
     package var status: ChannelStatus?
@@ -71,8 +71,9 @@ package struct ChannelReport: Sendable, Encodable {
     /// Whether the program is being recorded.
     package var isRecording: Bool { status?.recorder?.state == .recording }
 
-    /// The number of problems: outputs that should be on air and are not; a missing recording, also one only for clips;
-    /// sources that are away; alarms; a disk that is filling up; renditions whose encoder failed; and failing uploads.
+    /// The number of problems: outputs that should be on air and are not; a recording that should be running and is
+    /// not, including one for clips; sources that are missing; alarms; a disk that is becoming full; renditions whose
+    /// encoder failed; and uploads that fail.
     package var problems: Int {
         guard let status else { return state == .over ? 0 : 1 }
         let outputs = status.outputs.count { [.backingOff, .refused, .givenUp].contains($0.state) }

@@ -14,12 +14,13 @@ package struct ChannelStatus: Sendable, Codable {
     package var sources: [SourceStatus]
     /// Which input is on air; nil if there is only one.
     package var selection: SelectionStatus?
-    /// The sources of a program that has several. Their inputs are in ``sources``, one source after the other.
+    /// The sources of a program that has several sources. The status of their inputs is in ``sources``, one source
+    /// after the other.
     package var parts: [PartStatus]?
-    /// The position of its run-down, without the segments; nil without a run-down.
+    /// The position of the program's run-down, without the segments; nil without a run-down.
     package var runDown: RunDownStatus?
     package var feed: FeedStatus
-    /// The same for the audio, from the same feed or another; nil for a program without audio.
+    /// The status of the feed from which the audio comes, which may be the same feed; nil for a program without audio.
     package var audioFeed: FeedStatus?
     package var program: ProgramStatus
     package var encoder: EncoderStatus
@@ -28,22 +29,23 @@ package struct ChannelStatus: Sendable, Codable {
     package var frameRate: FrameRate
     package var outputs: [OutputStatus]
     package var recorder: RecorderStatus?
-    /// The status of the recorder that records only for clips, also after it has ended; nil if there never was one.
+    /// The status of the recorder that records only for clips, even after it has ended; nil if there never was such a
+    /// recorder.
     package var clipsRecorder: RecorderStatus?
-    /// The recorded rendition; nil if the program's own encoding is recorded, or nothing.
+    /// The name of the rendition that is recorded; nil if the program's own encoding is recorded, or nothing.
     package var recordedRendition: String?
     package var storage: StorageStatus?
     package var retention: RetentionStatus?
     package var upload: UploadStatus?
-    /// The recordings of its sources; nil if they are not recorded.
+    /// The status of the recordings of the program's sources; nil if they are not recorded.
     package var sourceRecordings: [SourceRecordingStatus]?
-    /// The status of a program that is passed through; the encoder's status then means nothing.
+    /// The status of a program that is passed through; the status of the encoder is then meaningless.
     package var passthrough: PassthroughStatus?
-    /// The status of the monitors; for a program that is passed through, only of its audio, and only if that was
-    /// requested.
+    /// The status of the monitors. In a program that is passed through, only the audio is monitored, and only if that
+    /// was requested.
     package var monitor: MonitorStatus?
 
-    /// The status of a program; the owners of the outputs and of the recording add their parts.
+    /// Creates the status of a program. The code that owns the outputs and the recording adds their parts.
     package init(
         sources: [SourceStatus], selection: SelectionStatus? = nil, feed: FeedStatus, audioFeed: FeedStatus? = nil,
         program: ProgramStatus, encoder: EncoderStatus, frameRate: FrameRate, outputs: [OutputStatus] = [],
@@ -64,17 +66,17 @@ package struct ChannelStatus: Sendable, Codable {
 package struct PartStatus: Sendable, Codable {
     /// The source's name.
     package var name: String
-    /// Whether it is visible.
+    /// Whether the source is visible.
     package var isOnAir: Bool
-    /// Which of its inputs is shown.
+    /// Which of the source's inputs is shown.
     package var selection: SelectionStatus?
-    /// The number of times its previous frame was shown again.
+    /// The number of frames for which the source's previous frame was repeated.
     package var framesRepeated: Int
-    /// The number of repetitions because the due frame had not arrived.
+    /// The number of these repetitions that happened because the frame that was due had not arrived.
     package var framesLate: Int
     /// The number of frames that were never shown.
     package var framesDropped: Int
-    /// The peak of each channel of its audio, audible or not, in dBFS; empty before any audio.
+    /// The peak of each audio channel of the source, whether it is audible or not, in dBFS; empty before any audio.
     package var levels: [Double]
 
     /// A source with these values; `feed` is the status of its feed.
@@ -90,7 +92,7 @@ package struct PartStatus: Sendable, Codable {
 package struct PassthroughStatus: Sendable, Codable {
     /// Packets of all tracks.
     package var packets: Int64 = 0
-    /// The number of frames among them.
+    /// The number of these packets that are frames.
     package var frames: Int64 = 0
     /// The size of the packets, in bytes.
     package var bytes: Int64 = 0
@@ -98,9 +100,10 @@ package struct PassthroughStatus: Sendable, Codable {
     package var programNanoseconds: Int64 = 0
     /// Frames that were dropped because they refer to a missing keyframe.
     package var undecodableFrames = 0
-    /// Packets whose decoding time did not increase and was corrected.
+    /// Packets whose decoding time did not increase, and was therefore corrected.
     package var movedPackets = 0
-    /// Packets that could not be decoded, of the track that is encoded with `--copy-video` or `--copy-audio`.
+    /// Packets that could not be decoded. They belong to the track that is re-encoded with `--copy-video` or
+    /// `--copy-audio`.
     package var transcodingErrors = 0
     /// Packets of that track that were dropped because the encoder could not keep up.
     package var skippedPackets = 0
@@ -117,16 +120,16 @@ package struct PassthroughStatus: Sendable, Codable {
     }
 }
 
-/// The status of a rendition, a further encoding of the program.
+/// The status of a rendition, which is an additional encoding of the program.
 package struct RenditionStatus: Sendable, Codable {
     package var name: String
-    /// The size of its frames in pixels.
+    /// `width` and `height` are the size of its frames in pixels.
     package var width: Int
     package var height: Int
     package var encoder: EncoderStatus
     /// Frames that were dropped because the encoder could not keep up.
     package var droppedFrames: Int
-    /// Why it ended before the program; nil if it did not.
+    /// Why the rendition ended; nil unless it ended before the program.
     package var failure: String?
 
     package init(
@@ -137,11 +140,11 @@ package struct RenditionStatus: Sendable, Codable {
     }
 }
 
-/// Which of a channel's inputs is on air, and how often that changed.
+/// Which of a channel's inputs is on air, and how often the input on air has changed.
 package struct SelectionStatus: Sendable, Codable {
     /// The name of the input on air, or `slate`; nil before anything is on air.
     package var onAir: String?
-    /// Its index in the order of preference, 0 for the first; nil for the slate.
+    /// The index of that input in the order of preference, 0 for the first; nil for the slate.
     package var number: Int?
     /// Why this input is on air.
     package var reason: String?

@@ -7,7 +7,7 @@ internal import Synchronization
 
 /// An event that an operator may want to read later.
 package struct ControlEvent: Sendable, Encodable, Equatable {
-    /// Used in place of a kind for a status line in the log, which is no event.
+    /// The value that stands in place of a kind in log lines with status, which are not events.
     package static let statusLine = "status"
 
     /// The importance of an event, in the log's words.
@@ -15,22 +15,23 @@ package struct ControlEvent: Sendable, Encodable, Equatable {
         case info, notice, warning, error
     }
 
-    /// The event's number, counted from 1 in each run of the process; a client passes it to ask for later events.
+    /// The event's number, counted from 1 in each run of the process. A client sends the number of the last event that
+    /// it knows, and gets the later ones.
     package var id: UInt64 = 0
-    /// When it happened.
+    /// When the event happened.
     package var time: UTCTime
-    /// The channel; nil for the process.
+    /// The channel; nil if the event concerns the whole process.
     package var channel: String?
-    /// Its importance.
+    /// The importance of the event.
     package var level: Level
-    /// The subject.
+    /// The kind of the event's subject.
     package var kind: EventKind
-    /// The output that it concerns.
+    /// The output that the event concerns.
     package var output: String?
     /// A sentence, without secrets.
     package var text: String
 
-    /// An event that is not in a log yet.
+    /// Creates an event that is not in a log yet.
     package init(
         time: UTCTime = .now, channel: String?, level: Level, kind: EventKind, output: String? = nil, text: String
     ) {
@@ -81,8 +82,8 @@ package final class EventLog: Sendable {
     /// The number of the newest event; 0 before the first one.
     package var last: UInt64 { state.withLock { $0.last } }
 
-    /// Returns the stored events after number `id`. An `id` that has not been reached yet comes from another run, so
-    /// all events are returned.
+    /// Returns the stored events after number `id`. If that number has not been reached yet, it comes from another run
+    /// of the process, so all events are returned.
     package func events(after id: UInt64) -> [ControlEvent] {
         state.withLock { state in
             guard id <= state.last else { return Array(state.events) }

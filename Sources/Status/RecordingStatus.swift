@@ -10,10 +10,10 @@ package struct RecordingStatus: Sendable, Codable {
     package var storage: StorageStatus?
     package var retention: RetentionStatus?
     package var upload: UploadStatus?
-    /// The recordings of the program's sources, if they are recorded, too.
+    /// The recordings of the program's sources, if the sources are recorded.
     package var sources: [SourceRecordingStatus]
 
-    /// Whether any of it is on disk.
+    /// Whether any part of the recording is on the disk.
     package var hasRecorded: Bool { recorder?.hasMedia ?? false }
 
     package init(
@@ -41,11 +41,11 @@ package struct SourceRecordingStatus: Sendable, Codable {
     package var recorder: RecorderStatus?
     package var storage: StorageStatus?
     package var encoder: EncoderStatus
-    /// Frames that were dropped because the encoder could not keep up, or because a backup that took over had no
-    /// keyframe yet.
+    /// Frames that were dropped because the encoder could not keep up, or because a backup input had taken over and had
+    /// sent no keyframe yet.
     package var droppedFrames: Int
     package var coding: Coding
-    /// Why it is not recorded, or no longer; nil if it is.
+    /// Why the source is not recorded, or not recorded any more; nil if it is recorded.
     package var failure: String?
     package var retention: RetentionStatus?
     package var upload: UploadStatus?

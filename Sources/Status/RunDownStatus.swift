@@ -26,7 +26,7 @@ package struct RunDownStatus: Sendable, Codable, Equatable {
         package var name: String
         /// The names of its views.
         package var views: [String]
-        /// How long it lasts, in seconds; nil if that is unknown.
+        /// How long the segment lasts, in seconds; nil if that is unknown.
         package var seconds: Double?
         /// What ends a segment without a fixed length: `end` or `take`.
         package var until: String?
@@ -45,11 +45,11 @@ package struct RunDownStatus: Sendable, Codable, Equatable {
         package var name: String
         /// The visible view.
         package var view: String
-        /// The frame at which it began, plus the time for which it was held.
+        /// The frame at which the segment began; the time for which the segment was held is added.
         package var frame: Int64
         package var elapsedSeconds: Double
-        /// Nil if it is unknown: the segment lasts to the end of a file of unknown length, or until the run-down is
-        /// told to move on.
+        /// The remaining time of the segment, in seconds. Nil if it is unknown, because the segment lasts to the end of
+        /// a file of unknown length, or until an operator continues the run-down.
         package var remainingSeconds: Double?
 
         package init(
@@ -65,9 +65,9 @@ package struct RunDownStatus: Sendable, Codable, Equatable {
     package struct Next: Sendable, Codable, Equatable {
         package var index: Int
         package var name: String
-        /// The frame at which it begins; nil if that is not certain.
+        /// The frame at which the segment begins; nil if that is not certain.
         package var frame: Int64?
-        /// Whether its file is ready; nil without a file.
+        /// Whether the segment's file is ready; nil without a file.
         package var isReady: Bool?
 
         package init(index: Int, name: String, frame: Int64? = nil, isReady: Bool? = nil) {
@@ -77,21 +77,21 @@ package struct RunDownStatus: Sendable, Codable, Equatable {
 
     package var name: String
     package var state: State
-    /// Whether it starts again at its end.
+    /// Whether the run-down starts again at its end.
     package var loops: Bool
-    /// How many times it has reached its end.
+    /// How many times the run-down has reached its end.
     package var rounds: Int64
     package var current: Current?
     package var next: Next?
-    /// The remaining time of the whole round, in seconds; nil if it is unknown.
+    /// The remaining time until the end of the run-down, in seconds; nil if it is unknown.
     package var remainingSeconds: Double?
-    /// While it is held: whether something else is on air.
+    /// Whether another scene is on air while the run-down is held; nil if it is not held.
     package var isCutAway: Bool?
-    /// While it is held: the segment with which `follow` continues.
+    /// The segment with which `follow` continues the run-down; nil if the run-down is not held.
     package var follows: Int?
-    /// By how many frames segments began late because their files were not ready.
+    /// By how many frames segments began too late, in total, because their files were not ready.
     package var lateFrames: Int64
-    /// Why the last segment was skipped, or ended early.
+    /// Why the newest segment with a problem was skipped or ended early.
     package var failure: String?
     /// All segments; nil if only the position was requested.
     package var segments: [Segment]?

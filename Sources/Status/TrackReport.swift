@@ -2,12 +2,12 @@
 
 internal import Media
 
-/// The video on air, with what the web page needs to play it.
+/// The video on air, with the information that the web page needs to play it.
 struct VideoReport: Encodable {
     let codec: String
     let width: Int
     let height: Int
-    /// The codec string by RFC 6381; nil if it is not supported here.
+    /// The codec string of RFC 6381; nil for codecs for which relay does not make one.
     let codecString: String?
     /// Bits per second, if known.
     let bitrate: Int?
@@ -19,8 +19,8 @@ struct VideoReport: Encodable {
         codecString = Self.name(track)
     }
 
-    /// Returns `avc1` with profile, constraints and level in hexadecimal digits (ISO/IEC 14496-15, annex E.3): bytes 1
-    /// to 3 of the decoder configuration. For other codecs only the sample entry is given.
+    /// Returns `avc1` with profile, constraints and level in hexadecimal digits (ISO/IEC 14496-15, annex E.3), which
+    /// are bytes 1 to 3 of the decoder configuration. For other codecs it returns only the name of the sample entry.
     private static func name(_ track: TrackDescription) -> String? {
         switch track.codec {
         case .h264:
@@ -40,7 +40,7 @@ struct AudioReport: Encodable {
     let codec: String
     let sampleRate: Int
     let channels: Int
-    /// The codec string by RFC 6381; nil if it is not supported here.
+    /// The codec string of RFC 6381; nil for codecs for which relay does not make one.
     let codecString: String?
 
     init(_ track: TrackDescription) {

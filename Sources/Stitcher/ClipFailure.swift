@@ -3,12 +3,12 @@
 /// The reason why a clip could not be made, in one sentence.
 package struct ClipFailure: Error, Sendable, Equatable, CustomStringConvertible {
     package let description: String
-    /// Whether the only obstacle is that the files differ in coding: after re-encoding they can be joined.
+    /// Whether the only obstacle is that the files differ in coding, so that they can be joined by re-encoding.
     package var isDifference = false
 
     package init(_ description: String) { self.description = description }
 
-    /// The failure of a clip that the user cancelled.
+    /// The failure of an operation that the user cancelled.
     package static let cancelled = ClipFailure("It was cancelled; nothing is left of it.")
 
     package var isCancellation: Bool { self == .cancelled }

@@ -5,20 +5,20 @@ internal import Glibc
 package import MP4
 package import Media
 
-/// A plain MP4 that is made from pieces of recordings. The file has a hidden name until it is finished; an unfinished
-/// file is removed.
+/// A plain MP4 that is made from pieces of recordings. The file has a hidden name until it is finished. If it is not
+/// finished, it is removed.
 package final class ClipFile {
     private let descriptor: FileDescriptor
     private let path: String
     private let replaces: Bool
     private var end: Int64
-    /// Bytes reserved for the tables between the file's first box and its media; 0 if the tables are written behind the
-    /// media.
+    /// Number of bytes that are reserved for the tables between the file's first box and its media; 0 if the tables are
+    /// written after the media.
     private let reserved: Int64
     private var isFinished = false
 
-    /// Begins the file `path`, which must not exist unless the new file `replaces` it. If bytes are `reserved` in front
-    /// of the media, the tables are written there, so that a player that reads from the beginning gets them first.
+    /// Begins the file `path`, which must not exist unless `replaces` is set. If bytes are `reserved` before the media,
+    /// the tables are written there, so that a player that reads from the beginning gets them first.
     package init(_ path: String, replaces: Bool, reserving reserved: Int64 = 0) throws(FileFailure) {
         self.path = path
         self.replaces = replaces
@@ -32,7 +32,7 @@ package final class ClipFile {
         }
         FinishedFile.removeLeftovers(of: path)
         descriptor = try .create(FinishedFile.hidden(beside: path))
-        // A later process that makes the same file recognizes by the lock that this one is not a leftover.
+        // By the lock, a later process that makes the same file recognizes that this file is still in use.
         guard descriptor.lockCreated() else { throw FileFailure("create", path, text: "its work file was removed") }
         end = Int64(MovieBox.headSize) + reserved
     }
@@ -75,7 +75,7 @@ package final class ClipFile {
     }
 
     /// Completes the file as a fragmented MP4: the media that was appended so far is copied to its places in the
-    /// fragments. `isCancelled` is called before each fragment. Throws ``FileFailure``, or ``ClipFailure`` if
+    /// fragments. `isCancelled` is called before each fragment. Throws ``FileFailure``, or ``ClipFailure`` if it was
     /// cancelled.
     package func finishInFragments(
         _ clip: ClipMovie, video: ClipTrack, audio: ClipTrack?, isCancelled: () -> Bool

@@ -2,11 +2,11 @@
 
 internal import MP4
 
-/// Finds the places at which the frames of one file can be cut without re-encoding. Frames are in decoding order; a cut
-/// is clean if all frames in front of it are also shown before all frames behind it.
+/// Finds the places at which the frames of one file can be cut without re-encoding. Frames are in decoding order. A cut
+/// is clean if all frames before it are also shown before all frames after it.
 struct FrameCut {
     private let samples: [IndexedSample]
-    /// For each index: the latest time of the frames in front of it, and the earliest time from it on.
+    /// For each index: the latest time of the frames before that index, and the earliest time of the frames from it on.
     private let latestBefore: [Int64]
     private let earliestFrom: [Int64]
 
@@ -27,31 +27,31 @@ struct FrameCut {
         index == samples.count || samples[index].isSync && isClean(index) && samples[index].pts == earliestFrom[index]
     }
 
-    /// The last index at which a copy can begin and whose frame is shown at or before `time`.
+    /// The last index at which a copy can begin and whose frame is shown no later than `time`.
     func entry(before time: Int64) -> Int {
         samples.indices.last { isEntry($0) && samples[$0].pts <= time } ?? 0
     }
 
-    /// The first index at which a copy can begin without showing a frame before `time`; the end if there is no such
-    /// index.
+    /// The first index at which a copy can begin without showing a frame earlier than `time`; the number of frames if
+    /// there is no such index.
     func entry(after time: Int64) -> Int {
         (0...samples.count).first { isEntry($0) && earliestFrom[$0] >= time } ?? samples.count
     }
 
-    /// The first clean cut, not before `start`, that has all frames in front of it that are shown before `time`.
+    /// The first clean cut, not before `start`, such that all frames shown earlier than `time` are before it.
     func exit(after time: Int64, from start: Int) -> Int {
         (start...samples.count).first { isClean($0) && earliestFrom[$0] >= time } ?? samples.count
     }
 
-    /// The last clean cut that has no frame in front of it that is shown at or after `time`. The cut is never directly
-    /// behind a keyframe: two keyframes in a row, from two encoders, could not be distinguished (ITU-T H.264,
-    /// 7.4.1.2.4: idr_pic_id).
+    /// The last clean cut, not before `start`, such that no frame shown at `time` or later is before it. The cut is
+    /// never directly after a keyframe: two keyframes in a row, from two encoders, could not be distinguished (ITU-T
+    /// H.264, 7.4.1.2.4: idr_pic_id).
     func exit(before time: Int64, from start: Int) -> Int {
         let cut = end(before: time, from: start)
         return cut > start && samples[cut - 1].isSync ? cut - 1 : cut
     }
 
-    /// The last clean cut, not before `start`, that has no frame in front of it that is shown at or after `time`.
+    /// The last clean cut, not before `start`, such that no frame shown at `time` or later is before it.
     func end(before time: Int64, from start: Int) -> Int {
         (start...samples.count).last { isClean($0) && ($0 == start || latestBefore[$0] < time) } ?? start
     }

@@ -4,7 +4,7 @@ internal import Glibc
 internal import Subprocess
 internal import SystemPackage
 
-/// Runs a program to its end, at low priority and with a time limit.
+/// Runs a program until it ends, at low priority and with a time limit.
 package struct ChildCommand: Sendable {
     /// The result of a run.
     package struct Outcome: Sendable {
@@ -12,7 +12,7 @@ package struct ChildCommand: Sendable {
         package var isSuccess: Bool
         /// The exit status; nil if a signal ended the program.
         package var status: Int32?
-        /// How it ended, in words.
+        /// How the program ended, in words.
         package var ending: String
         /// The last part of its standard output.
         package var output: String
@@ -23,17 +23,17 @@ package struct ChildCommand: Sendable {
     /// The program, by its absolute path.
     var program: String
     var arguments: [String]
-    /// Variables that are added to this process's own environment.
+    /// Variables that are added to the environment of this process.
     var environment: [String: String] = [:]
     /// The time limit.
     var limit: Duration
 
     /// How many bytes of a program's output are kept.
     private static let mostBytes = 16 << 10
-    /// rclone takes up to a second to end; after that SIGKILL follows.
+    /// How long a program may take to end before it gets SIGKILL; rclone takes up to a second.
     private static let grace = Duration.seconds(1)
 
-    /// A run of `program`, an absolute path, with the time limit `limit`.
+    /// A run of `program`, which is an absolute path, with the time limit `limit`.
     package init(program: String, arguments: [String], environment: [String: String] = [:], limit: Duration) {
         self.program = program
         self.arguments = arguments
@@ -72,7 +72,7 @@ package struct ChildCommand: Sendable {
                     return nil
                 }
                 defer { group.cancelAll() }
-                // Takes the first of the two tasks to end.
+                // Take the result of the task that ends first.
                 guard let first = try await group.next(), let outcome = first else {
                     throw DeliveryFailure("it took longer than \(limit.components.seconds) s and was ended")
                 }
@@ -89,8 +89,8 @@ package struct ChildCommand: Sendable {
 
     private func execute(_ input: FileDescriptor) async throws -> Outcome {
         var options = PlatformOptions()
-        // The program gets its own process group: Ctrl-C reaches only relay, and processes that the program started end
-        // with it.
+        // The program gets its own process group. Ctrl-C then reaches only relay, and processes that the program
+        // started end with the program.
         options.processGroupID = 0
         options.teardownSequence = [
             .send(signal: .terminate, toProcessGroup: true, allowedDurationToNextStep: Self.grace)

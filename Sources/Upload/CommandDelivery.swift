@@ -6,17 +6,17 @@ internal import Glibc
 
 /// Runs a command for each finished file.
 ///
-/// The command is a path and not a shell command line: nothing in it or in a file's name is ever interpreted.
-/// Environment variables describe the file.
+/// The command is a path and not a shell command line, so a shell never interprets it or a file's name. Environment
+/// variables describe the file.
 struct CommandDelivery: SegmentDelivery {
-    /// The exit status with which a command asks to be run later (`EX_TEMPFAIL` in `sysexits.h`).
+    /// The exit status by which a command asks to be run again later (`EX_TEMPFAIL` in `sysexits.h`).
     private static let laterStatus: Int32 = 75
 
     /// The command's absolute path.
     private let program: String
     private let limit: Duration
 
-    /// The command at `path`, which must exist. Its time limit for each file is `limit`.
+    /// Creates a delivery by the command at `path`, which must exist. Its time limit for each file is `limit`.
     init(_ path: String, limit: Duration = .seconds(600)) throws(UploadRefusal) {
         guard ChildCommand.canRun(path) else {
             throw UploadRefusal("--on-segment takes the path of a program, and \(path) cannot be run.")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Makes a short text for the log from a program's standard error.
+/// Makes a short text for the log from the standard error output of a program.
 enum ErrorText {
     private static let longest = 300
 
@@ -21,14 +21,14 @@ enum ErrorText {
         return parts[2]
     }
 
-    /// Each address of a word keeps its host and path; the user, the query and the fragment are removed, and what follows
-    /// these in the same word.
+    /// Removes possible secrets from the addresses in `word`. An address keeps its host and path; its user, query and
+    /// fragment are removed, and so is the rest of the word after a query or fragment.
     private static func scrubbed(_ word: String) -> String {
         guard let scheme = word.firstRange(of: "://") else { return word }
         var rest = word[scheme.upperBound...]
         var tail = ""
         if let query = rest.firstIndex(where: { $0 == "?" || $0 == "#" }) {
-            // Keeps quotation marks and punctuation after the URL.
+            // Keep the quotation marks and the punctuation that end the word.
             tail = "?***" + String(rest[query...].reversed().prefix { "\"':,)".contains($0) }.reversed())
             rest = rest[..<query]
         }

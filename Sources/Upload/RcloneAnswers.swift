@@ -24,9 +24,9 @@ struct RcloneFeatures: Decodable {
 
 /// The output of `rclone lsjson --stat` for a file.
 struct RcloneListing: Decodable {
-    /// Its size; nil if there is no such file.
+    /// The file's size; nil if there is no such file.
     var size: Int64?
-    /// Its hashes, by the names of the algorithms.
+    /// The file's hashes, by the names of the algorithms.
     var hashes: [String: String] = [:]
 
     private enum CodingKeys: String, CodingKey {
@@ -35,7 +35,7 @@ struct RcloneListing: Decodable {
         case isDirectory = "IsDir"
     }
 
-    /// Reads rclone's JSON; if that fails, there is no file.
+    /// Reads rclone's JSON; if that fails, it says that there is no file.
     init(parsing text: String) {
         self = (try? JSONDecoder().decode(Self.self, from: Data(text.utf8))) ?? RcloneListing()
     }

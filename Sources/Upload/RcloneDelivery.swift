@@ -10,15 +10,16 @@ final class RcloneDelivery: SegmentDelivery {
     private let rclone: String
     private let remote: RcloneRemote
     private let limit: String?
-    /// The hash for comparing files; nil until the remote was asked, and empty if the remote supports none.
+    /// The hash by which files are compared; nil until the remote was asked, and empty if the remote supports none.
     private let hash = Mutex<String?>(nil)
 
-    /// The first of these that a remote supports is used; otherwise any other.
+    /// The first of these hashes that a remote supports is used; if it supports none of them, any other hash.
     private static let preferredHashes = ["sha256", "sha1", "md5"]
     private static let askingLimit = Duration.seconds(10)
-    /// The remote may have to read a file to compute its hash, and this machine has to.
+    /// The time limit for computing hashes: this machine must read the file, and the remote may have to read it as
+    /// well.
     private static let hashingLimit = Duration.seconds(3600)
-    /// The limit for slow connections; rclone itself ends a stalled one.
+    /// The time limit for a copy, long enough for slow connections; rclone itself ends a connection that stalls.
     private static let copyingLimit = Duration.seconds(24 * 3600)
 
     /// Uploads to `remote`; `limit` is the value for rclone's `--bwlimit`.
@@ -64,7 +65,7 @@ final class RcloneDelivery: SegmentDelivery {
     {
         let hash = try await hashType(lock.file)
         let place = remote.place(of: segment.name)
-        // Without a hash rclone would compare only sizes, and a file of the same size may be different.
+        // Without a hash, rclone would compare only sizes, but a file of the same size may have another content.
         let comparison = hash.isEmpty ? "--ignore-times" : "--checksum"
         try await run(["copyto", comparison, path, place], Self.copyingLimit, lock.file)
         return try await verify(segment, path, place, hash, lock.file)
@@ -90,7 +91,7 @@ final class RcloneDelivery: SegmentDelivery {
 
     private func hashType(_ input: FileDescriptor) async throws(DeliveryFailure) -> String {
         if let known = hash.withLock({ $0 }) { return known }
-        // Only the remote's root: with a path some backends would query the server.
+        // Only the root of the remote is queried: with a path, some backends would send a request to the server.
         let answer = try await run(["backend", "features", remote.remote], Self.askingLimit, input)
         let hashes = RcloneFeatures(parsing: answer).hashes
         let type = Self.preferredHashes.first(where: hashes.contains) ?? hashes.first ?? ""
@@ -102,7 +103,7 @@ final class RcloneDelivery: SegmentDelivery {
     private func run(_ arguments: [String], _ time: Duration, _ input: FileDescriptor) async throws(DeliveryFailure)
         -> String
     {
-        // Few and short retries by rclone itself: the uploader tries again, and logs it.
+        // rclone itself retries seldom and not for long, because the uploader tries again and logs it.
         let flags =
             ["--ask-password=false", "--retries=1", "--low-level-retries=2", "--contimeout=15s", "--timeout=60s"]
             + ["--stats=0"] + (limit.map { ["--bwlimit=\($0)"] } ?? [])

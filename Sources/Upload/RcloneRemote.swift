@@ -2,7 +2,7 @@
 
 package import Media
 
-/// A place that rclone knows, as `--upload` names it: `remote:bucket/path`.
+/// A destination that is configured in rclone, in the form of `--upload`: `remote:bucket/path`.
 package struct RcloneRemote: Sendable, Equatable, CustomStringConvertible {
     /// The remote with its colon, such as `archive:` or, for a backend without configuration, `:local:`.
     let remote: String
@@ -11,8 +11,8 @@ package struct RcloneRemote: Sendable, Equatable, CustomStringConvertible {
 
     /// Reads `text`; throws a sentence if it is invalid.
     ///
-    /// Connection strings (`remote,pass=…:`) are refused: every user of the machine would read them in rclone's command
-    /// line.
+    /// Connection strings (`remote,pass=…:`) are refused, because every user of the machine could read them in rclone's
+    /// command line.
     package init(parsing text: String) throws(TextFailure) {
         guard let colon = text.dropFirst().firstIndex(of: ":") else {
             throw TextFailure(

@@ -4,14 +4,14 @@ internal import Media
 
 /// Decides when a failed file is tried again. Pure: results and times in, waits out.
 ///
-/// A file is tried until it is uploaded, however long that takes. Two waits from ``RetryDelay`` delay it. Its own wait
-/// grows with its own failures, so that a file that always fails is not tried after each one that succeeds. A wait for
-/// all files grows with consecutive failures, so that an unreachable remote is not asked for each of a thousand files.
-/// Times are nanoseconds of a clock that never steps.
+/// A file is tried until it is uploaded, however long that takes. Two waits from ``RetryDelay`` apply to it. The file's
+/// own wait grows with its own failures, so that a file that always fails is not tried after each successful file. A
+/// wait for all files grows with consecutive failures, so that an unreachable remote is not tried with each of a
+/// thousand files. Times are nanoseconds of a clock that is never set.
 struct RetrySchedule {
     private struct Entry {
         var tries = 0
-        /// When it may be tried again.
+        /// The time from which the file may be tried again.
         var due = Int64.min
         /// When the first of the current failures occurred; nil if the file was only postponed.
         var failingSince: Int64?
@@ -23,8 +23,8 @@ struct RetrySchedule {
     /// Consecutive failed tries, of any file.
     private(set) var failedTries = 0
 
-    /// Notes a failed try at `now`: of the file `name`, or nil if the failure came before a file was chosen. With
-    /// `isLater` the file was only postponed.
+    /// Records a failed try of the file `name` at `now`. `name` is nil if the failure came before a file was chosen.
+    /// With `isLater` the file was only postponed.
     mutating func noteFailedTry(of name: String?, isLater: Bool = false, at now: Int64) {
         failedTries += 1
         gate = now + RetryDelay.after(failedTries).inNanoseconds
@@ -36,7 +36,7 @@ struct RetrySchedule {
         entries[name] = entry
     }
 
-    /// Notes that the file `name` was uploaded, which also shows that the target works.
+    /// Records that the file `name` was uploaded, which also shows that the target works.
     mutating func noteSuccess(of name: String) {
         (failedTries, gate) = (0, .min)
         forget(name)
@@ -45,7 +45,7 @@ struct RetrySchedule {
     /// Forgets the file `name`, which must not be uploaded any more.
     mutating func forget(_ name: String) { entries[name] = nil }
 
-    /// Allows all files to be tried at once, with short waits again.
+    /// Allows all files to be tried at once, and makes the waits short again.
     mutating func hurry() {
         (failedTries, gate) = (0, .min)
         for name in entries.keys {
@@ -54,20 +54,21 @@ struct RetrySchedule {
         }
     }
 
-    /// The files that have failed. All others come first.
+    /// The files that have failed. All other files are tried before them.
     var tried: Set<String> { Set(entries.keys) }
 
-    /// Returns the file that may be tried again at `now`: the one that has been due for longest, so that each gets its
-    /// turn; nil if none is due.
+    /// Returns the file that may be tried again at `now`; nil if no file is due. If several are due, it is the one that
+    /// has been due for longest, so that all of them are tried in turn.
     func next(at now: Int64) -> String? {
         let first = entries.min { ($0.value.due, $0.key) < ($1.value.due, $1.key) }
         return first.flatMap { $0.value.due <= now ? $0.key : nil }
     }
 
-    /// Returns how long after `now` no file may be tried; nil if one may be tried now.
+    /// Returns how long no file may be tried, counted from `now`; nil if files may be tried now.
     func pause(at now: Int64) -> Duration? { gate > now ? .nanoseconds(gate - now) : nil }
 
-    /// Returns how long after `now` the next failed file may be tried, at least 0; nil if no file has failed.
+    /// Returns how long to wait from `now` until the next failed file may be tried, at least 0; nil if no file has
+    /// failed.
     func rest(at now: Int64) -> Duration? {
         entries.values.map(\.due).min().map { $0 > now ? .nanoseconds($0 - now) : .zero }
     }
@@ -75,15 +76,15 @@ struct RetrySchedule {
     /// Returns the number of failed tries of the file `name`.
     func tries(of name: String) -> Int { entries[name]?.tries ?? 0 }
 
-    /// The number of failing files, and the time since which the oldest of them has failed.
+    /// The number of files that fail, and the time since which the oldest of them has failed.
     var failing: (files: Int, since: Int64?) {
         let since = entries.values.compactMap(\.failingSince)
         return (since.count, since.min())
     }
 }
 
-/// Computes the wait before an upload is tried again: 1 s, then half as long again after each failure, up to 5 min from
-/// the 16th failure on. There is no last try.
+/// Computes how long to wait before an upload is tried again: 1 s, then half as long again after each failure, up to 5
+/// min from the 16th failure on. The number of tries is not limited.
 enum RetryDelay {
     private static let longest = Duration.seconds(300)
 

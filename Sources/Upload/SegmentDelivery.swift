@@ -4,8 +4,8 @@ internal import Catalogue
 
 /// Delivers finished files: to a remote, or through a command.
 protocol SegmentDelivery: Sendable {
-    /// Delivers the file of `segment` at the absolute path `path`, and returns in a few words what was done. Every
-    /// program that it runs holds `lock`. Cancelling the task ends the running program.
+    /// Delivers the file of `segment` at the absolute path `path`, and returns in a few words what it did. Every
+    /// program that it runs holds `lock`. If the task is cancelled, the running program ends.
     func deliver(_ segment: CatalogueSegment, at path: String, holding lock: UploadLock) async throws(DeliveryFailure)
         -> String
 }
@@ -13,7 +13,7 @@ protocol SegmentDelivery: Sendable {
 /// Why a file could not be delivered, or a program could not be run, in words without secrets.
 package struct DeliveryFailure: Error, Equatable, CustomStringConvertible {
     package let description: String
-    /// Whether the file was only postponed, which does not count as its failure.
+    /// Whether the file was only postponed, which does not count as a failure.
     let isLater: Bool
 
     init(_ description: String, isLater: Bool = false) { (self.description, self.isLater) = (description, isLater) }

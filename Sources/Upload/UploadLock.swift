@@ -5,10 +5,11 @@ internal import Catalogue
 internal import Glibc
 internal import SystemPackage
 
-/// Makes sure that only one file of a channel is uploaded at a time, over all processes.
+/// Makes sure that only one file of a channel is uploaded at a time, even by several processes.
 ///
-/// It is an advisory lock on an open file that each program run for an upload inherits as its standard input: a program
-/// that outlives a killed relay keeps the lock until it ends, so that the next relay does not write to the same target.
+/// It is an advisory lock on an open file. Each program that is run for an upload inherits the file as its standard
+/// input. So if a program continues after relay was killed, it keeps the lock until it ends, and the next relay does
+/// not write to the same target.
 final class UploadLock: Sendable {
     /// The open file; valid while this object exists.
     let file: SystemPackage.FileDescriptor
@@ -23,6 +24,6 @@ final class UploadLock: Sendable {
         guard Archive.FileDescriptor.systemLock(number, LOCK_EX | LOCK_NB) != EWOULDBLOCK else { return nil }
     }
 
-    // Closes without unlocking, so that a child process that still runs keeps the lock.
+    // The file is closed but not unlocked, so that a child process that is still running keeps the lock.
     deinit { close(file.rawValue) }
 }

@@ -2,7 +2,7 @@
 
 /// The status of uploads for operators.
 package struct UploadStatus: Sendable, Codable, Equatable {
-    /// Waiting files, including the current one.
+    /// Number of waiting files, including the current one.
     package var waitingFiles = 0
     /// The size of the waiting files, in bytes.
     package var waitingBytes: Int64 = 0
@@ -10,17 +10,17 @@ package struct UploadStatus: Sendable, Codable, Equatable {
     package var oldestWaitingSeconds: Double?
     /// The file that is being uploaded.
     package var current: String?
-    /// Files uploaded since the start.
+    /// Number of files that were uploaded since the start.
     package var doneFiles = 0
     /// The size of the uploaded files, in bytes.
     package var doneBytes: Int64 = 0
-    /// Failed tries since the start.
+    /// Number of failed tries since the start.
     package var failures = 0
-    /// Files whose last try failed. They are tried until they are uploaded.
+    /// Number of files whose last try failed. They are tried until they are uploaded.
     package var failingFiles = 0
-    /// How long the oldest failing file has failed, in seconds since its first failure; nil if no file fails.
+    /// How long the file that has failed for the longest time has been failing, in seconds; nil if no file fails.
     package var failingSeconds: Double?
-    /// Files that an operator gave up since the start.
+    /// Number of files that an operator gave up since the start.
     package var givenUpFiles = 0
     /// Why the last try failed; nil after a later success.
     package var lastError: String?

@@ -6,7 +6,7 @@ internal import Dispatch
 package import Logging
 internal import Synchronization
 
-/// What happens to finished files.
+/// The target of finished files.
 package enum UploadTarget: Sendable, Equatable {
     /// Copy them to an rclone remote, with a value for `--bwlimit`.
     case remote(RcloneRemote, limit: String?)
@@ -15,8 +15,8 @@ package enum UploadTarget: Sendable, Equatable {
 }
 
 extension Uploader {
-    /// An uploader of the recordings of `channel` in `directory`. Asks rclone whether it knows the remote, which blocks
-    /// for up to 12 s; a remote that is unreachable now is no reason to refuse.
+    /// Creates an uploader of the recordings of `channel` in `directory`. Asks rclone whether it knows the remote,
+    /// which blocks for up to 12 s; a remote that is unreachable now is no reason to throw.
     package convenience init(
         directory: RecordDirectory, channel: String, catalogue: Catalogue, target: UploadTarget, logger: Logger
     ) throws(UploadRefusal) {
@@ -33,8 +33,8 @@ extension Uploader {
         self.init(directory: directory, channel: channel, catalogue: catalogue, delivery: delivery, logger: logger)
     }
 
-    /// Returns why no file could be delivered to `target` now; nil if it seems possible. Blocks for up to 12 s. Throws
-    /// if an uploader would be refused.
+    /// Returns why no file could be delivered to `target` now; nil if delivery seems possible. Blocks for up to 12 s.
+    /// Throws if an uploader for this target could not be created.
     package static func trouble(with target: UploadTarget) throws(UploadRefusal) -> String? {
         switch target {
         case .command(let path):
@@ -63,7 +63,7 @@ extension Uploader {
     }
 }
 
-/// Holds the answer for a caller that may have stopped waiting.
+/// Stores the answer for a caller that may have stopped waiting.
 private final class Answer: Sendable {
     let value = Mutex<Result<String?, UploadRefusal>?>(nil)
 }

@@ -11,10 +11,10 @@ internal import Synchronization
 
 /// Uploads the finished files of a channel, one at a time and the oldest first: to a remote, or through a command.
 ///
-/// The catalogue stores which files wait, so a new run continues. Neither the recorder nor the end of the process waits
-/// for uploads; a signal ends the running one. A file that fails is tried again after the others, until it is uploaded
-/// or an operator gives it up, in the end every 5 min (``RetrySchedule``). It is kept until then: see
-/// ``mayDelete(_:)``.
+/// The catalogue stores which files are waiting, so the next run of relay continues. Neither the recorder nor the end
+/// of the process waits for uploads; a signal ends the running upload. A file that fails is tried again after the
+/// others, finally every 5 min (``RetrySchedule``), until it is uploaded or an operator gives it up. Until then the
+/// file must not be deleted: see ``mayDelete(_:)``.
 ///
 /// ```swift
 /// let uploader = try Uploader(
@@ -33,7 +33,7 @@ package final class Uploader: RecordingObserver, RetentionVeto {
         var nap: Task<Void, Never>?
         /// Whether a file has arrived since the last check, so that the next wait is skipped.
         var isWoken = false
-        /// Whether it was logged that a file has failed for a long time.
+        /// Whether the log already says that a file has failed for a long time.
         var isAlarmed = false
         /// Whether the waiting files are left to the next start.
         var isLeft = false
@@ -41,7 +41,7 @@ package final class Uploader: RecordingObserver, RetentionVeto {
         var isCancelled = false
     }
 
-    /// After the end of recording, this many consecutive failures leave the rest to the next start.
+    /// After the end of recording, this many consecutive failures leave the remaining files to the next start.
     private static let lastTries = 5
     /// A file that has failed for this long is logged as an error: 15 min, in nanoseconds.
     private static let alarmTime: Int64 = 900_000_000_000
@@ -53,7 +53,7 @@ package final class Uploader: RecordingObserver, RetentionVeto {
     private let sleep: @Sendable (Duration) async -> Void
     private let clock: any MonotonicClock
     private let logger: Logger
-    // For calls that wait for the disk, because all tasks share the threads of Swift concurrency.
+    // The queue for calls that wait for the disk, because all tasks share the threads of Swift concurrency.
     private let queue: DispatchQueue
     private let (wakes, waker) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     private let state = Mutex(State())
@@ -75,20 +75,20 @@ package final class Uploader: RecordingObserver, RetentionVeto {
         queue = DispatchQueue(label: "relay.upload.\(self.channel)", qos: .utility)
     }
 
-    /// Starts with the waiting files. Returns at once.
+    /// Begins with the files that are waiting. Returns at once.
     package func start() {
         waker.yield()
         state.withLock { state in
             guard !state.isCancelled else { return }
             state.work = Task.detached(priority: .utility) { [self] in
                 for await _ in wakes { await drain() }
-                // Uploads files that arrived at the end.
+                // Upload the files that arrived at the end.
                 await drain()
             }
         }
     }
 
-    /// Uploads the waiting files and calls `completion`; stops after several failures. Returns at once.
+    /// Uploads the waiting files, or stops after several failures, and then calls `completion`. Returns at once.
     package func finish(_ completion: @escaping @Sendable () -> Void) {
         let work = state.withLock { state in
             (state.isEnding, state.isWoken) = (true, true)
@@ -103,7 +103,7 @@ package final class Uploader: RecordingObserver, RetentionVeto {
         }
     }
 
-    /// Ends the running upload, and leaves the rest to the next start. Returns at once.
+    /// Ends the running upload, and leaves the waiting files to the next start. Returns at once.
     package func cancel() {
         let work = state.withLock { state in
             state.isCancelled = true
@@ -116,7 +116,7 @@ package final class Uploader: RecordingObserver, RetentionVeto {
     package func segmentRecovered(fileName: String) { wake() }
     package func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {}
 
-    /// Checks again for files to upload, even during a wait for failing ones.
+    /// Makes the uploader check again for files, even while it waits to retry failed files.
     private func wake() {
         waker.yield()
         state.withLock { state in
@@ -168,9 +168,9 @@ package final class Uploader: RecordingObserver, RetentionVeto {
 
 /// An operator's order. Files are named as in the catalogue.
 package enum UploadOrder: Sendable, Equatable {
-    /// Try all files at once that fail, or that were given up and still exist.
+    /// Immediately try all files that have failed, and all files that were given up and still exist.
     case retryAll
-    /// Upload the file now, whatever happened to it before.
+    /// Upload the file now, whether it is waiting, has failed, was given up or was already uploaded.
     case retry(String)
     /// Do not upload the file: it may be deleted.
     case giveUp(String)
@@ -187,7 +187,8 @@ extension Uploader {
                 guard await nap(for: pause) else { return }
                 continue
             }
-            // A file that was found on one disk is not gone if another disk is mounted in its place.
+            // If another disk is mounted in place of the present one, a missing file does not mean that the file is
+            // gone.
             let generation = directory.generation
             guard let backlog = await look() else {
                 note(DeliveryFailure("the catalogue cannot be used now"), of: nil)
@@ -205,8 +206,8 @@ extension Uploader {
         }
     }
 
-    /// Returns the backlog. Its next file is the oldest one that was not tried yet, or otherwise the failed one whose
-    /// turn it is.
+    /// Returns the waiting files. The next file is the oldest one that was not tried yet; if there is no such file, it
+    /// is the failed file that is due.
     private func look() async -> UploadBacklog? {
         let (tried, due) = state.withLock { ($0.schedule.tried, $0.schedule.next(at: clock.now)) }
         var backlog = await look(besides: tried)
@@ -267,7 +268,7 @@ extension Uploader {
     }
 
     private static func prepare(_ name: String, _ directory: RecordDirectory, _ channel: String) throws -> UploadLock? {
-        // In an empty mount point every file would seem to be gone.
+        // If the disk is not mounted, every file would seem to be gone.
         try directory.checkMount()
         guard access("\(directory.path)/\(name)", F_OK) == 0 || errno != ENOENT else { return nil }
         guard let lock = try UploadLock(directory: directory.path, channel: channel) else {
@@ -289,8 +290,7 @@ extension Uploader {
             metadata: ["segment": "\(segment.name)", "bytes": "\(segment.bytes)"])
     }
 
-    /// Logs a new cause of failure, and logs an error each time that the longest failure of a file exceeds
-    /// ``alarmTime``.
+    /// Logs a failure if its cause is new, and logs an error each time a file has failed for longer than ``alarmTime``.
     private func note(_ failure: DeliveryFailure, of name: String?) {
         let (text, now) = (failure.description, clock.now)
         let metadata: Logger.Metadata = name.map { ["segment": "\($0)"] } ?? [:]
@@ -316,11 +316,10 @@ extension Uploader {
         }
     }
 
-    /// Waits for `time`; the end, an operator or a new file interrupts the wait. Returns false if the rest is left to
-    /// the next start.
+    /// Waits for `time`; the end of the process, an operator's order or a new file interrupts the wait. Returns false
+    /// if the waiting files are left to the next start.
     private func nap(for time: Duration) async -> Bool {
-        // Checked in one step, so that an end that begins now either finds the wait and interrupts it, or is noticed
-        // here.
+        // Checked in one step, so that an end that begins now either finds the wait and interrupts it, or is seen here.
         let (nap, isNews) = state.withLock { state -> (Task<Void, Never>?, Bool) in
             if state.isEnding, state.schedule.failedTries >= Self.lastTries {
                 defer { state.isLeft = true }

@@ -107,7 +107,7 @@ struct ControlSocketTests {
         withExtendedLifetime((listener, other)) {}
     }
 
-    @Test("Of two servers at one path the second does not start, and its end leaves the first one's socket")
+    @Test("A second server at the same path does not start, and leaves the first server's socket when it ends")
     func servers() throws {
         var settings = ControlSettings()
         settings.socket = path

@@ -79,7 +79,7 @@ struct ClipWriterTests {
         try expect(["a"], within: .seconds(1))
     }
 
-    @Test("Of two changes of a clip that could not be written, the newer one is written")
+    @Test("If two changes of a clip could not be written, the newer one is written later")
     func newer() throws {
         try breakCatalogue()
         note("a")

@@ -2,8 +2,8 @@
 
 internal import Synchronization
 
-/// The file system of a record directory, for all code that uses the directory: it may be mounted, replaced or
-/// unmounted at any time. Any thread may use it; no call blocks.
+/// The file system of a record directory, shared by all code that uses the directory. A file system may be mounted,
+/// replaced or unmounted at any time. Any thread may use this object; no call blocks.
 final class DirectoryPlace: Sendable {
     /// The known facts about the file system.
     struct State: Sendable {
@@ -12,7 +12,8 @@ final class DirectoryPlace: Sendable {
         /// The name of the empty file that identifies the directory when its disk comes back with another device
         /// number; nil if no such file can be created.
         var mark: String?
-        /// Where the file system is mounted; nil if that is unknown but must not be the root directory.
+        /// Where the file system is mounted. Nil if that is unknown, but the directory must not be on the root file
+        /// system.
         var mountPoint: String?
         /// The templates that were used in the directory before, according to its own record.
         var notedTemplates: [NameTemplate] = []
@@ -32,8 +33,8 @@ final class DirectoryPlace: Sendable {
     /// The current facts.
     var now: State { state.withLock { $0 } }
 
-    /// Notes that the directory is now on `fileSystem`, which is mounted at `mountPoint`, with the mark `mark` and the
-    /// record of `notedTemplates`.
+    /// Records that the directory is now on `fileSystem`, which is mounted at `mountPoint`, and that it contains the
+    /// mark `mark` and the list `notedTemplates`.
     func adopt(_ fileSystem: FileSystemNumber, mark: String?, mountPoint: String, notedTemplates: [NameTemplate]) {
         state.withLock { state in
             // Several threads may notice the change at the same time.

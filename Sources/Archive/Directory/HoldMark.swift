@@ -2,7 +2,8 @@
 
 internal import Glibc
 
-/// An empty file in a directory of recordings that says that a recording is held: it is then deleted only by hand.
+/// An empty file in a directory of recordings, which shows that a recording is held: relay then deletes it only on
+/// request.
 ///
 /// The mark is a file and not a row of the catalogue, so that it survives the loss of the catalogue, and so that an
 /// operator can hold a recording without relay: `.relay-hold-NAME`, with `%2F` for each slash and `%25` for each `%`.
@@ -30,8 +31,9 @@ package enum HoldMark {
         return lstat(path(of: name, in: directory.path), &info) == 0 || !isAbsence(errno)
     }
 
-    /// Whether the system's error `code` says that there is no mark. The name of a mark is longer than that of its file, and a
-    /// file system refuses names above a length: then there cannot be a mark, and the recording is not held.
+    /// Whether the system's error `code` says that there is no mark. A mark has a longer name than its file, and file
+    /// systems limit the length of names: if the name is too long, there cannot be a mark, and the recording is not
+    /// held.
     private static func isAbsence(_ code: CInt) -> Bool { code == ENOENT || code == ENAMETOOLONG }
 
     /// Holds the recording whose closed file is, or will be, `name`.

@@ -5,7 +5,7 @@ internal import Media
 
 /// Whether a record directory must be on a mounted disk.
 package enum MountRule: Sendable, Hashable {
-    /// The directory must be on a mounted disk if the memory contains it: it was on one before.
+    /// The directory must be on a mounted disk if the memory contains it, because it was on a mounted disk before.
     case remembered
     /// The directory must be on a mounted disk: nothing is recorded until a disk is mounted there.
     case required
@@ -13,10 +13,10 @@ package enum MountRule: Sendable, Hashable {
     case ignored
 }
 
-/// Remembers, outside of record directories, which of them are on mounted disks, so that relay recognizes an empty
-/// mount point when it starts before the disk is mounted. There is a file for each directory, named by the directory's
-/// path, with `%2F` for each slash and `%25` for each `%`. It contains the mount point and the directory's mark, one
-/// per line.
+/// Remembers which record directories are on mounted disks, so that relay recognizes an empty mount point when it
+/// starts before the disk is mounted. The memory is kept outside of these directories. It has one file for each
+/// directory, named by the directory's path, with `%2F` for each slash and `%25` for each `%`. The file contains the
+/// mount point and the directory's mark, one per line.
 ///
 /// An entry that cannot be read or written is ignored, without further consequences. All calls block on the disk.
 package struct MountMemory: Sendable {
@@ -92,7 +92,8 @@ package struct MountMemory: Sendable {
 }
 
 extension FileFailure {
-    /// The disk of the record directory `path` is not mounted; `mountPoint` is its mount point, if that is known.
+    /// The failure for the record directory `path` whose disk is not mounted. `mountPoint` is the disk's mount point,
+    /// if that is known.
     static func notMounted(_ path: String, _ mountPoint: String?) -> FileFailure {
         let place = mountPoint.map { " at \($0)" } ?? ""
         return FileFailure("record in", path, text: "its disk is not mounted\(place)")

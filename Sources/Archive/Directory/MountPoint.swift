@@ -2,9 +2,9 @@
 
 internal import Glibc
 
-/// Finds where file systems are mounted in the directory tree. File systems are told apart by their device numbers: a
-/// directory that is mounted over itself, as systemd does for `ReadWritePaths=`, is no mount point here. All calls
-/// block on the disk.
+/// Finds where file systems are mounted in the directory tree. A file system is identified by its device number, so a
+/// directory that is mounted over itself, as systemd does for `ReadWritePaths=`, does not count as a mount point. All
+/// calls block on the disk.
 enum MountPoint {
     /// The directory that is always mounted.
     static let root = "/"
@@ -21,7 +21,7 @@ enum MountPoint {
         return root
     }
 
-    /// Whether a file system is mounted at `path`, which must contain no symbolic link.
+    /// Whether a file system is mounted at `path`, which must not contain a symbolic link.
     static func isMounted(_ path: String) -> Bool {
         if path == root { return true }
         guard let device = device(of: path) else { return false }

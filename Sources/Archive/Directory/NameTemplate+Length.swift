@@ -3,18 +3,18 @@
 internal import Media
 
 extension NameTemplate {
-    /// The longest name of a file or directory that file systems store, in bytes (`NAME_MAX` of limits.h).
+    /// The maximum length of the name of a file or directory, in bytes (`NAME_MAX` of limits.h).
     private static let longestPart = 255
-    /// The longest number that is expected: a file per second for 31 years.
+    /// The longest number that a file is expected to get: one file per second for 31 years.
     private static let longestSequence = "999999999"
-    /// The longest text that follows a path: a number, because other files have the name, and the longest extension,
-    /// which is that of a repaired file.
+    /// The longest text that is appended to a path: a number, because other files have the same name, and the longest
+    /// extension, which is the extension of a repaired file.
     private static let longestSuffix = "-999" + SegmentSalvage.repairedSuffix
 
-    /// Throws if a name of a file or directory of `channel` could be longer than file systems store.
+    /// Throws if the name of a file or directory of `channel` could be longer than file systems allow.
     ///
-    /// This is not checked when a template is parsed: a directory stores its templates, and an earlier one that fails
-    /// here may have made shorter names.
+    /// Templates are not checked when they are parsed. A directory also stores the templates of earlier runs, whose
+    /// names may have been short enough although the template fails this check.
     package func checkLength(channel: String) throws(TextFailure) {
         let longest = sample(channel: SegmentName.safe(channel), sequence: Self.longestSequence) + Self.longestSuffix
         let bytes = longest.split(separator: "/").map(\.utf8.count).max() ?? 0

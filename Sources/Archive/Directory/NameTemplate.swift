@@ -25,7 +25,7 @@ package struct NameTemplate: Sendable, Hashable {
     /// The form of ``UTCTime/basic``.
     static let startPattern = "00000000T000000.000Z"
     private static let longest = 200
-    /// The most digits of a number that is read.
+    /// The maximum number of digits of a number in a file's name.
     private static let mostDigits = 18
     /// The maximum number of directories between the record directory and a file.
     static let deepest = 4
@@ -101,7 +101,8 @@ package struct NameTemplate: Sendable, Hashable {
             text.unicodeScalars.allSatisfy({
                 $0.value >= 32 && $0.value != 127 && !"\\:*?\"<>|".unicodeScalars.contains($0)
             }),
-            // With a mark that combines with it, a slash or a point is another character here, and none for the system.
+            // In Swift, a slash or dot and a combining mark after it are one Character; the system still sees the slash
+            // or dot.
             !text.contains(where: { character in
                 character.utf8.count > 1 && (character.utf8.first == 0x2F || character.utf8.first == 0x2E)
             })
@@ -133,8 +134,8 @@ package struct NameTemplate: Sendable, Hashable {
         }
     }
 
-    /// What ``init(parsing:)`` makes an equal template of. It is never longer than what the template was made of, so that it
-    /// is not refused for its length.
+    /// The text from which ``init(parsing:)`` makes an equal template. It is never longer than the text from which this
+    /// template was made, so that it is not refused for its length.
     var text: String {
         parts.map { part in
             switch part {
@@ -242,7 +243,8 @@ extension NameTemplate {
         }
     }
 
-    /// A number has at least six digits; the text after it determines how many of a run of digits belong to it.
+    /// Reads the sequence number, which has at least six digits. If more digits follow, the rest of the template shows
+    /// where the number ends.
     private static func sequence(
         _ path: Substring, _ rest: ArraySlice<Part>, _ channel: String, _ texts: FieldTexts
     ) -> Reading? {

@@ -7,17 +7,17 @@ internal import Synchronization
 ///
 /// Retention, recovery, the catalogue, uploads, sequence numbers and lists all use it. Three things must agree:
 /// - the place: no directory between the record directory and the file is itself a record directory;
-/// - the name: a template of the directory makes it, or one that the directory used earlier;
+/// - the name: it fits the directory's template, or a template that the directory used earlier;
 /// - the content: the tags of an MP4, or the service description of a transport stream.
 ///
 /// A file in doubt is not a recording of the channel. All calls block on the disk.
 package final class Ownership: Sendable {
     /// What a file's name shows.
     enum NameMatch: Equatable {
-        /// A template of the directory makes it. The sequence is 0 if the name contains none.
+        /// It fits a template of the directory. The sequence is 0 if the name contains none.
         case certain(sequence: Int)
-        /// A template that consists only of fields and separators could make it, perhaps one from an earlier version of
-        /// relay, which did not record its templates.
+        /// It could fit a template that consists only of fields and separators. An earlier version of relay, which did
+        /// not store its templates, may have used such a template.
         case possible(sequence: Int)
 
         var sequence: Int {
@@ -37,7 +37,7 @@ package final class Ownership: Sendable {
         case empty
         /// It begins like a file of relay, but does not contain its channel: its head is damaged.
         case unnamed
-        /// It is a recording of this channel.
+        /// It is a recording of another channel, which is called `channel`.
         case other(channel: String)
         /// It is not a recording of relay, or its name and its content contradict each other.
         case foreign
@@ -48,14 +48,14 @@ package final class Ownership: Sendable {
     /// Which directories, by their paths from the record directory, are themselves record directories.
     private let archives = Mutex<[Substring: Bool]>([:])
 
-    /// The ownership of files in `directory` by `channel`. Nothing is read yet. Results about nested directories are
-    /// cached, so an object must be used for only one pass over the files.
+    /// The ownership of files in `directory` by `channel`. Creating it reads no file. Results about nested directories
+    /// are cached, so an object must be used for only one pass over the files.
     package init(_ directory: RecordDirectory, channel: String) {
         (self.directory, self.channel) = (directory, SegmentName.safe(channel))
     }
 
-    /// Whether `fileName`, a path below the record directory, is a recording of the channel, if the caller already
-    /// knows that its content is one. The file is opened only if its name leaves a doubt.
+    /// Whether `fileName`, a path below the record directory, is a recording of the channel. The caller must know that
+    /// the content is a recording. The file is opened only if its name leaves a doubt.
     package func matches(_ fileName: String) -> Bool {
         match(fileName).map { $0.isCertain || owns(fileName) ?? false } ?? false
     }
@@ -68,7 +68,7 @@ package final class Ownership: Sendable {
         return verdict == .ours
     }
 
-    /// Returns what place and name of `fileName` show; nil if they are not those of a recording of the channel.
+    /// Returns what the file's name shows; nil if its name or its place rules out a recording of the channel.
     func match(_ fileName: String) -> NameMatch? {
         let original = SegmentSalvage.originalName(fileName)
         let match: NameMatch
@@ -106,7 +106,7 @@ package final class Ownership: Sendable {
 // MARK: Content
 
 extension Ownership {
-    /// Returns what the content of the open `file` shows; `match` is the result for its name `fileName`.
+    /// Returns what the content of the open `file` shows. `fileName` is its name, and `match` is what the name shows.
     func verdict(on file: FileDescriptor, _ fileName: String, _ match: NameMatch) throws(FileFailure) -> Verdict {
         let isStream = RecordDirectory.closedName(of: fileName).hasSuffix(RecordFormat.ts.fileExtension)
         switch try SegmentOrigin(of: file, isStream: isStream) {
@@ -123,14 +123,14 @@ extension Ownership {
         SegmentName.safe(owner) == channel ? .ours : .other(channel: owner)
     }
 
-    /// An exported clip has its tags at its end and is not a recording, and neither is a copy in a directory named
-    /// after another time.
+    /// Judges an MP4 by its content. Two kinds of files are not recordings: an exported clip, which has its tags at its
+    /// end, and a copy in a directory that is named after another time.
     private func movie(_ file: FileDescriptor, _ fileName: String) -> Verdict {
         guard let tags = file.recordingTags, isDated(fileName, tags.start) else { return .foreign }
         return verdict(tags.channel)
     }
 
-    /// A transport stream does not contain its start time, so its name must.
+    /// Judges a transport stream by its content. A stream does not contain its start time, so its name must contain it.
     private func stream(_ file: FileDescriptor, _ fileName: String) -> Verdict {
         guard let start = Self.usualName(fileName).flatMap({ UTCTime(basic: $0.start) }), isDated(fileName, start),
             let owner = file.streamChannel
@@ -176,8 +176,8 @@ extension Ownership {
             }
     }
 
-    /// Whether `digits` are some of `texts`, one behind the other. Each place is looked at once: a name of hundreds of digits
-    /// can be divided in more ways than can be tried.
+    /// Whether `digits` consists of some of `texts`, one after the other. Each position is examined only once, because
+    /// a name of hundreds of digits can be divided in too many ways to try them all.
     private static func isMade(_ digits: Substring, of texts: [[UInt8]]) -> Bool {
         let digits = Array(digits.utf8)
         var isReached = [Bool](repeating: false, count: digits.count + 1)

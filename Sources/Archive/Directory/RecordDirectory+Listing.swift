@@ -57,7 +57,7 @@ extension RecordDirectory {
             return false
         }
         let isOpen = name.hasSuffix(SegmentName.openMark)
-        // Checked before the lock, which the file's writer may be about to take.
+        // This is checked before the lock, because the file's writer may be about to take the lock.
         if isOpen, descriptor.mayBeBeginning { return true }
         return !descriptor.lock() || (isOpen && descriptor.mayBeWrittenElsewhere)
     }
@@ -66,13 +66,13 @@ extension RecordDirectory {
 // MARK: The files of a channel
 
 extension RecordDirectory {
-    /// Returns the files of `channel` by place and name, the oldest first, finished or open. Leaves out files that
-    /// disappear in the meantime. The content is not read: see ``Ownership``.
+    /// Returns the finished and open files that belong to `channel` by their place and name, the oldest first. Leaves
+    /// out files that disappear in the meantime. The content is not read: see ``Ownership``.
     ///
-    /// Sequence numbers determine the order, whatever the clock did. Names without a number do not sort by time
+    /// Sequence numbers determine the order, even if the clock was set back. Names without a number do not sort by time
     /// (`01-12-2026` comes before `30-11-2026`), so all files are then sorted by when they ended.
     ///
-    /// `others` are the names of further files of the channel that its templates do not make.
+    /// `others` are the names of further files of the channel that do not fit its templates.
     package func segments(of channel: String, others: [String] = []) throws(FileFailure) -> [StoredSegment] {
         let ownership = Ownership(self, channel: channel)
         var segments = try entries().compactMap { fileName -> StoredSegment? in
@@ -88,11 +88,11 @@ extension RecordDirectory {
         return segments.sorted { ($0.ended.milliseconds, $0.fileName) < ($1.ended.milliseconds, $1.fileName) }
     }
 
-    /// Returns the finished files of `channel` that no recorded template makes, for example from a template in an
-    /// earlier version.
+    /// Returns the finished files of `channel` whose names fit no stored template, for example because an earlier
+    /// version of relay used another template.
     ///
-    /// A template of only fields and separators must be able to make their names, and their content must show that they
-    /// are recordings of the channel. Opens each file with such a name.
+    /// The names must fit some template of only fields and separators, and the content must show that the files are
+    /// recordings of the channel. Opens each file with such a name.
     package func otherSegments(of channel: String) throws(FileFailure) -> [String] {
         let ownership = Ownership(self, channel: channel)
         return try entries(depth: NameTemplate.deepest).filter { fileName in
@@ -125,14 +125,14 @@ extension RecordDirectory {
 // MARK: Reading
 
 extension RecordDirectory {
-    /// Returns an existing directory for reading only, whose files are named by `template`.
+    /// Returns an existing directory, whose files are named by `template`, for reading only.
     package static func existing(_ path: String, template: NameTemplate) throws(FileFailure) -> RecordDirectory {
         let directory = try existing(path)
         return RecordDirectory(path: directory.path, place: directory.place, template: template)
     }
 
-    /// Opens the file `name`, a path below this directory, for reading. It must be a regular file; symbolic links, also
-    /// in place of a directory on the way, and hidden files are refused.
+    /// Opens the file `name`, a path below this directory, for reading. It must be a regular file. Hidden files and
+    /// symbolic links are refused, and so are symbolic links in place of a directory in the path.
     package func open(recording name: String) throws(FileFailure) -> FileDescriptor {
         let parts = FileDescriptor.parts(of: name)
         guard !name.utf8.contains(0), parts.allSatisfy({ !$0.isEmpty && $0.utf8.first != UInt8(ascii: ".") }) else {
@@ -154,7 +154,7 @@ extension RecordDirectory {
     package static func openName(of name: String) -> String { name + SegmentName.openMark }
 }
 
-/// A stamp that changes with a file's content, as far as the system shows it.
+/// A value that changes with a file's content, as far as the system shows it.
 package struct FileStamp: Sendable, Hashable {
     /// The inode number.
     package var number: UInt64

@@ -15,16 +15,17 @@ internal import Media
 package struct RecordDirectory: Sendable {
     /// Its path, without a slash at the end.
     package let path: String
-    /// The directory's file system: recordings must not fill an empty mount point instead. All copies share it.
+    /// The directory's file system, which all copies share. It is checked so that recordings do not fill an empty mount
+    /// point.
     let place: DirectoryPlace
-    /// The template for file names.
+    /// The template by which new files are named.
     package let template: NameTemplate
     /// Remembers that the directory is on a mounted disk; nil for a directory that is only read.
     private let memory: MountMemory?
-    /// All templates that its files may be named by: its own, the standard one, and earlier ones.
+    /// All templates by which its files may be named: its own, the standard one, and earlier ones.
     var templates: [NameTemplate] { [template, .standard] + place.now.notedTemplates }
 
-    /// The prefix of each mark, the empty file that identifies the directory.
+    /// The prefix of the mark: the name of the empty file that identifies the directory.
     static let markPrefix = ".relay-archive-"
     /// The name of the catalogue's database in a record directory.
     package static let catalogueName = ".relay.sqlite"
@@ -68,11 +69,11 @@ package struct RecordDirectory: Sendable {
     /// Whether its disk has not been mounted since the directory was prepared.
     package var isAwaited: Bool { place.now.fileSystem == nil }
 
-    /// Counts the changes of the file system or directory at this path: when it has changed, an open file is no longer
-    /// in the directory.
+    /// Counts the changes of the file system or directory at this path. When the count has changed, an open file is no
+    /// longer in the directory.
     package var generation: Int { place.now.generation }
 
-    /// Whether the disk that the directory must be on, if any, is mounted.
+    /// Whether the disk on which the directory must be is mounted.
     private var isDiskMounted: Bool {
         place.now.mountPoint.map(MountPoint.isMounted) ?? (MountPoint.of(path) != MountPoint.root)
     }
@@ -90,8 +91,8 @@ package struct RecordDirectory: Sendable {
         }
     }
 
-    /// Returns the existing mark, or else a new one. An empty file needs no space on a full disk. A copy of it does no
-    /// harm: the mark only distinguishes a disk from the empty mount point under it.
+    /// Returns the existing mark, or else a new one. An empty file needs no space on a full disk. A copy of the mark
+    /// does no harm: the mark only distinguishes a disk from the empty mount point under it.
     private func findMark() -> String? {
         if let mark = try? names().first(where: { $0.hasPrefix(Self.markPrefix) }) { return mark }
         let name = Self.markPrefix + String(UInt64.random(in: 0 ... .max), radix: 16)
@@ -119,10 +120,10 @@ package struct RecordDirectory: Sendable {
         return UInt64(info.st_dev)
     }
 
-    /// Checks that the directory is on its file system, or on another one that was mounted in its place; the directory
-    /// is then prepared there, which changes ``generation``. A file system that is mounted again may get another number
-    /// (NFS, tmpfs and btrfs always do, a removable disk may), but it has the mark. The empty mount point has neither,
-    /// and nothing is mounted there.
+    /// Checks that the directory is on its file system, or on another one that was mounted in its place. In the second
+    /// case the directory is prepared there, which changes ``generation``. A file system that is mounted again may get
+    /// another number (NFS, tmpfs and btrfs always do, a removable disk may), but it still has the mark. An empty mount
+    /// point has neither the number nor the mark, and no file system is mounted there.
     package func checkMount() throws(FileFailure) {
         let known = place.now
         var found: FileSystemNumber?
@@ -141,14 +142,14 @@ package struct RecordDirectory: Sendable {
             return place.adopt(found, mark: known.mark, mountPoint: MountPoint.of(path), notedTemplates: noted)
         }
         guard isDiskMounted else { throw FileFailure.notMounted(path, known.mountPoint) }
-        // A directory that was removed is not created again on the same disk, but it is on another one.
+        // If the directory was removed, it is created again on another disk, but not on the same disk.
         if found == nil, try FileSystemNumber(of: MountPoint.existing(path)) == known.fileSystem {
             throw FileFailure("open directory", path, code: ENOENT)
         }
         try adopt()
     }
 
-    /// Writes a file of `bytes` bytes and removes it: the only proof that writing works.
+    /// Writes a file of `bytes` bytes and removes it. Nothing else proves that writing works.
     package func probe(bytes: Int) throws(FileFailure) {
         try checkMount()
         try proveWritable(bytes: bytes)
@@ -164,8 +165,8 @@ package struct RecordDirectory: Sendable {
         try file.synchronise()
     }
 
-    /// Creates the directories between this one and the file `name`. Refuses a symbolic link in place of one, so that
-    /// recordings stay in this directory.
+    /// Creates the directories between this one and the file `name`. Refuses a symbolic link in place of a directory,
+    /// so that recordings stay in this directory.
     package func makeParents(of name: SegmentName) throws(FileFailure) {
         let directories = name.path.split(separator: "/").dropLast()
         var partial = path
@@ -181,8 +182,8 @@ package struct RecordDirectory: Sendable {
         }
     }
 
-    /// Returns the relative paths of all files in the directory, and in the subdirectories that its templates can make;
-    /// without directories, hidden files and the files of nested record directories; sorted.
+    /// Returns the relative paths of all files in the directory, and in the subdirectories that its templates can make,
+    /// sorted. Leaves out directories, hidden files and the files of nested record directories.
     func entries() throws(FileFailure) -> [String] { try entries(depth: templates.map(\.depth).max() ?? 0) }
 
     /// Like ``entries()``, but searches `depth` levels of subdirectories.
@@ -215,7 +216,7 @@ package struct RecordDirectory: Sendable {
     }
 
     /// Appends the paths of `entries`, which are in the directory `relative`, to `files` and `directories`; skips
-    /// hidden ones.
+    /// hidden entries.
     private static func sort(
         _ entries: [(name: String, isDirectory: Bool)], of relative: String, _ files: inout [String],
         _ directories: inout [String]
@@ -232,8 +233,8 @@ package struct RecordDirectory: Sendable {
     /// Whether the directory at `path` is a record directory; false if it cannot be read.
     static func isArchive(_ path: String) -> Bool { (try? names(in: path))?.contains(where: isArchiveMark) ?? false }
 
-    /// Whether an entry called `name` occurs only in a record directory: the mark, which a file system may refuse, or a
-    /// catalogue, which earlier versions created without a mark.
+    /// Whether an entry called `name` occurs only in a record directory. Such an entry is the mark, which some file
+    /// systems refuse, or a catalogue, which earlier versions created without a mark.
     private static func isArchiveMark(_ name: String) -> Bool { name.hasPrefix(markPrefix) || name == catalogueName }
 
     /// Returns the names of all entries of the directory itself, including hidden ones; sorted.
@@ -264,14 +265,15 @@ package struct RecordDirectory: Sendable {
     }
 
     /// Returns the highest sequence number that `channel` has used here, in open, closed or broken files; 0 if there is
-    /// no such file. Files of another channel count if their names lack the channel, because they share the names.
+    /// no such file. Files of another channel count if their names do not contain the channel, because both channels
+    /// then share the names.
     package func lastSequence(of channel: String) throws(FileFailure) -> Int {
         let ownership = Ownership(self, channel: channel)
         let names = try entries().compactMap { name -> (name: String, match: Ownership.NameMatch)? in
             guard let match = ownership.match(name), match.isCertain else { return nil }
             return (name, match)
         }
-        // Files are opened in descending order of their numbers: the first one nearly always counts.
+        // Files are opened in descending order of their numbers: nearly always the first one belongs to the channel.
         let last = names.sorted { $0.match.sequence > $1.match.sequence }.first { name, match in
             guard !name.hasSuffix(SegmentName.brokenSuffix), let file = try? open(recording: name) else { return true }
             return (try? ownership.verdict(on: file, name, match)) != .foreign
@@ -283,9 +285,9 @@ package struct RecordDirectory: Sendable {
 // MARK: Deleting
 
 extension RecordDirectory {
-    /// Deletes a finished file of `channel`, if place, name and content show that it is one. Returns false if it is
-    /// already gone, is held, or is in use by another process. Throws a failure without a system error code if it does
-    /// not belong to the channel.
+    /// Deletes a finished file, if its place, name and content show that it belongs to `channel`. Returns false if the
+    /// file is already gone, is held, or is in use by another process. Throws a failure without a system error code if
+    /// it does not belong to the channel.
     package func delete(_ segment: StoredSegment, of channel: String) throws(FileFailure) -> Bool {
         try delete(recording: segment.fileName, of: channel)
     }
@@ -308,7 +310,7 @@ extension RecordDirectory {
         switch try ownership.verdict(on: file, name, match) {
         case .ours: break
         case .other(let owner):
-            // With a template that lacks the channel, one channel's files look like another's.
+            // If the template lacks the channel, the names of different channels' files look the same.
             throw FileFailure("delete", path, text: "it is a recording of the channel \"\(owner)\"")
         case .empty, .unnamed, .foreign:
             throw FileFailure("delete", path, text: "it has the name of a recording, but this program did not make it")
@@ -322,11 +324,11 @@ extension RecordDirectory {
 
 // MARK: Templates
 
-/// The name templates that were used in a record directory, which are stored in a hidden file: older recordings are
-/// still recognized by their names.
+/// The name templates that were used in a record directory. They are stored in a hidden file, so that older recordings
+/// are still recognized by their names.
 extension RecordDirectory {
     private static let templatesName = ".relay-names"
-    /// The maximum number of templates that are read, the newest ones.
+    /// The maximum number of templates that are read: the newest ones.
     private static let mostTemplates = 64
 
     /// Returns the templates stored in the directory at `path`; empty if the file is missing or unreadable.
@@ -340,7 +342,7 @@ extension RecordDirectory {
     }
 
     /// Stores the template of the directory, unless it is the standard one or already stored. On a full disk this fails
-    /// without further consequences: the template is known as long as it is used.
+    /// without further consequences: the template is known for as long as it is used.
     private func noteTemplate() {
         guard template != .standard, !Self.notedTemplates(in: path).contains(template) else { return }
         let flags = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK

@@ -4,10 +4,10 @@ internal import CLinux
 internal import Glibc
 internal import Media
 
-/// What retention remembers of the wall clock from one run of relay to the next, in a small hidden file beside the
+/// What retention remembers about the wall clock from one run of relay to the next, in a small hidden file beside the
 /// recordings. All numbers are milliseconds.
 package struct RememberedClock: Sendable, Equatable {
-    /// By how much files may look too old, and for how much longer that matters.
+    /// By how much the wall clock may make files look too old, and for how much longer that matters.
     package struct Lead: Sendable, Equatable {
         /// How much older files may look.
         package var length: Int64
@@ -18,7 +18,7 @@ package struct RememberedClock: Sendable, Equatable {
         package init(length: Int64 = 0, left: Int64 = 0) { (self.length, self.left) = (length, left) }
     }
 
-    /// The wall clock when it was last read.
+    /// The time of the wall clock when it was last read.
     package var lastSeen: UTCTime
     /// Whether a time server confirmed the clock at that time.
     package var isConfirmed: Bool
@@ -26,7 +26,7 @@ package struct RememberedClock: Sendable, Equatable {
     package var least: Lead
     /// The uncertainty for files that `--keep` deletes.
     package var greatest: Lead
-    /// The part of the time that relay was off which is still subtracted from the age of files.
+    /// The part of relay's downtime that is still subtracted from the age of files.
     package var lag: Lead
 
     package init(
@@ -92,10 +92,11 @@ package struct RememberedClock: Sendable, Equatable {
     }
 }
 
-/// Whether a time server keeps the system's clock, as NTP, chrony or systemd-timesyncd report it to the kernel
+/// Whether a time server disciplines the system's clock, as NTP, chrony or systemd-timesyncd report it to the kernel
 /// (adjtimex(2)).
 package enum ConfirmedClock {
-    /// A wall clock that differs from the kernel's by more milliseconds than this is another clock.
+    /// If a wall clock differs from the kernel's clock by more than this, in milliseconds, the kernel's report does not
+    /// apply to it.
     private static let tolerance: Int64 = 5000
 
     /// Whether the kernel confirms that `wall`, read just now, is right. Any thread may call it.

@@ -21,7 +21,7 @@ package final class SegmentIndex {
         try SegmentReader.open(path) { try SegmentIndex($0) }
     }
 
-    /// Reads the tables of an open file, which stays the same even if it is renamed. Blocks on the disk.
+    /// Reads the tables of an open file, which remains the same file even if it is renamed. Blocks on the disk.
     package static func read(_ descriptor: FileDescriptor) throws(SegmentReadFailure) -> SegmentIndex {
         try SegmentReader.reading { try SegmentIndex(descriptor) }
     }

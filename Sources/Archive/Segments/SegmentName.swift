@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The name of a recording's file, usually `<channel>_<UTC start>_<sequence>`, or as a ``NameTemplate`` makes it. Names
-/// of one channel sort by time, unless a template makes others.
+/// The name of a recording's file: usually `<channel>_<UTC start>_<sequence>`, otherwise as a ``NameTemplate`` makes
+/// it. Names of one channel sort by time, unless they come from such a template.
 package struct SegmentName: Sendable, Hashable, CustomStringConvertible {
     /// The channel, in characters that are safe in a file name.
     package let channel: String
@@ -72,7 +72,7 @@ package struct SegmentName: Sendable, Hashable, CustomStringConvertible {
     }
 
     private init?(_ path: Substring, _ fileExtension: String, _ channel: String, _ template: NameTemplate) {
-        // The template first: a name that begins like a standard one may have further digits after its number.
+        // The template is tried first: a name that begins like a standard name may have more digits after its number.
         if let reading = template.read(path, channel: channel) {
             self.init(String(path), channel, reading, fileExtension)
         } else if !path.contains("/"), let name = SegmentName(standard: path, fileExtension), name.channel == channel {
@@ -121,10 +121,11 @@ package struct SegmentName: Sendable, Hashable, CustomStringConvertible {
     /// The path of the file when it is closed.
     package var closed: String { path + fileExtension }
 
-    /// Returns the path of the closed file if `attempt` other files already have its earlier names.
+    /// Returns the path of the closed file for the case that `attempt` names before it are taken: with that number
+    /// appended.
     package func closed(attempt: Int) -> String { numbered(attempt).closed }
 
-    /// Returns the same name with a number appended, unless that is 0.
+    /// Returns the same name with the number `attempt` appended, unless the number is 0.
     package func numbered(_ attempt: Int) -> SegmentName {
         let reading = NameTemplate.Reading(start: start, sequence: sequence)
         return SegmentName(attempt == 0 ? path : "\(path)-\(attempt)", channel, reading, fileExtension)

@@ -2,7 +2,7 @@
 
 internal import MP4
 
-/// Whether a file is one of relay's, by its first bytes.
+/// Whether relay wrote a file, as its first bytes show.
 enum SegmentOrigin {
     /// The first bytes are relay's.
     case ours
@@ -32,8 +32,8 @@ extension FileDescriptor {
         return (try? MovieTagsReader.tags(layout.userData))?.channel
     }
 
-    /// The tags at the file's beginning, which every recording and salvaged copy has, but no exported clip; nil without
-    /// tags.
+    /// The tags at the file's beginning; nil without tags. Every recording and every salvaged copy has them, but an
+    /// exported clip does not.
     var recordingTags: MovieTags? { (try? headLayout.flatMap { try MovieTagsReader.tags($0.userData) }) ?? nil }
 
     /// The channel in a transport stream's service description; nil without one.

@@ -6,8 +6,8 @@ package struct SegmentPosition: Sendable, Equatable {
     package var run: String
     /// Program time of the first frame, in nanoseconds.
     package var programStart: Int64
-    /// How the file ended; ``SegmentEnding/recovered`` while it is open, so that it is right if the file is never
-    /// closed.
+    /// How the file ended. While the file is open, this is ``SegmentEnding/recovered``, which is right if the file is
+    /// never closed.
     package var ending: SegmentEnding
     /// Whether the file may begin with frames before its first visible one, and end with frames that the next file
     /// shows: its edit list hides both.
@@ -23,7 +23,8 @@ package struct SegmentPosition: Sendable, Equatable {
 }
 
 extension SegmentPosition {
-    /// The text in the file: its length does not depend on the ending, so that the end of a recording changes no size.
+    /// The text in the file. Its length does not depend on the ending, so that the end of a recording does not change
+    /// the size of any box.
     package var text: String {
         let longest = SegmentEnding.recovered.rawValue.count
         let padding = String(repeating: " ", count: max(0, longest - ending.rawValue.count))
@@ -57,7 +58,7 @@ package enum SegmentEnding: String, Sendable, Codable {
     case error
     /// The storage guard stopped the recording, or the disk was full.
     case disk
-    /// The recorded source had nothing to send for a while; when it is back another file begins.
+    /// The recorded source sent nothing for a while; when it sends again, another file begins.
     case silent
     /// A crash left it open, and the next start completed it.
     case recovered

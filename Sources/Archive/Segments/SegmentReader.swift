@@ -28,7 +28,7 @@ package enum SegmentReader {
         }
     }
 
-    /// Returns the result of `body`; converts its error.
+    /// Returns the result of `body`, and converts its error to a ``SegmentReadFailure``.
     static func reading<Result>(_ body: () throws -> Result) throws(SegmentReadFailure) -> Result {
         do {
             return try body()
@@ -70,7 +70,7 @@ package enum SegmentReader {
                 endsSuddenly: tags.position.map { ![.rotate, .stop].contains($0.ending) } ?? !isClosed,
                 // relay's encoder stores its settings, so their absence means that the packets were copied.
                 isCopied: tags.encoderSettings.isEmpty, isTrimmed: tags.position?.isTrimmed ?? false)
-            // Code that joins files adds up such times; the limit leaves room for a few thousand of them.
+            // Code that joins files adds up such times; the limit leaves room for the sum of a few thousand files.
             let limit = check.facts.timescale * TrackFacts.longestTime
             guard check.facts.shown <= limit, check.facts.offset <= limit else {
                 throw MP4Failure(description: "its times are absurd")
@@ -106,12 +106,12 @@ package struct SegmentFacts: Sendable, Equatable {
     package var position: SegmentPosition?
     /// The file's size in bytes.
     package var bytes: Int64
-    /// Whether the file is a plain MP4; otherwise it is a fragmented one that was left open, or that was recorded as
-    /// such.
+    /// Whether the file is a plain MP4. Otherwise it is a fragmented MP4, which was left open or was recorded in that
+    /// format.
     package var isClosed: Bool
-    /// The track that the file's times refer to: the video, or the audio in a file of audio alone.
+    /// The track to which the file's times refer: the video, or the audio if there is no video.
     package var leading: TrackFacts
-    /// The number of frames; 0 in a file of audio alone.
+    /// The number of frames; 0 in a file without video.
     package var frames: Int
     /// The audio track; nil if the file holds no audio.
     package var audio: TrackFacts?
@@ -120,7 +120,7 @@ package struct SegmentFacts: Sendable, Equatable {
 
     /// The duration of the leading track, in nanoseconds.
     package var duration: Int64 { leading.nanoseconds(leading.shown) }
-    /// The duration of one of its frames or packets, in nanoseconds.
+    /// The duration of one frame or packet of the leading track, in nanoseconds.
     package var frameDuration: Int64 { leading.nanoseconds(leading.sampleDuration) }
 }
 
@@ -132,7 +132,7 @@ package enum SegmentReadFailure: Error, Sendable, Equatable, CustomStringConvert
     case foreign(String)
     /// The file begins like a recording, but is damaged.
     case damaged(String)
-    /// The file is a recording of audio alone, but video was requested.
+    /// The file is a recording without video, but video was requested.
     case audioAlone
 
     package var description: String {

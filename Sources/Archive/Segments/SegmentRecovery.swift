@@ -8,9 +8,9 @@ internal import Media
 package enum SegmentRecovery {
     /// The result for one file.
     package enum Outcome: Sendable, Equatable {
-        /// The file is now a plain MP4, or a transport stream that lacks something. It is called `fileName` and holds
-        /// `frames`. `droppedBytes` were damaged or are missing: those at the end were cut off; those between whole
-        /// fragments are still in the file, but not part of its program.
+        /// The file is now a plain MP4, or a transport stream from which something is missing. It is called `fileName`
+        /// and has `frames` frames. `droppedBytes` were damaged or are missing. Those at the end were cut off; those
+        /// between whole fragments are still in the file, but not part of its program.
         case completed(fileName: String, frames: Int, droppedBytes: Int64)
         /// Only its name was missing.
         case renamed(fileName: String)
@@ -22,9 +22,9 @@ package enum SegmentRecovery {
         case failed(FileFailure)
     }
 
-    /// How many bytes at a file's end may not have reached the disk when power was lost: the system writes data that is
-    /// older than 35 s (`vm.dirty_expire_centisecs` and `vm.dirty_writeback_centisecs`), and this is more than that at
-    /// 50 Mbit/s.
+    /// How many bytes at a file's end may not have reached the disk when power was lost. The system writes data to the
+    /// disk after 35 s at the latest (`vm.dirty_expire_centisecs` and `vm.dirty_writeback_centisecs`), and at 50 Mbit/s
+    /// this is more than 35 s of media.
     private static let volatileTail: Int64 = 256 << 20
 
     /// One open file that was found.
@@ -35,14 +35,15 @@ package enum SegmentRecovery {
         package let outcome: Outcome
     }
 
-    /// Completes the files of `channel` that were left open in `directory`. Touches no other file (``Ownership``), such
-    /// as a browser's download.
+    /// Completes the files of `channel` that were left open in `directory`. Touches no other file, such as a browser's
+    /// download: see ``Ownership``.
     package static func run(in directory: RecordDirectory, channel: String) throws(FileFailure) -> [Entry] {
         try run(in: directory, channel: channel, checkedTail: volatileTail)
     }
 
-    /// Like ``run(in:channel:)``, but reads the last `checkedTail` bytes of each file to find missing media. The files
-    /// in `own`, with the bytes of media written to each, are known to have no writer any more, however new they are.
+    /// Like ``run(in:channel:)``, but reads the last `checkedTail` bytes of each file to find missing media. `own`
+    /// contains the files that this process wrote, each with the number of its bytes of media: they have no writer any
+    /// more, however new they are.
     package static func run(
         in directory: RecordDirectory, channel: String, checkedTail: Int64, own: [String: Int64] = [:],
         lockCall: @escaping FileDescriptor.LockCall = FileDescriptor.systemLock
@@ -66,8 +67,8 @@ package enum SegmentRecovery {
         return entries
     }
 
-    /// Completes the open files `names` in `directory`, of all channels, except those with another program's content.
-    /// An empty one must have a name in the standard form.
+    /// Completes the open files `names` in `directory`, of all channels, except files with another program's content.
+    /// An empty file must have a name in the standard form.
     package static func run(
         in directory: RecordDirectory, open names: [String],
         lockCall: @escaping FileDescriptor.LockCall = FileDescriptor.systemLock
@@ -87,7 +88,7 @@ package enum SegmentRecovery {
     }
 
     /// Returns the result for the file `name`; nil if `isOurs` returns false, so that the file is left alone. `written`
-    /// is the number of bytes that this process wrote to it, if it is done with it.
+    /// is the number of bytes that this process wrote to the file; nil if another process wrote it, or still may.
     private static func recover(
         _ name: SegmentName, in directory: String, _ written: Int64?, _ checkedTail: Int64,
         _ lockCall: @escaping FileDescriptor.LockCall, isOurs: (FileDescriptor) throws -> Bool
@@ -98,7 +99,7 @@ package enum SegmentRecovery {
                 throw FileFailure("open", descriptor.path, text: "it is not a regular file")
             }
             guard try isOurs(descriptor) else { return nil }
-            // Checked before the lock, which the file's writer may be about to take.
+            // This is checked before the lock, because the file's writer may be about to take the lock.
             if written == nil, descriptor.mayBeBeginning { return .inUse }
             guard descriptor.lock(), written != nil || !descriptor.mayBeWrittenElsewhere else { return .inUse }
             if name.fileExtension == RecordFormat.ts.fileExtension {
@@ -117,7 +118,7 @@ package enum SegmentRecovery {
     ) throws -> Outcome {
         switch try FragmentedFileReader(UncachedFile(descriptor.path), checkedTail: checkedTail).read() {
         case .closed:
-            // The crash may have come before the head was on the disk, and before reserved space was released.
+            // The crash may have come before the head was on the disk, and before the reserved space was released.
             try descriptor.truncate(to: try descriptor.attributes().size)
             try descriptor.synchronise()
             return .renamed(fileName: try rename(descriptor, name, in: directory))
@@ -131,9 +132,8 @@ package enum SegmentRecovery {
         }
     }
 
-    /// A transport stream is complete as it is, except for a torn packet at its end and data that the disk has not
-    /// stored. It is read completely only if data is missing; `written` is the number of bytes that this process wrote
-    /// to it.
+    /// Completes a transport stream. Only a torn packet at its end and data that is not on the disk can be missing. It
+    /// is read completely only if data is missing; `written` is the number of bytes that this process wrote to it.
     private static func completeStream(
         _ descriptor: FileDescriptor, _ name: SegmentName, in directory: String, _ written: Int64?, _ checkedTail: Int64
     ) throws -> Outcome {
@@ -146,7 +146,7 @@ package enum SegmentRecovery {
         if content.missingBytes > 0, checked.lowerBound > 0 {
             content = try TransportStreamFile.content(of: file, in: 0..<end, isWhole: isWhole)
         }
-        // Also done if nothing is cut off, because it releases space that was reserved behind the end.
+        // This is done even if nothing is cut off, because it releases the space that was reserved beyond the end.
         try descriptor.truncate(to: end)
         try descriptor.synchronise()
         let fileName = try rename(descriptor, name, in: directory)

@@ -4,10 +4,10 @@ internal import Glibc
 internal import MP4
 internal import Media
 
-/// Saves the playable part of a damaged file to a new one; the damaged file stays as it is.
+/// Copies the playable part of a damaged file to a new file; the damaged file does not change.
 ///
-/// A closed file still contains the fragments that it was written with. So whatever happened to its index or its
-/// middle, it can be read as if it had been left open.
+/// A closed file still contains the fragments with which it was written. Therefore it can be read like a file that was
+/// left open, even if its index or its middle is damaged.
 package enum SegmentSalvage {
     /// The result of a salvage.
     package struct Outcome: Sendable, Equatable {
@@ -15,7 +15,7 @@ package enum SegmentSalvage {
         package var fileName: String
         /// The number of frames in it.
         package var frames: Int
-        /// Bytes of the original that are in no whole fragment.
+        /// Bytes of the original that do not belong to a whole fragment.
         package var lostBytes: Int64
     }
 
@@ -39,7 +39,8 @@ package enum SegmentSalvage {
         return name.dropLast(repairedSuffix.count) + RecordFormat.hybrid.fileExtension
     }
 
-    /// Returns those of `names` that count: of a file and its salvaged copy only one, the file itself if it `isWhole`.
+    /// Returns the names that count. If there is a file and its salvaged copy, only one of the two counts: the file if
+    /// it `isWhole`, else the copy.
     package static func counted(_ names: [String], isWhole: (String) -> Bool) -> Set<String> {
         var counted = Set(names)
         for name in names where !name.hasSuffix(repairedSuffix) {
@@ -49,11 +50,11 @@ package enum SegmentSalvage {
         return counted
     }
 
-    /// Free bytes that a copy must leave, because a running recording needs space more than a copy does.
+    /// Free bytes that a copy must leave on the disk, because a running recording needs the space more urgently.
     private static let reserve: Int64 = 1 << 30
 
     /// Salvages the file `name` in `directory` to ``repairedName(_:)`` beside it. Reads and writes the whole file;
-    /// calls `progress` with the number of bytes done. After it has thrown, nothing is left behind.
+    /// calls `progress` with the number of bytes done. If it throws, it leaves no file behind.
     package static func run(
         _ name: String, in directory: RecordDirectory, probe: any FreeSpaceProbe = SystemFreeSpace(),
         progress: (Int64) -> Void = { _ in }
@@ -105,7 +106,8 @@ package enum SegmentSalvage {
         return "\(target[..<slash]).\(target[slash...].prefix(200))."
     }
 
-    /// Removes what interrupted attempts to write `target` have left. A copy that is being made is locked.
+    /// Removes the files that interrupted attempts to write `target` left behind. A copy that is being made is locked,
+    /// and stays.
     private static func removeLeftovers(of target: String) {
         let prefix = hiddenPrefix(target)
         guard let slash = prefix.lastIndex(of: "/") else { return }

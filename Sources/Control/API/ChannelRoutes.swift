@@ -78,7 +78,7 @@ struct ChannelRoutes {
                 }
                 _ = try output(name, of: channel)
                 try await Blocking.control.run {
-                    // Pausing comes first, so that a paused output makes no connection to its new address.
+                    // The output is paused first, so that a paused output does not connect to its new address.
                     if change.paused == true { try channel.setPaused(true, output: name) }
                     if let address = change.address { try channel.replaceOutput(name, by: address) }
                     if change.paused == false { try channel.setPaused(false, output: name) }
@@ -125,7 +125,8 @@ struct ChannelRoutes {
             Endpoint(.post, Self.path + "/markers", .operate) { request in
                 let channel = try channel(request)
                 let text = try await JSON.body(NewMarker.self, of: request).text
-                // Counts Unicode scalars, as the API's description does: a character may consist of any number of them.
+                // Unicode scalars are counted, as in the API's description: a character may consist of any number of
+                // them.
                 guard !text.isEmpty, text.unicodeScalars.count <= Self.longestText, !text.contains("\0") else {
                     throw Refusal(.unusable, "text has 1 to \(Self.longestText) characters.")
                 }

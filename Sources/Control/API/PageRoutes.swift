@@ -6,9 +6,9 @@ internal import HummingbirdCore
 internal import NIOCore
 internal import Page
 
-/// Serves the web page with its parts and the API's description, which are built into the executable.
+/// Serves the web page, its files and the description of the API, which are built into the executable.
 struct PageRoutes {
-    /// Forbids external and inline content, and frames.
+    /// The content security policy. It forbids external content, inline content, and frames.
     private static let policy =
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; "
         + "media-src 'self' blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

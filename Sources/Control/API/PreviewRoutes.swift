@@ -9,11 +9,11 @@ internal import Media
 internal import NIOCore
 internal import Synchronization
 
-/// Serves what is on air for viewing: live video and snapshots.
+/// Serves live video and snapshots of the program on air.
 final class PreviewRoutes: Sendable {
     /// The interval between two checks for new fragments: a third of a fragment's length.
     private static let step = TimeAmount.milliseconds(50)
-    /// How long the first keyframe may take.
+    /// How long a client waits for the first keyframe.
     private static let patience = Duration.seconds(10)
 
     private let host: any ControlledHost
@@ -55,8 +55,8 @@ final class PreviewRoutes: Sendable {
         var buffer = head
         for piece in pieces { buffer.writeImmutableBuffer(piece.bytes) }
         try await write(buffer)
-        // Only a write reveals that a client is gone. So the response ends when no fragment comes for a while, and a
-        // client that still watches asks again.
+        // Only a write reveals that a client has disconnected. Therefore the response ends when no fragment comes for a
+        // while; a client that is still watching sends another request.
         var latest = ContinuousClock.now
         while host.channel(name)?.stream === feed.stream, ContinuousClock.now - latest < Self.patience {
             try await request.rest(until: .now() + Self.step)
@@ -67,8 +67,8 @@ final class PreviewRoutes: Sendable {
         }
     }
 
-    /// Returns the newest keyframe as a JPEG. It is decoded once for all clients that ask within a second, and one
-    /// image at a time, so that no client can keep the processor busy.
+    /// Returns the newest keyframe as a JPEG. It is decoded once for all clients that request it within a second. Only
+    /// one image is decoded at a time, so that no client can keep the processor busy.
     private func snapshot(_ request: ControlRequest) async throws -> Response {
         let name = try request.parameter("channel")
         let width = try request.integer("width", in: Snapshot.widths)
@@ -99,7 +99,7 @@ final class PreviewRoutes: Sendable {
         return stream
     }
 
-    /// Returns the feed of a channel, which all watching clients share until the channel is reopened.
+    /// Returns the feed of a channel. All watching clients share it until the channel is reopened.
     private func feed(_ name: String) throws(Refusal) -> PreviewFeed {
         let stream = try stream(name)
         return feeds.withLock { feeds in
@@ -110,7 +110,7 @@ final class PreviewRoutes: Sendable {
         }
     }
 
-    /// Notes that a client has stopped watching. Without clients, a feed and its stream are released.
+    /// Records that a client has stopped watching. When no client is left, the feed and its stream are released.
     private func end(_ feed: PreviewFeed, _ name: String) {
         let isLast = feed.end()
         feeds.withLock { feeds in

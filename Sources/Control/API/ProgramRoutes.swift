@@ -7,25 +7,25 @@ internal import Media
 internal import NIOCore
 internal import Studio
 
-/// The API of scenes on air and in the preview, and of their sources.
+/// The API of the scenes on air and in the preview, and of their sources.
 struct ProgramRoutes {
     /// The frame at which a change takes effect.
     private struct Effect: Encodable { let frame: Int64 }
 
     private static let path = "/v1/channels/{channel}"
 
-    /// The width of a snapshot in pixels if the request does not name one.
+    /// The width of a snapshot in pixels if the request does not give one.
     private static let width = 320
 
     let host: any ControlledHost
-    /// Images that expire sooner than the page asks for the next one.
+    /// Images that expire before the page requests the next one.
     private let snapshots = SnapshotCache(for: .milliseconds(90))
 
     init(host: any ControlledHost) { self.host = host }
 
     var endpoints: [Endpoint] { scenes + parts }
 
-    /// Requests about the scenes on air, scheduled and in the preview.
+    /// Requests that concern the scenes on air, the scheduled scenes, and the scenes in the preview.
     private var scenes: [Endpoint] {
         [
             Endpoint(.get, Self.path + "/program", .view) { request in
@@ -57,7 +57,7 @@ struct ProgramRoutes {
         ]
     }
 
-    /// Requests about the parts of scenes: overlays and sources.
+    /// Requests that concern the parts of scenes: overlays and sources.
     private var parts: [Endpoint] {
         [
             Endpoint(.put, Self.path + "/overlays/{overlay}", .operate) { request in

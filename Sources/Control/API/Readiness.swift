@@ -5,12 +5,12 @@ internal import Program
 internal import Status
 internal import Synchronization
 
-/// Checks that media flow: each channel that has not ended as intended must have produced frames within the last few
-/// seconds.
+/// Checks that the channels output media: each channel must have produced frames within the last few seconds, unless it
+/// has ended as intended.
 final class Readiness: Sendable {
     private struct Look {
         var units: Int64
-        /// In monotonic nanoseconds.
+        /// When the number was last larger than before, in monotonic nanoseconds.
         var moved: Int64
     }
 

@@ -13,7 +13,8 @@ struct RunDownRoutes {
     private struct Effect: Encodable { let frame: Int64 }
 
     private static let path = "/v1/channels/{channel}/rundown"
-    /// The same limit as for a run-down file: a thousand segments need more than other requests may have.
+    /// The limit for the body of a request. It equals the limit for a run-down file, because a thousand segments need
+    /// more space than other requests have.
     private static let mostBytes = 1 << 20
 
     let host: any ControlledHost

@@ -4,8 +4,8 @@ internal import HTTPTypes
 internal import Hummingbird
 internal import HummingbirdCore
 
-/// The API of sessions: a browser cannot send a token with a video, a download or an event stream, so it sends a
-/// session cookie instead.
+/// The API of sessions. A browser cannot send a token when it requests a video, a download or an event stream, so it
+/// sends a session cookie instead.
 struct SessionRoutes {
     private struct NewSession: Decodable { let token: String }
     private struct Session: Encodable {

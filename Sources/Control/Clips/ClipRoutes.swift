@@ -8,7 +8,7 @@ internal import Media
 internal import NIOCore
 internal import Studio
 
-/// The API of clips, which are marked while a channel is recorded.
+/// The API of clips. A client marks the beginning and the end of a clip while a channel is recorded.
 struct ClipRoutes {
     private struct NewClip: ClosedRequest {
         static var keys: [String] { ["id", "name", "at", "before"] }
@@ -57,13 +57,13 @@ struct ClipRoutes {
     private static let clip = path + "/{clip}"
     private static let longestName = 100
     private static let longestID = 64
-    /// In seconds: about as far back as people remember.
+    /// In seconds. Operators hardly remember events that are longer ago.
     private static let longestBefore = 600.0
-    /// A year, in seconds.
+    /// The largest program time that is accepted: a year, in seconds.
     private static let latest = 31_536_000.0
     /// The maximum number of clips in one file.
     private static let mostParts = 1000
-    /// In frames: many years.
+    /// The maximum number of frames that are left out at the beginning or end of a clip; it lasts for many years.
     private static let mostSkipped: Int64 = 1 << 40
     /// By how many seconds audio can be moved.
     private static let offsets = -10.0...10.0
@@ -86,7 +86,7 @@ struct ClipRoutes {
                 let clips = try clips(request)
                 return Self.yaml(try await Blocking.disk.run { try clips.project() })
             },
-            // A POST because it has a body; it changes nothing.
+            // The method is POST because the request has a body, but it changes nothing.
             Endpoint(.post, Self.path + "/project.yaml", .view) { request in
                 let clips = try clips(request)
                 let parts = try Self.parts(try await JSON.body(NewStitch.self, of: request))
@@ -99,7 +99,8 @@ struct ClipRoutes {
         [
             Endpoint(.post, Self.path, .operate) { request in
                 let clips = try clips(request)
-                // Read before anything that takes time: a press without a time means now.
+                // Read this before anything that takes time: a request without a time means the moment at which it
+                // arrived.
                 let now = clips.newest
                 var asked = try Self.checked(try await JSON.optionalBody(NewClip.self, of: request))
                 asked.newest = now
@@ -112,7 +113,8 @@ struct ClipRoutes {
                 let (clips, id) = (try clips(request), try Self.id(request.parameter("clip")))
                 let now = clips.newest
                 let at = try Self.moment(try await JSON.optionalBody(Stop.self, of: request)?.at)
-                // The press has not arrived yet: the stop is stored, and there is no clip to show.
+                // The request that begins the clip has not arrived yet: its end is stored, and there is no clip to
+                // show.
                 guard let clip = try await Blocking.clips.run({ try clips.stop(id, at: at, newest: now) }) else {
                     return JSON.empty(.accepted)
                 }
@@ -171,7 +173,7 @@ struct ClipRoutes {
             body: .init(byteBuffer: ByteBuffer(string: text)))
     }
 
-    /// Returns a job's path, below any prefix of the API's paths.
+    /// Returns the path of a job, including the prefix of the API's paths if there is one.
     private static func place(of job: ExportJob, _ request: ControlRequest) -> String {
         let path = request.request.uri.path
         return path[..<(path.firstRange(of: "/v1/")?.lowerBound ?? path.startIndex)] + "/v1/exports/\(job.id)"

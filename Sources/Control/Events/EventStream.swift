@@ -25,7 +25,8 @@ struct EventStream: Sendable {
         var shortTerm: Double?
         var integrated: Double?
         var truePeak: Double?
-        /// Peaks of each channel of a program with several sources, in dBFS, and the same for each source.
+        /// `program` contains the peaks of each audio channel of a program with several sources, in dBFS, and `sources`
+        /// contains the peaks of each source.
         var program: [Double]?
         var sources: [String: [Double]]?
 
@@ -45,8 +46,8 @@ struct EventStream: Sendable {
         private static func tenths(_ levels: [Double]) -> [Double] { levels.map { ($0 * 10).rounded() / 10 } }
     }
 
-    /// The interval between two checks for events, in milliseconds: as often as meters are updated, or as people
-    /// notice.
+    /// The interval between two checks for events, in milliseconds: as often as meters are updated, or as often as
+    /// people notice a delay.
     private static let step = (meters: 100, events: 250)
     /// The interval between two status messages, in milliseconds.
     private static let statusInterval = 1000
@@ -109,7 +110,7 @@ struct EventStream: Sendable {
         reports.compactMap { Meters($0).map { message("meters", JSON.encode($0)) } }
     }
 
-    /// Returns one message; JSON has no line breaks that would split it.
+    /// Returns one message. JSON contains no line breaks, which would split the message.
     private static func message(_ event: String, _ data: [UInt8], id: UInt64? = nil) -> ByteBuffer {
         var buffer = ByteBuffer()
         if let id { buffer.writeString("id: \(id)\n") }

@@ -4,8 +4,8 @@ internal import Archive
 internal import Status
 internal import Synchronization
 
-/// Caches the channels' reports, so that they are read no more often than anyone could notice, however many clients
-/// ask. Any thread may use it.
+/// Caches the channels' reports. However many clients ask, reports are read only so often that no client notices the
+/// delay. Any thread may use it.
 final class ReportCache: Sendable {
     private let host: any ControlledHost
     private let reports: Cached<[ChannelReport]>
@@ -20,7 +20,7 @@ final class ReportCache: Sendable {
         (self.host, self.version) = (host, version)
         let reports = Cached(for: .milliseconds(90)) { host.channels.compactMap { host.channel($0)?.report } }
         self.reports = reports
-        // Kept short, because a client that has just changed something must not see the old state.
+        // The lifetime is short, because a client that has just changed something must not get the old state.
         texts = Cached(for: .milliseconds(100)) { reports.value.map { JSON.encode(Named(report: $0)) } }
         rendered = Cached(for: .milliseconds(200)) { metrics(reports.value) }
     }
@@ -29,7 +29,7 @@ final class ReportCache: Sendable {
     var names: [String] { host.channels }
     /// All reports, at most 90 ms old.
     var all: [ChannelReport] { reports.value }
-    /// All reports as JSON, each with its channel, at most 200 ms old.
+    /// All reports as JSON, each with its channel's name, at most 200 ms old.
     var encoded: [[UInt8]] { texts.value }
     /// The metrics as Prometheus text, at most 300 ms old.
     var metrics: String { rendered.value }
@@ -47,8 +47,8 @@ final class ReportCache: Sendable {
     }
 }
 
-/// Computes a value at most once per `lifetime`, however many callers ask. Any thread may use it; a caller that asks
-/// while the value is computed waits for it.
+/// Computes a value at most once per `lifetime`, however many callers ask for it. Any thread may use it; a caller that
+/// asks while the value is computed waits for it.
 final class Cached<Value: Sendable>: Sendable {
     private struct State {
         var value: Value?

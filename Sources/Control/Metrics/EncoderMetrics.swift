@@ -3,7 +3,7 @@
 internal import Encoder
 internal import Status
 
-/// Metrics of the encoders and their use of the CPU. A program that is passed through has no encoder.
+/// Metrics of the encoders and of the CPU time that they use. A program that is passed through has no encoder.
 enum EncoderMetrics {
     static let families: [MetricFamily] = [
         encoder("relay_encoder_input_frames_total", "Frames that went into the encoder.") { Double($0.framesIn) },

@@ -2,12 +2,12 @@
 
 internal import Status
 
-/// The values of one moment, from which metrics are made.
+/// The values at one moment, from which metrics are made.
 struct MetricsSnapshot: Sendable {
     var channels: [ChannelReport]
     /// The version of relay.
     var version: String
-    /// The number of wrong tokens.
+    /// The number of requests with a wrong token.
     var failedLogins: Int
     /// The number of wrong stream keys, by protocol.
     var wrongStreamKeys: [String: UInt64] = [:]
@@ -19,15 +19,15 @@ struct MetricsSnapshot: Sendable {
     var webhooks: [WebhookStatus] = []
 }
 
-/// A metric with its description, and how its samples are read from a snapshot.
+/// A metric, its description, and the function that reads its samples from a snapshot.
 struct MetricFamily: Sendable {
-    /// The Prometheus types in use.
+    /// The Prometheus types that are used here.
     enum Kind: String, Sendable {
-        /// Only grows, except when it restarts at 0.
+        /// A value that only grows, except that it may restart at 0.
         case counter
         /// A current value.
         case gauge
-        /// Counts by bucket, with their sum.
+        /// The number of values in each bucket, with the sum of the values.
         case histogram
     }
 
@@ -46,7 +46,7 @@ struct MetricFamily: Sendable {
 // MARK: Families of each channel
 
 extension MetricFamily {
-    /// A family with samples for each channel; `labels` follow the label `channel`.
+    /// A family with samples for each channel; the first label is `channel`, and `labels` follow it.
     static func channel(
         _ name: String, _ kind: Kind, _ help: String, labels: [String] = [],
         _ read: @escaping @Sendable (ChannelReport, inout MetricSamples) -> Void
@@ -66,7 +66,7 @@ extension MetricFamily {
         channel(name, kind, help) { report, samples in samples.add(report.status.flatMap(value)) }
     }
 
-    /// A family with samples for each item that `all` finds; `labels` follow the label `channel`.
+    /// A family with samples for each item that `all` returns; the first label is `channel`, and `labels` follow it.
     static func each<Item>(
         _ name: String, _ kind: Kind, _ help: String, labels: [String],
         of all: @escaping @Sendable (ChannelStatus) -> [Item],
@@ -96,21 +96,21 @@ struct MetricSamples {
             "# HELP \(family.name) \(Self.escapedHelp(family.help))\n# TYPE \(family.name) \(family.kind.rawValue)\n"
     }
 
-    /// Writes a sample with the values of the labels after ``first``; omits labels without a value. Writes nothing
-    /// without a value.
+    /// Writes a sample. `values` are the values of the labels after ``first``; a label without a value is left out.
+    /// Without a `value`, nothing is written.
     mutating func add(_ value: Double?, _ values: String?...) {
         guard let value else { return }
         write("", values, value)
     }
 
-    /// Writes a sample for each of `all`: 1 for `current`, 0 for the others. `all` are the values of the last label,
-    /// `values` those of the labels between it and ``first``.
+    /// Writes a sample for each of `all`: 1 for `current`, 0 for the others. `all` are the possible values of the last
+    /// label; `values` are the values of the labels between ``first`` and the last one.
     mutating func choose(_ current: String?, among all: [String], _ values: String?...) {
         for value in all { write("", values + [value], MetricFamily.number(value == current)) }
     }
 
-    /// Writes a histogram: `counts` are the numbers of values up to each of `bounds`, `count` is the number of all
-    /// values, `sum` their sum.
+    /// Writes a histogram. `counts` are the numbers of values that do not exceed each of `bounds`; `count` is the
+    /// number of all values, and `sum` is their sum.
     mutating func add(counts: [Int], bounds: [Double], count: Int, sum: Double) {
         labels.append("le")
         for (bound, seen) in zip(bounds, counts) { write("_bucket", [Self.number(bound)], Double(seen)) }
@@ -149,7 +149,7 @@ struct MetricSamples {
             case "\\": result += "\\\\"
             case "\"": result += "\\\""
             case "\n": result += "\\n"
-            // Swift treats CR LF as one character; its line feed must be escaped, too.
+            // Swift treats CR LF as one character, but the line feed in it must be escaped.
             case "\r\n": result += "\r\\n"
             default: result.append(character)
             }
@@ -162,9 +162,9 @@ struct MetricSamples {
             .split(separator: "\n", omittingEmptySubsequences: false).joined(separator: "\\n")
     }
 
-    /// Formats a value: whole numbers have no fraction; NaN and infinities are written as in Prometheus.
+    /// Formats a value: whole numbers have no fraction; NaN and infinities are written as Prometheus writes them.
     static func number(_ value: Double) -> String {
-        // Larger doubles cannot represent every whole number.
+        // Larger floating-point numbers cannot represent every whole number.
         if let whole = Int64(exactly: value), whole.magnitude < 1 << 53 { return String(whole) }
         if value.isNaN { return "NaN" }
         if value.isInfinite { return value > 0 ? "+Inf" : "-Inf" }

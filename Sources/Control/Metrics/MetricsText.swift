@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Formats a snapshot as Prometheus text, version 0.0.4. It counts nothing itself: all counters come from the snapshot.
+/// Formats a snapshot as Prometheus text, version 0.0.4. It has no counters of its own: all counters come from the
+/// snapshot.
 enum MetricsText {
-    /// All families in output order, as listed in `docs/metrics.md`.
+    /// All families, in the order of the output. `docs/metrics.md` has the same order.
     static let families =
         ChannelMetrics.families + ProgramMetrics.families + EncoderMetrics.families + RenditionMetrics.families
         + OutputMetrics.families + RecorderMetrics.families + SourceRecordingMetrics.families + StorageMetrics.families

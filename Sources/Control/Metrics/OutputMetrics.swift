@@ -41,7 +41,7 @@ enum OutputMetrics {
         one("relay_output_sent_frames_total", .counter, "Frames sent, over all connections.") { Double($0.frames) },
     ]
 
-    /// What outputs of one kind count.
+    /// The metrics that each kind of output defines.
     private static let numbers: [MetricFamily] = OutputKind.all.flatMap(\.numbers).map { number in
         one(number.metric, number.isCounter ? .counter : .gauge, number.help) { $0.details[number] }
     }
@@ -76,7 +76,7 @@ enum OutputMetrics {
         },
     ]
 
-    /// Metrics of outputs that listen, about SRT callers and RTMP players.
+    /// Metrics of outputs that listen: their SRT callers and RTMP players.
     private static let receivers: [MetricFamily] = [
         one("relay_output_receivers", .gauge, "Receivers of an output that listens.") {
             $0.details.receivers.map { Double($0.count) }

@@ -60,13 +60,13 @@ struct ProcessUsage: Sendable {
     /// The limit for open descriptors.
     var mostDescriptors: UInt64 = 0
 
-    /// The usage of an unknown process.
+    /// The usage before it is read: zeros.
     init() {}
 
     /// The current usage; nil if the system does not report it. Reads three files under `/proc`.
     static var now: ProcessUsage? {
-        // proc(5): the second field is a name in parentheses that may contain anything; the third follows the last
-        // parenthesis.
+        // proc(5): the second field is a name in parentheses, which may contain any character; the third field follows
+        // the last parenthesis.
         guard let text = try? String(contentsOfFile: "/proc/self/stat", encoding: .utf8),
             let bracket = text.lastIndex(of: ")")
         else { return nil }

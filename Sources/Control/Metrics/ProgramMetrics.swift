@@ -4,7 +4,7 @@ internal import Media
 internal import Program
 internal import Status
 
-/// Metrics of the program: what is put on air, and the feeds of its sources.
+/// Metrics of the program: what is on air, and the feeds of its sources.
 enum ProgramMetrics {
     static let families = program + feeds + passthrough
 
@@ -27,7 +27,7 @@ enum ProgramMetrics {
         },
     ]
 
-    /// A program that is passed through has no feed.
+    /// Metrics of feeds; a program that is passed through has no feed.
     private static let feeds: [MetricFamily] = [
         video("relay_feed_frames_total", "Frames that came from the source on air.") { Double($0.framesIn) },
         video("relay_feed_dropped_frames_total", "Frames of the source that were never shown.") {

@@ -9,15 +9,15 @@ internal import Status
 enum SourceMetrics {
     static let families = states + packets + clocks
 
-    /// A source with its label.
+    /// A source with the label that names it.
     struct Named {
         var name: String
         var status: SourceStatus
-        /// Whether it should be open; a backup that is not needed should not.
+        /// Whether the source should be open; a backup that is not needed should not be open.
         var isOpen: Bool
     }
 
-    /// The state of a source that should not be open.
+    /// The state that is reported for a source that should not be open.
     private static let closed = "closed"
     private static let all = SourceStatus.State.allCases.map(\.rawValue) + [closed]
 
@@ -32,8 +32,8 @@ enum SourceMetrics {
         }
     }
 
-    /// Returns the inputs of several sources with their names: a source's first input has the source's name, a backup
-    /// the source's and its own.
+    /// Returns the inputs of several sources with their names. A source's first input has the source's name; a backup
+    /// input has that name and its own.
     private static func named(_ sources: [SourceStatus], of parts: [PartStatus]) -> [Named] {
         let names = parts.flatMap { part -> [(name: String, isOpen: Bool)] in
             guard let selection = part.selection else { return [(part.name, true)] }

@@ -4,7 +4,7 @@ internal import Encoder
 internal import Segmenter
 internal import Status
 
-/// Metrics of the recordings of single sources.
+/// Metrics of the recordings that are made of single sources.
 enum SourceRecordingMetrics {
     static let families: [MetricFamily] = [
         .each(

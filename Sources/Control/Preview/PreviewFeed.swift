@@ -7,7 +7,7 @@ internal import Media
 internal import NIOCore
 internal import Synchronization
 
-/// Makes fragmented MP4 from a channel's stream, once for all watching clients, and only while clients watch.
+/// Makes fragmented MP4 from a channel's stream, once for all watching clients, and only while there are any.
 ///
 /// Any thread may use it; all calls return at once.
 final class PreviewFeed: PacketConsumer {
@@ -26,15 +26,15 @@ final class PreviewFeed: PacketConsumer {
         var watchers = 0
     }
 
-    /// The limit for stored fragments, in bytes: more than a GOP of some seconds needs. The oldest fragments of a
-    /// longer GOP are dropped, and a new client then waits for the next keyframe.
+    /// The limit for stored fragments, in bytes: more than a GOP of some seconds needs. If a GOP is longer, its oldest
+    /// fragments are dropped, and a new client waits for the next keyframe.
     private static let mostBytes = 32 << 20
 
     let stream: PacketStream
     private let queue = DispatchQueue(label: "relay.preview", qos: .utility)
     private let state = Mutex(State())
 
-    /// A feed of `stream` without clients.
+    /// A feed of `stream` that no client watches yet.
     init(of stream: PacketStream) { self.stream = stream }
 
     /// Why the stream cannot be watched, in a sentence; nil if it can be watched.
@@ -44,7 +44,7 @@ final class PreviewFeed: PacketConsumer {
         return Carriage.movie.refusal(of: description)
     }
 
-    /// Notes that a client begins to watch.
+    /// Records that a client begins to watch.
     func begin() {
         let isFirst = state.withLock { state in
             state.watchers += 1
@@ -53,11 +53,11 @@ final class PreviewFeed: PacketConsumer {
             }
             return state.watchers == 1
         }
-        // The current GOP arrives at once.
+        // The packets of the current GOP arrive at once.
         if isFirst { stream.join(self) }
     }
 
-    /// Notes that a client has stopped watching. Returns whether it was the last one.
+    /// Records that a client has stopped watching. Returns whether it was the last one.
     func end() -> Bool {
         let isLast = state.withLock { state in
             state.watchers -= 1
@@ -78,7 +78,7 @@ final class PreviewFeed: PacketConsumer {
         state.withLock { state in
             for piece in state.muxer?.push(packets) ?? [] {
                 if piece.beginsGOP {
-                    // A client that is behind continues here.
+                    // A client that is too far behind continues with the oldest GOP that is kept.
                     while let first = state.pieces.first, !first.beginsGOP || state.pieces.count > 1 && isOld(state) {
                         state.bytes -= first.bytes.readableBytes
                         state.pieces.removeFirst()
@@ -96,8 +96,8 @@ final class PreviewFeed: PacketConsumer {
         }
     }
 
-    /// Whether older fragments than the previous GOP are stored; the previous GOP serves clients that are only a little
-    /// late.
+    /// Whether fragments older than the previous GOP are stored. The previous GOP is kept for clients that are only a
+    /// little late.
     private func isOld(_ state: borrowing State) -> Bool { state.pieces.count { $0.beginsGOP } > 1 }
 
     /// The current head, and the fragments from the newest keyframe on; nil until there is a keyframe.

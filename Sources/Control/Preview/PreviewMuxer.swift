@@ -8,16 +8,17 @@ struct PreviewMuxer {
     /// One fragment with its boxes.
     struct Piece {
         var bytes: [UInt8]
-        /// Whether a decoder that has the head can start here.
+        /// Whether a decoder that has received the head can start here.
         var beginsGOP: Bool
-        /// Whether the head comes first, because the coding changed.
+        /// Whether the head must be sent before this fragment, because the coding has changed.
         var hasHead: Bool
     }
 
-    /// The length of a fragment in nanoseconds: longer fragments add delay, shorter ones more boxes.
+    /// The length of a fragment in nanoseconds: longer fragments increase the delay, and shorter ones the share of box
+    /// headers.
     private static let length: Int64 = 150_000_000
-    /// Media time of another track that waits for the leading one, which may have stopped: without a bound, audio would be
-    /// gathered for as long as frames are missing.
+    /// Limit for the media of another track that waits for the leading track, in nanoseconds. The leading track may
+    /// have stopped, and without a limit, audio would be collected for as long as frames are missing.
     private static let patience: Int64 = 2_000_000_000
     /// Added to all times, in seconds, so that times before the program's start are not negative.
     private static let lead: Int64 = 1
@@ -48,7 +49,7 @@ struct PreviewMuxer {
         head = MovieBox.openHead + MovieBox.open(layout)
     }
 
-    /// Takes packets in decoding order, and returns the completed fragments.
+    /// Adds packets in decoding order, and returns the fragments that are now complete.
     mutating func push(_ packets: [EncodedPacket]) -> [Piece] {
         var pieces: [Piece] = []
         for packet in packets where packet.track != .data {

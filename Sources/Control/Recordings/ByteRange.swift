@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The byte range that a request asks for (RFC 9110, 14.1 and 14.2).
+/// The byte range in a request (RFC 9110, 14.1 and 14.2).
 ///
-/// A single range is answered with that range, also if it counts from the end. Several ranges, a malformed header or
-/// another unit are answered with the whole file: a server may ignore any range (14.2), and a server that answers
-/// thousands of ranges is easily kept busy (14.2, 17.15).
+/// The response to a single range contains that range, even if the range counts from the end of the file. The response
+/// to several ranges, a malformed header or another unit contains the whole file: a server may ignore any range (14.2),
+/// and a server that responds to thousands of ranges is easily overloaded (14.2, 17.15).
 enum ByteRange: Equatable {
     /// The whole file.
     case whole

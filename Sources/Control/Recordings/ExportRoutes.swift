@@ -7,7 +7,7 @@ internal import HummingbirdCore
 internal import Library
 internal import Media
 
-/// The API of exports, the jobs that make clips from recordings.
+/// The API of exports, which are jobs that make clips from recordings.
 struct ExportRoutes {
     private struct NewExport: Decodable {
         let channel: String
@@ -79,8 +79,8 @@ extension ControlRequest {
 
 /// Times in requests.
 enum ClockTime {
-    /// Reads a UTC time such as `2026-11-21T14:03:10.250Z`, with up to nine fractional digits or none, as milliseconds
-    /// since 1970. `name` is its name in the request.
+    /// Reads a UTC time such as `2026-11-21T14:03:10.250Z`, with up to nine fractional digits, and returns milliseconds
+    /// since 1970. `name` is the name of the time in the request.
     static func milliseconds(_ text: String, _ name: String) throws(Refusal) -> Int64 {
         let body = text.hasSuffix("Z") ? text.dropLast() : Substring()
         let parts = body.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)

@@ -9,11 +9,12 @@ internal import Media
 internal import NIOCore
 internal import Synchronization
 
-/// Answers a request for a file or a part of it, with conditional requests, ranges, and a body that is sent piecewise.
+/// Responds to a request for a file or a part of it, with conditional requests, ranges, and a body that is sent in
+/// pieces.
 enum FileResponse {
-    /// The number of bytes in memory per reader.
+    /// The number of bytes in memory for each reader.
     private static let piece = 256 << 10
-    /// How long a reader may take for a piece: a player that has buffered enough pauses reading.
+    /// How long a reader may take to read a piece: a player that has buffered enough pauses reading.
     private static let patience = Duration.seconds(60)
     /// The maximum number of concurrent readers.
     private static let mostReaders = 64
@@ -34,7 +35,7 @@ enum FileResponse {
         if let tag, let known = asked[.ifNoneMatch], matches(known, tag) {
             return Response(status: .notModified, headers: headers)
         }
-        // A part is useless to a client that knows another content of the file (RFC 9110, 13.1.5).
+        // A part is useless to a client that has another version of the file (RFC 9110, 13.1.5).
         let isSame = asked[.ifRange].map { $0 == tag } ?? true
         switch isSame ? ByteRange(asked[.range], size: file.size) : .whole {
         case .whole:
@@ -70,8 +71,8 @@ enum FileResponse {
             while position < range.upperBound {
                 let bytes = try await read(
                     file, at: position, count: Int(min(Int64(piece), range.upperBound - position)))
-                // The file has become shorter: the connection is closed, so that the client does not take the response
-                // for complete.
+                // The file has become shorter: the connection is closed, so that the client does not consider the
+                // response complete.
                 guard !bytes.isEmpty else { throw Refusal(.unavailable, "The file ends too early.") }
                 position += Int64(bytes.count)
                 try await write(ByteBuffer(bytes: bytes))
@@ -103,11 +104,11 @@ enum FileResponse {
         return "attachment; filename=\"\(String(plain))\"; filename*=UTF-8''\(exact.joined())"
     }
 
-    /// Counts as one reader until it is released.
+    /// An object that counts as one reader until it is released.
     private final class Seat: Sendable {
         private init() {}
 
-        /// Counts the reader before the seat exists, because an error in an initializer would run `deinit`, too.
+        /// Counts the reader before the object exists: if the initializer threw, `deinit` would run as well.
         static func taken() throws(Refusal) -> Seat {
             guard readers.wrappingAdd(1, ordering: .relaxed).newValue <= mostReaders else {
                 readers.subtract(1, ordering: .relaxed)

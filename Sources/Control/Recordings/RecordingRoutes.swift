@@ -17,7 +17,7 @@ struct RecordingRoutes {
     private static let path = "/v1/channels/{channel}/recordings"
     private static let recording = path + "/{recording}"
     private static let mostListed = 10_000
-    /// The times of a list without limits, in milliseconds since 1970: all times that can be written.
+    /// The times of a list without limits, in milliseconds since 1970: all times that can be written in a request.
     private static let allTimes: Range<Int64> = -62_135_596_800_000..<253_402_300_800_000
 
     let host: any ControlledHost
@@ -53,14 +53,15 @@ struct RecordingRoutes {
         [
             Endpoint(.get, Self.recording, .view) { request in try await file(request) },
             Endpoint(.head, Self.recording, .view) { request in try await file(request) },
-            // The same file under a name that players recognize as a segment; some do so only by the extension.
+            // The same file under a name that players recognize as a segment, because some players check only the
+            // extension.
             Endpoint(.get, Self.recording + "/media.mp4", .view) { request in try await file(request) },
             Endpoint(.head, Self.recording + "/media.mp4", .view) { request in try await file(request) },
             Endpoint(.get, Self.recording + "/init.mp4", .view) { request in
                 let (archive, id) = (try archive(request), try request.parameter("recording"))
                 let bytes = try await Blocking.disk.run { try archive.initialisation(of: id) }
-                // Supports ranges: FFmpeg assumes the size of its previous request for a response without one, and
-                // waits.
+                // Ranges are supported here. For a response without a range, FFmpeg assumes the size of its previous
+                // request, and waits.
                 let head = ArchivedFile(name: "init.mp4", type: "video/mp4", size: Int64(bytes.count), tag: nil) {
                     Array(bytes.dropFirst(Int($0)).prefix($1))
                 }
@@ -106,7 +107,7 @@ struct RecordingRoutes {
         ]
     }
 
-    /// Returns the deletion plan, or carries it out if the request has the token of such a plan.
+    /// Returns the deletion plan; if the request contains the token of such a plan, carries out that plan.
     private func deletion(
         _ subject: DeletionSubject, _ token: String?, _ archive: ChannelArchive,
         _ plan: @escaping @Sendable () throws -> DeletionPlan
@@ -123,7 +124,7 @@ struct RecordingRoutes {
 
     private func upload(_ isWanted: Bool, _ request: ControlRequest) async throws -> Response {
         let (channel, id) = (try channel(request), try request.parameter("recording"))
-        // Reports a source that is not recorded.
+        // Throws if the source is not recorded.
         _ = try archive(request)
         let source = request.query("source")
         try await Blocking.disk.run { try channel.setUploaded(isWanted, recording: id, source: source) }

@@ -4,17 +4,17 @@ internal import Dispatch
 internal import Media
 internal import Synchronization
 
-/// Runs blocking work outside of Swift concurrency's threads, with a limit on concurrent calls.
+/// Runs blocking work outside of Swift concurrency's threads, and limits the number of concurrent calls.
 final class Blocking: Sendable {
     /// For an operator's commands, which open ports and connections.
     static let control = Blocking("relay.control.work", qos: .default)
     /// For reading recordings: a disk that does not answer delays only these requests.
     static let disk = Blocking("relay.control.disk", qos: .utility)
 
-    /// For making stills, which only needs the processor.
+    /// For making still images, which needs only the processor.
     static let stills = Blocking("relay.control.stills", qos: .utility)
 
-    /// For commands to clips, which must not be lost because other requests occupy the disk.
+    /// For commands to clips, which must not be lost when other requests wait for the disk.
     static let clips = Blocking("relay.control.clips", qos: .default, most: 64)
 
     private let queue: DispatchQueue

@@ -8,8 +8,8 @@ internal import NIOCore
 internal import NIOSSL
 internal import Synchronization
 
-/// Holds a certificate and its key, and reads the files again when they change. They are checked every five seconds on
-/// a separate queue, so that a disk that does not answer delays no connection. Any thread may use it.
+/// Holds a certificate and its key, and reads their files again when they change. The files are checked every five
+/// seconds on a separate queue, so that a disk that does not answer delays no connection. Any thread may use it.
 final class CertificateFiles: Sendable {
     private struct State {
         var context: NIOSSLContext
@@ -51,7 +51,8 @@ final class CertificateFiles: Sendable {
     /// When the current certificate expires, in seconds since 1970-01-01T00:00:00Z.
     var expiry: Int? { state.withLock { $0.expiry } }
 
-    /// Reads the files again if they changed; if that fails, the previous certificate stays. Blocks on the disk.
+    /// Reads the files again if they have changed; if that fails, the previous certificate remains in use. Blocks on
+    /// the disk.
     private func look() {
         let stamp = Self.stamp([certificate, key])
         guard state.withLock({ $0.stamp != stamp }) else { return }
@@ -74,7 +75,7 @@ final class CertificateFiles: Sendable {
         return (try NIOSSLContext(configuration: configuration), chain.first.map { Int($0.notValidAfter) })
     }
 
-    /// Returns a stamp that changes when a file is written or replaced.
+    /// Returns values that change when a file is written or replaced.
     private static func stamp(_ paths: [String]) -> [String] {
         paths.map { path in
             let attributes =
@@ -103,19 +104,19 @@ struct SecureChannel: ServerChildChannel {
     func handle(value: Value, logger: Logger) async { await base.handle(value: value, logger: logger) }
 }
 
-/// The certificate of a running server. Any thread may use it.
+/// Access to the certificate of a running server. Any thread may use it.
 final class ServedCertificate: Sendable {
     private let files = Mutex<CertificateFiles?>(nil)
 
-    /// When it expires, in seconds since 1970-01-01T00:00:00Z; nil while the server has none.
+    /// When the certificate expires, in seconds since 1970-01-01T00:00:00Z; nil while the server has no certificate.
     var expiry: Int? { files.withLock { $0 }?.expiry }
 
     func show(_ files: CertificateFiles) { self.files.withLock { $0 = files } }
 }
 
 extension ControlServer {
-    /// Returns a builder for TLS connections, and registers their files with `certificate`. Throws if the files cannot
-    /// be used.
+    /// Returns a builder for TLS connections, and passes the files to `certificate`. Throws if the files cannot be
+    /// used.
     static func secure(
         _ pair: (certificate: String, key: String), _ configuration: HTTP1Channel.Configuration,
         as certificate: ServedCertificate, _ logger: Logger

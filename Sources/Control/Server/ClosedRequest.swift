@@ -3,14 +3,14 @@
 internal import Media
 internal import Studio
 
-/// A body with a closed set of keys: a command must not do something else because a key was misspelt.
+/// A request body in which only known keys are allowed: a misspelt key must not make a command do something else.
 protocol ClosedRequest: Decodable {
-    /// All keys; a key of a nested object has the form `object.key`.
+    /// All known keys; a key of a nested object has the form `object.key`.
     static var keys: [String] { get }
 }
 
 extension ClosedRequest {
-    /// Throws if one of `paths` is unknown; the message lists the known keys in its place.
+    /// Throws if one of `paths` is unknown. The message lists the keys that are known at the same place.
     static func check(_ paths: KeyPaths) throws(Refusal) {
         guard let unknown = paths.paths.first(where: { !keys.contains($0) }) else { return }
         let parent = unknown.lastIndex(of: ".").map { String(unknown[...$0]) } ?? ""
@@ -21,7 +21,7 @@ extension ClosedRequest {
     }
 }
 
-/// The keys in a JSON text, each with the path of its objects. Indices of lists are left out.
+/// The keys in a JSON text, each as a path through its objects. The indices of lists are left out.
 struct KeyPaths: Decodable {
     let paths: [String]
 
@@ -29,9 +29,10 @@ struct KeyPaths: Decodable {
         var paths: [String] = []
         if let object = try? decoder.container(keyedBy: AnyCodingKey.self) {
             for key in object.allKeys {
-                // A point in a key does not divide it. It is told as a character that looks the same (U+2024).
+                // A dot inside a key must not divide the path. It is replaced by a character that looks the same
+                // (U+2024).
                 let name = key.stringValue.replacing(".", with: "\u{2024}")
-                // A number out of range is reported when its value is decoded.
+                // A number that is out of range is reported later, when its value is decoded.
                 paths += ((try? object.decode(KeyPaths.self, forKey: key))?.paths ?? []).inside(name)
             }
         } else if var list = try? decoder.unkeyedContainer() {

@@ -7,7 +7,8 @@ internal import Logging
 internal import Media
 internal import NIOCore
 
-/// Answers requests: finds the endpoint, checks permission, and turns failures into problem details (RFC 9457).
+/// Responds to requests: finds the endpoint, checks the permission, and converts failures to problem details (RFC
+/// 9457).
 struct ControlResponder: HTTPResponder {
     typealias Context = ControlContext
 
@@ -15,13 +16,13 @@ struct ControlResponder: HTTPResponder {
         .get, .head, .post, .put, .patch, .delete, .options, .trace, .connect,
     ]
 
-    /// How long a request's body may take.
+    /// How long the body of a request may take to arrive.
     private static let patience = TimeAmount.seconds(30)
-    /// How long a refused client may take to read the response.
+    /// How long a refused client has to read the response.
     private static let teardown = TimeAmount.seconds(1)
 
     private let routes: RouterResponder<ControlContext>
-    /// The endpoints that accept larger bodies than others.
+    /// The endpoints that accept larger bodies than the others.
     private let roomy: [Endpoint]
     private let gate: RequestGate
 
@@ -33,7 +34,7 @@ struct ControlResponder: HTTPResponder {
             if methods.contains(.get) { methods.insert(.head) }
             let allowed = methods.map(\.rawValue).sorted().joined(separator: ", ")
             for method in Self.methods {
-                // A HEAD is answered as a GET, without the body (RFC 9110, 9.3.2).
+                // HEAD is answered like GET, without the body (RFC 9110, 9.3.2).
                 let endpoint =
                     endpoints.first { $0.method == method }
                     ?? (method == .head ? endpoints.first { $0.method == .get } : nil)
@@ -56,7 +57,7 @@ struct ControlResponder: HTTPResponder {
         do throws(Refusal) {
             asked.body = try await Self.body(of: request, most: mostBytes(of: request, context), context.channel)
         } catch {
-            // The rest of the body is not waited for.
+            // The connection is closed without waiting for the rest of the body.
             context.channel.close(in: Self.teardown)
             var response = Problem.response(error)
             response.headers[.connection] = "close"
@@ -74,8 +75,8 @@ struct ControlResponder: HTTPResponder {
         if response.status == .notFound, response.headers[.contentType] == nil {
             response = Problem.response(Refusal(.notFound, "There is nothing at this path."))
         }
-        // A HEAD response has only the length of the body; a body without an end, such as that of events, has none, and
-        // no length at all would announce chunks.
+        // The response to HEAD contains only the length of the body. A body without an end, such as the event stream,
+        // has no length. Then the length is 0, because the library would otherwise announce chunks.
         if request.method == .head {
             let count = response.body.contentLength ?? 0
             response.body = ResponseBody(contentLength: count) { writer in try await writer.finish(nil) }
@@ -84,8 +85,8 @@ struct ControlResponder: HTTPResponder {
         return response
     }
 
-    /// Reads the whole body of `request` in advance: a body that is too large, or takes too long, delays only the
-    /// client that sends it, and for a limited time.
+    /// Reads the whole body of `request` in advance. If a body is too large or takes too long, only the client that
+    /// sends it is delayed, and only for a limited time.
     private static func body(
         of request: Request, most: Int, _ channel: any Channel
     ) async throws(Refusal) -> RequestBody {
@@ -104,7 +105,7 @@ struct ControlResponder: HTTPResponder {
         }
     }
 
-    /// Returns the limit for the body; a higher one applies only to clients that may use an endpoint with larger
+    /// Returns the limit for the body. A higher limit applies only to clients that may use an endpoint with larger
     /// bodies.
     private func mostBytes(of request: Request, _ context: ControlContext) -> Int {
         let length = request.headers[.contentLength].flatMap { Int($0) }
@@ -135,8 +136,8 @@ struct ControlResponder: HTTPResponder {
         }
     }
 
-    /// Headers of every response: they forbid content sniffing, framing, caching, unless the response allows it, and
-    /// that pages of other origins load it.
+    /// Headers of every response. They forbid content sniffing, framing, use by pages of other origins, and caching
+    /// unless the response allows it.
     private static let safety: HTTPFields = {
         var fields = HTTPFields()
         fields[.xContentTypeOptions] = "nosniff"

@@ -9,8 +9,8 @@ internal import NIOPosix
 package import Status
 internal import Synchronization
 
-/// The HTTP server with API, events, metrics and web page. It listens at a network address, at a Unix socket for
-/// commands, or at both.
+/// The HTTP server with the API, events, metrics and the web page. It listens at a network address, at a Unix socket
+/// for commands, or at both.
 ///
 /// Any thread may use it. One thread serves all connections; blocking calls to the host run on other threads.
 ///
@@ -35,7 +35,7 @@ package final class ControlServer: Sendable {
 
     /// How long a connection may be idle, or take to send a request's head.
     private static let idleTimeout = TimeAmount.seconds(30)
-    /// How long opening the address may take.
+    /// How long it may take to begin to listen at the address.
     private static let startTimeout = DispatchTimeInterval.seconds(5)
     private static let mostHeaderBytes = 16 << 10
     private static let mostHeaders = 100
@@ -50,7 +50,8 @@ package final class ControlServer: Sendable {
     private let executor: LoopExecutor
     private let state = Mutex(State())
 
-    /// A server that is not started. `version` is the version of relay; `events` is the log of events to publish.
+    /// Creates a server that is not started. `version` is the version of relay; `events` is the log whose events are
+    /// published.
     package init(
         _ settings: ControlSettings, host: any ControlledHost, events: EventLog, version: String, logger: Logger
     ) {
@@ -76,13 +77,13 @@ package final class ControlServer: Sendable {
             + SessionRoutes(tokens: tokens, settings: settings).endpoints + PageRoutes().endpoints
     }
 
-    /// All operations, in the form `GET /v1`, for a test that compares them with the API's description.
+    /// All operations, in the form `GET /v1`. A test compares them with the API's description.
     package var operations: [String] { endpoints.map { "\($0.method.rawValue) \($0.path)" } }
 
-    /// The port of the network listener; nil before it listens, or without an address.
+    /// The port of the network listener; nil before it listens, or if there is no network address.
     package var port: Int? { state.withLock { $0.port } }
 
-    /// Begins to listen and to deliver events. Blocks until it listens, for at most 5 s.
+    /// Begins to listen and to deliver events. Blocks until the server listens, for at most 5 s.
     package func start() throws(Failure) {
         if let address = settings.address {
             let server: HTTPServerBuilder
@@ -94,7 +95,7 @@ package final class ControlServer: Sendable {
             let place = BindAddress.hostname(address.host, port: address.port)
             let port = try listen(at: place, server: server, isLocal: false, name: address.text)
             state.withLock { $0.port = port }
-            // If any free port was requested, shows the actual one.
+            // If the settings leave the choice of the port to the system, the log shows the actual port.
             let opened = ControlSettings.Address(host: address.host, port: port ?? address.port)
             logger.info("HTTP at \(opened.text)")
         }
@@ -102,8 +103,8 @@ package final class ControlServer: Sendable {
         webhooks.start()
     }
 
-    /// Delivers the last events, closes all connections and releases the addresses. Blocks for at most a second, if a
-    /// webhook is slow.
+    /// Delivers the last events, closes all connections and stops listening. If a webhook is slow, blocks for at most a
+    /// second.
     package func stop() {
         webhooks.stop()
         let (tasks, socket) = state.withLock { state in
@@ -132,13 +133,13 @@ package final class ControlServer: Sendable {
         logger.info("HTTP at \(path)")
     }
 
-    /// Begins to listen, and returns the port; nil if it is unknown or `address` has none.
+    /// Begins to listen, and returns the port; nil if the port is unknown, or if `address` has no port.
     private func listen(
         at address: BindAddress, server: HTTPServerBuilder, isLocal: Bool, name: String
     ) throws(Failure) -> Int? {
         let gate = RequestGate(settings: settings, tokens: tokens, isLocal: isLocal)
         var quiet = Logger(label: "relay.http")
-        // Errors of clients do not concern the operator.
+        // Errors of clients do not concern the operator, so the library does not log them.
         quiet.logLevel = .critical
         let began = DispatchSemaphore(value: 0)
         let outcome = Mutex<(isOpen: Bool, port: Int?, error: String)>((false, nil, "it took too long"))
@@ -172,7 +173,7 @@ package final class ControlServer: Sendable {
     }
 }
 
-/// Runs tasks on the thread of an event loop that also serves their connections: a request that is answered at once
+/// Runs tasks on the thread of an event loop that also serves their connections. A request that is answered at once
 /// then wakes no other thread, which would cost more than the response. Blocking work must not run here: see
 /// ``Blocking``.
 final class LoopExecutor: TaskExecutor {
@@ -187,11 +188,12 @@ final class LoopExecutor: TaskExecutor {
     }
 }
 
-/// Closes a connection whose client does not read its response, so that it does not occupy a place for ever.
+/// Closes a connection whose client does not read its response, so that it does not occupy one of the limited
+/// connections forever.
 final class StallGuard: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = NIOAny
 
-    /// Longer than the pauses of a player that has buffered enough.
+    /// Longer than a player that has buffered enough pauses reading.
     private static let patience = TimeAmount.seconds(60)
 
     private var deadline: Scheduled<Void>?

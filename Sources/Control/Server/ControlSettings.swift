@@ -18,11 +18,11 @@ package enum ControlRole: String, Sendable, Codable, CaseIterable, Comparable {
 
 /// Where the HTTP server listens, and which clients it serves.
 package struct ControlSettings: Sendable, Equatable {
-    /// A network address to listen at.
+    /// A network address at which the server listens.
     package struct Address: Sendable, Equatable {
         /// An IP address without brackets, or a host name.
         package var host: String
-        /// 0 for any free port.
+        /// The port; 0 means any free port.
         package var port: Int
 
         /// The address with this host and port.
@@ -35,18 +35,18 @@ package struct ControlSettings: Sendable, Equatable {
     /// A secret that gives a client its role.
     package struct Token: Sendable, Equatable {
         package var role: ControlRole
-        /// The secret; must not be shown.
+        /// The secret, which must not be shown.
         package var secret: String
 
-        /// A token of `role`.
+        /// A token that gives the role `role`.
         package init(role: ControlRole, secret: String) { (self.role, self.secret) = (role, secret) }
     }
 
-    /// The network address to listen at; nil for none.
+    /// The network address at which the server listens; nil for none.
     package var address: Address?
     /// The Unix socket for commands on this host; nil for none. A client that can open it may operate.
     package var socket: String?
-    /// The tokens. If the list is empty no token is needed, which is permitted only on loopback.
+    /// The tokens. If the list is empty, no token is needed; that is permitted only on loopback.
     package var tokens: [Token] = []
     /// The certificate and key of a TLS listener: PEM files, which are read again when they change.
     package var certificate: (certificate: String, key: String)? {
@@ -55,11 +55,12 @@ package struct ControlSettings: Sendable, Equatable {
     }
     /// The host names under which a reverse proxy forwards requests, without ports.
     package var hosts: Set<String> = []
-    /// The addresses of reverse proxies that say truthfully, in `X-Forwarded-For`, for whom they forward a request.
+    /// The addresses of trusted reverse proxies. The header `X-Forwarded-For` of their requests contains the client's
+    /// address.
     package var trustedProxies: [AddressRange] = []
     /// The prefix of each path, such as `/relay`; empty for no prefix.
     package var basePath = ""
-    /// The maximum number of connections per listener; further ones wait to be accepted.
+    /// The maximum number of connections per listener; further connections wait until they are accepted.
     package var maximumConnections = 256
 
     /// The receivers of events.
@@ -71,17 +72,17 @@ package struct ControlSettings: Sendable, Equatable {
     /// Settings for a server that does not listen.
     package init() {}
 
-    /// The name of the session cookie. Browsers send a host's cookies to all of its ports, so it names the port: servers
-    /// on one host must not end each other's sessions.
+    /// The name of the session cookie. It contains the port, because browsers send the cookies of a host to all of its
+    /// ports: otherwise several servers on one host would end each other's sessions.
     var cookie: String { address.map { "relay_session_\($0.port)" } ?? "relay_session" }
 
-    /// Whether only this host can reach the address.
+    /// Whether the address can be reached from this host only.
     package var isLoopback: Bool {
         address.map { Self.isLoopback($0.host) } ?? true
     }
 
-    /// Whether `host`, a name or an address without brackets, is this host. Names that only look like its addresses may
-    /// resolve to any host.
+    /// Whether `host`, a name or an address without brackets, means this host. A name that only looks like one of its
+    /// addresses may resolve to any host.
     static func isLoopback(_ host: String) -> Bool {
         if host == "localhost" { return true }
         guard let bytes = IPAddress(host)?.bytes else { return false }

@@ -4,17 +4,17 @@ internal import Archive
 internal import Glibc
 internal import Synchronization
 
-/// The path of the server's Unix socket. A path at which another process answers is left to that process.
+/// The server's Unix socket. If another process answers at its path, the path is left to that process.
 ///
-/// The socket is bound in a directory that only this user may enter, gets its mode there, and then its name, so that it
-/// is never open to other users. Any thread may use it.
+/// The socket is created in a private directory, which only this user may enter. It gets its access mode there, and
+/// only then its final path, so that other users can never open it. Any thread may use it.
 final class ControlSocket: Sendable {
-    /// A file, whatever its name is.
+    /// The identity of a file, which does not depend on the file's name.
     private struct Identity: Equatable {
         let device: UInt64
         let inode: UInt64
 
-        /// The file at `path`; nil if there is no such file.
+        /// The identity of the file at `path`; nil if there is no such file.
         init?(_ path: String) {
             guard let status = FileStatus(ofLink: path) else { return nil }
             (device, inode) = (status.device, status.inode)
@@ -25,17 +25,17 @@ final class ControlSocket: Sendable {
     private static let mode: mode_t = 0o660
 
     let path: String
-    /// The private directory.
+    /// The private directory in which the socket is created.
     private let directory: String
     private let own = Mutex<Identity?>(nil)
 
-    /// Prepares a socket for `path`, and removes the socket of a process that was killed. Throws if another process
-    /// answers at `path`, or if no socket can be made there.
+    /// Prepares a socket for `path`, and removes the socket file that a killed process has left. Throws if another
+    /// process answers at `path`, or if no socket can be created there.
     init(_ path: String) throws(ControlServer.Failure) {
         self.path = path
         try Self.removeAbandoned(path)
         let parent = path.lastIndex(of: "/").map { String(path[...$0]) } ?? ""
-        // Short, because the path of a socket has 107 bytes at most (unix(7)).
+        // The name is short, because the path of a socket may have at most 107 bytes (unix(7)).
         var template = Array("\(parent).XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw Self.failure(path, Self.reason(errno)) }
         directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
@@ -43,10 +43,11 @@ final class ControlSocket: Sendable {
 
     deinit { removeDirectory() }
 
-    /// Where to bind the socket.
+    /// The path at which the server must bind the socket.
     var bindPath: String { "\(directory)/s" }
 
-    /// Gives the bound socket its mode and its name. Throws if another process has taken the name meanwhile.
+    /// Sets the access mode of the bound socket, and gives it its final path. Throws if another process has taken that
+    /// path in the meantime.
     func publish() throws(ControlServer.Failure) {
         defer { removeDirectory() }
         guard chmod(bindPath, Self.mode) == 0, let identity = Identity(bindPath), link(bindPath, path) == 0 else {
@@ -55,7 +56,7 @@ final class ControlSocket: Sendable {
         own.withLock { $0 = identity }
     }
 
-    /// Removes the socket, unless another process has put its own one in its place.
+    /// Removes the socket file, unless another process has replaced it.
     func remove() {
         guard let identity = own.withLock({ $0.take() }), Identity(path) == identity else { return }
         unlink(path)
@@ -69,11 +70,16 @@ final class ControlSocket: Sendable {
     private static func removeAbandoned(_ path: String) throws(ControlServer.Failure) {
         guard let found = Identity(path) else { return }
         switch connect(to: path) {
-        // A listener whose queue is full answers, too.
+        // These errors also mean that a process listens: its queue of connections is full.
         case 0, EAGAIN, EINPROGRESS: throw inUse(path)
         case ENOENT: return
+<<<<<<< HEAD
         case ECONNREFUSED where FileStatus(ofLink: path)?.kind == .socket:
             // Another process may have replaced the abandoned socket by now.
+=======
+        case ECONNREFUSED where isSocket(path):
+            // Another process may have replaced the abandoned socket in the meantime.
+>>>>>>> main
             guard Identity(path) == found else { throw inUse(path) }
             guard unlink(path) == 0 || errno == ENOENT else { throw failure(path, reason(errno)) }
         case ECONNREFUSED: throw failure(path, "there is a file that is no socket")
@@ -81,7 +87,7 @@ final class ControlSocket: Sendable {
         }
     }
 
-    /// Connects to the socket at `path` and closes the connection. Returns 0, or the error. Does not block.
+    /// Connects to the socket at `path`, and closes the connection. Returns 0 or the error code. Does not block.
     private static func connect(to path: String) -> CInt {
         let descriptor = socket(
             AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)

@@ -7,8 +7,8 @@ internal import HummingbirdCore
 internal import Media
 internal import Page
 
-/// The values that the API's description allows for parameters of queries. A request with another value is refused: it
-/// would be answered as if the parameter were not there.
+/// The values that the API's description allows for query parameters. A request with another value is refused, because
+/// it would otherwise be answered as if the parameter were missing.
 enum DescribedQuery {
     private struct Description: Decodable {
         struct Schema: Decodable {
@@ -37,7 +37,8 @@ enum DescribedQuery {
         let components: Components
     }
 
-    /// The allowed values of each parameter that has a list of them, by operation, such as `GET /v1/events`.
+    /// The allowed values of each query parameter for which the description lists values. The key is the operation,
+    /// such as `GET /v1/events`.
     static let choices: [String: [String: [String]]] = {
         var count = 0
         guard let first = relay_assets(&count),
@@ -62,7 +63,7 @@ enum DescribedQuery {
         return choices
     }()
 
-    /// Throws if a parameter of `request`, which `endpoint` answers, has a value that is not on its list.
+    /// Throws if a parameter of `request` to `endpoint` has a value that the description does not list.
     static func check(_ request: Request, for endpoint: Endpoint) throws(Refusal) {
         guard request.uri.query != nil, let choices = choices["\(endpoint.method.rawValue) \(endpoint.path)"] else {
             return

@@ -9,15 +9,15 @@ internal import NIOCore
 
 /// One operation of the HTTP API.
 struct Endpoint: Sendable {
-    /// Makes the response to a request.
+    /// Creates the response to a request.
     typealias Action = @Sendable (ControlRequest) async throws -> Response
 
     let method: HTTPRequest.Method
     /// The path with its parameters in braces, without the base path.
     let path: String
-    /// The role that a client needs; `none` for everybody.
+    /// The role that a client needs; `none` means that every client is allowed.
     let role: ControlRole
-    /// The largest body that is read from a permitted client.
+    /// The maximum size of a body from a client that has this role.
     let mostBytes: Int
     let action: Action
 
@@ -39,12 +39,12 @@ struct Endpoint: Sendable {
     var changesSomething: Bool { method != .get && method != .head }
 }
 
-/// An admitted request.
+/// A request that was admitted.
 struct ControlRequest: Sendable {
     let request: Request
     let context: ControlContext
     let role: ControlRole
-    /// Whether the client may still be served: not after its session has ended.
+    /// Whether the client may still be served; false after its session has ended.
     var isStillAdmitted: @Sendable () -> Bool = { true }
 
     /// Returns the decoded path component for `name`.
@@ -76,7 +76,7 @@ struct ControlRequest: Sendable {
     }
 }
 
-/// Hummingbird's context of a request, with its connection.
+/// Hummingbird's context of a request, with the connection on which it came.
 struct ControlContext: RequestContext {
     var coreContext: CoreRequestContextStorage
     /// The connection, which is closed if the client does not read.

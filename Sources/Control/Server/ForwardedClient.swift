@@ -4,9 +4,11 @@ internal import HTTPTypes
 internal import Networking
 
 extension ControlSettings {
-    /// Returns the IP address of the client that sent a request with these `headers` over a connection from `peer`. If
-    /// the peer is a trusted proxy, it is the last address in `X-Forwarded-For` that is not one, too: each proxy appends
-    /// the address that it was called from, and anything before the first trusted entry may be invented.
+    /// Returns the IP address of the client that sent a request with these `headers` over a connection from `peer`.
+    ///
+    /// If the peer is a trusted proxy, the client is the last address in `X-Forwarded-For` that is not a trusted proxy.
+    /// Each proxy appends the address from which it received the request; the client may have invented the entries
+    /// before that address.
     func client(of headers: HTTPFields, from peer: String) -> String {
         guard isTrusted(peer), let field = HTTPField.Name("X-Forwarded-For") else { return peer }
         var client = peer
@@ -23,7 +25,8 @@ extension ControlSettings {
         return trustedProxies.contains { $0.contains(address) }
     }
 
-    /// Returns the IP address in an entry of `X-Forwarded-For`, which may have a port; nil for any other text.
+    /// Returns the IP address in an entry of `X-Forwarded-For`, which may contain a port; nil if the entry contains no
+    /// address.
     private static func address(of entry: Substring) -> String? {
         let text = String(entry.filter { $0 != " " && $0 != "\t" })
         if IPAddress(text) != nil { return text }

@@ -10,7 +10,7 @@ internal import Program
 
 /// Reads and writes JSON with camelCase keys, sorted, and without nulls.
 enum JSON {
-    /// The largest body that is read, unless an endpoint has its own limit.
+    /// The maximum size of a body, unless an endpoint has its own limit.
     static let mostBytes = 64 << 10
 
     /// Encodes `value`. Numbers that JSON cannot express, such as infinity, become strings.
@@ -19,7 +19,7 @@ enum JSON {
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         encoder.nonConformingFloatEncodingStrategy = .convertToString(
             positiveInfinity: "infinity", negativeInfinity: "-infinity", nan: "nan")
-        // Encoding throws only for types that refuse it, and no type here does.
+        // Encoding throws only for types that implement it so, and no type here does.
         return (try? encoder.encode(value)).map(Array.init) ?? Array("{}".utf8)
     }
 
@@ -63,7 +63,8 @@ enum JSON {
         }
     }
 
-    /// Returns the body of `request` as text of one of these types. Throws if it is invalid or too large.
+    /// Returns the body of `request` as text, whose media type must be one of `types`. Throws if the body is invalid or
+    /// too large.
     static func text(of request: ControlRequest, types: [String], most: Int) async throws -> String {
         let kind = request.request.headers[.contentType]?.prefix { $0 != ";" }.lowercased()
         guard let kind, types.contains(kind.trimmingSuffix(" ")) else {
@@ -86,7 +87,7 @@ enum JSON {
         return nil
     }
 
-    /// Describes what is wrong with a body, without its values.
+    /// Describes what is wrong with a body, without repeating its values.
     private static func sentence(_ error: DecodingError) -> String {
         let path = { (path: [any CodingKey]) in path.map(\.stringValue).joined(separator: ".") }
         switch error {

@@ -7,12 +7,12 @@ internal import Media
 
 /// Problem details (RFC 9457), for programs and people.
 struct Problem: Encodable {
-    /// The status identifies the kind of problem; no kind has its own page.
+    /// The HTTP status identifies the kind of problem; there is no web page about each kind.
     let type = "about:blank"
     let title: String
     let status: Int
     let detail: String
-    /// Individual errors, one per line; nil if the detail says everything.
+    /// Individual errors, one per line; nil if the detail contains everything.
     let errors: [String]?
 
     /// Returns the response for `failure`.
@@ -24,7 +24,7 @@ struct Problem: Encodable {
         return response(status: failure.kind.status, detail: failure.detail, errors: failure.errors, headers: headers)
     }
 
-    /// Returns a response with `status` and a sentence.
+    /// Returns a response with `status` and the sentence `detail`.
     static func response(
         status: HTTPResponse.Status, detail: String, errors: [String] = [], headers: HTTPFields = [:]
     ) -> Response {

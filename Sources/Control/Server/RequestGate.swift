@@ -5,9 +5,10 @@ internal import Hummingbird
 internal import HummingbirdCore
 internal import Media
 
-/// Decides who may do what, by the host name in the request, the origin of a page's request, and the token or session.
+/// Decides which client may do what, by the host name in the request, the origin of the page that sends it, and the
+/// token or session.
 struct RequestGate: Sendable {
-    /// What a client shows to be admitted.
+    /// How a client proves who it is.
     private enum Credential {
         case token(String)
         case session(String)
@@ -16,7 +17,7 @@ struct RequestGate: Sendable {
 
     let settings: ControlSettings
     let tokens: TokenGuard
-    /// Whether requests come through the Unix socket, which only the host's own users can open.
+    /// Whether requests come through the Unix socket, which can be opened only by users of this host.
     let isLocal: Bool
 
     /// Returns the role of the client that sends `request` over a connection from the address `peer`. Throws if the
@@ -37,8 +38,8 @@ struct RequestGate: Sendable {
         return role
     }
 
-    /// Whether a client that was admitted to `endpoint` with `request` may still be served: its session may have ended
-    /// since.
+    /// Whether a client that was admitted to `endpoint` with `request` may still be served. This is false if its
+    /// session has ended in the meantime.
     func stillAdmits(_ request: Request, to endpoint: Endpoint) -> Bool {
         guard !isLocal, tokens.isNeeded, case .session(let session) = credential(of: request) else { return true }
         return tokens.role(ofSession: session) >= endpoint.role
@@ -61,8 +62,8 @@ struct RequestGate: Sendable {
         return request.cookies[settings.cookie].map { Credential.session($0.value) } ?? .nothing
     }
 
-    /// Refuses unknown host names: a page under a foreign name that resolves to this host could read all responses (DNS
-    /// rebinding).
+    /// Refuses unknown host names. If a foreign name resolved to this host, a web page under that name could read all
+    /// responses (DNS rebinding).
     private func checkHost(_ request: Request) throws(Refusal) {
         guard let authority = request.head.authority, let host = Self.host(of: authority) else {
             throw Refusal(.malformed, "The request does not say by which name it was sent.")
@@ -74,11 +75,11 @@ struct RequestGate: Sendable {
     private func isKnown(_ host: String) -> Bool {
         if ControlSettings.isLoopback(host) || settings.hosts.contains(host) { return true }
         if settings.address?.host == host { return true }
-        // An IP address cannot be redirected to this host as a name can.
+        // A name can be made to resolve to this host; an IP address cannot.
         return !settings.isLoopback && ControlSettings.isAddress(host)
     }
 
-    /// Refuses commands from foreign pages, which would use the reader's cookie.
+    /// Refuses commands from pages of other origins, because the browser would send its user's cookie with them.
     private func checkOrigin(_ request: Request) throws(Refusal) {
         if let origin = request.headers[.init("Sec-Fetch-Site") ?? .origin],
             ["cross-site", "same-site"].contains(origin)

@@ -5,21 +5,21 @@ internal import HummingbirdCore
 internal import Media
 internal import NIOCore
 
-/// Writes a response piecewise. The connection of a client that does not read for a while is closed, so that it
-/// occupies nothing, and so is that of a client whose session ends meanwhile.
+/// Writes a response in pieces. The connection is closed if the client does not read for a while, so that the client
+/// occupies no resources, or if the client's session ends.
 struct StreamedBody {
-    /// How long a piece may take by default.
+    /// How long a client may take to read a piece, by default.
     static let patience = Duration.seconds(10)
 
-    /// Returns the response's body, of `length` bytes if that is known: `produce` writes until it returns or throws, or
-    /// until the client is gone.
+    /// Returns the body of the response, which has `length` bytes if that is known. `produce` writes until it returns
+    /// or throws, or until the client has disconnected.
     static func body(
         of request: ControlRequest, length: Int? = nil, patience: Duration = patience,
         _ produce: @escaping @Sendable (_ write: (ByteBuffer) async throws -> Void) async throws -> Void
     ) -> ResponseBody {
         let channel = request.context.channel
         let send: @Sendable (inout any ResponseBodyWriter) async throws -> Void = { writer in
-            // Copied, because an inout parameter cannot be captured.
+            // A copy, because an inout parameter cannot be captured.
             var own = writer
             try await produce { piece in
                 guard request.isStillAdmitted() else { throw Refusal(.unauthenticated, "The session is over.") }
@@ -35,8 +35,8 @@ struct StreamedBody {
 }
 
 extension ControlRequest {
-    /// Waits on the event loop of the connection: a timer of Swift concurrency would wake two other threads, and
-    /// hundreds of clients have hundreds of timers. Throws when the request is cancelled.
+    /// Waits on the event loop of the connection: a timer of Swift concurrency would wake two other threads, and there
+    /// may be hundreds of clients, each with its timers. Throws when the request is cancelled.
     func rest(until deadline: NIODeadline) async throws {
         let loop = context.channel.eventLoop
         await withCheckedContinuation { continuation in

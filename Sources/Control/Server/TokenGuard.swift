@@ -4,13 +4,13 @@ internal import Media
 internal import Networking
 internal import Synchronization
 
-/// Identifies clients by tokens and by the sessions that they obtained for them, and counts wrong guesses.
+/// Identifies clients by tokens, and by the sessions that they obtained with tokens; counts wrong tokens.
 ///
 /// Any thread may use it; all calls return at once.
 final class TokenGuard: Sendable {
     private struct Session {
         var role: ControlRole
-        /// In monotonic nanoseconds.
+        /// When the session ends, in monotonic nanoseconds.
         var expires: Int64
     }
 
@@ -27,7 +27,7 @@ final class TokenGuard: Sendable {
     private let clock: any MonotonicClock
     private let state = Mutex(State())
 
-    /// Admits clients with one of `tokens`; sessions end by `clock`.
+    /// Admits clients with one of `tokens`. Sessions end by `clock`.
     init(_ tokens: [ControlSettings.Token], clock: any MonotonicClock = SystemClock()) {
         (self.tokens, self.clock) = (tokens, clock)
     }
@@ -35,12 +35,13 @@ final class TokenGuard: Sendable {
     /// Whether clients must show a token.
     var isNeeded: Bool { !tokens.isEmpty }
 
-    /// How many wrong tokens were presented.
+    /// The number of wrong tokens so far.
     var failures: Int { state.withLock { $0.failures } }
 
     /// Returns the role of a client that presents `token` from the IP address `client`. Throws if the token is unknown.
-    /// A known token is always admitted, however many wrong ones came from the client's network: strangers must not be
-    /// able to lock anybody out. Compares each known token completely, so that the duration reveals nothing.
+    ///
+    /// A known token is always admitted, even if many wrong tokens came from the same network: attackers must not be
+    /// able to lock out other clients. Each known token is compared completely, so that the duration reveals nothing.
     func role(ofToken token: String, from client: String) throws(Refusal) -> ControlRole {
         var role = ControlRole.none
         for known in tokens where Self.isEqual(known.secret, token) { role = max(role, known.role) }
@@ -54,7 +55,7 @@ final class TokenGuard: Sendable {
         throw Refusal(.unauthenticated, "The token is not known.")
     }
 
-    /// Begins a session of `role`, and returns its secret name.
+    /// Begins a session of `role`, and returns its name, which is secret.
     func beginSession(_ role: ControlRole) -> String {
         var generator = SystemRandomNumberGenerator()
         let name = (0..<4).map { _ in
@@ -79,7 +80,7 @@ final class TokenGuard: Sendable {
     /// Ends a session; does nothing if it does not exist.
     func endSession(_ name: String) { state.withLock { $0.sessions[name] = nil } }
 
-    /// Returns the role of a client that presents a session's name; `none` if the session is over.
+    /// Returns the role of a client that presents the name of a session; `none` if the session has ended.
     func role(ofSession name: String) -> ControlRole {
         let now = clock.now
         return state.withLock { state in
@@ -88,7 +89,7 @@ final class TokenGuard: Sendable {
         }
     }
 
-    /// Compares all bytes, wherever the first difference is.
+    /// Compares all bytes, even after the first difference.
     static func isEqual(_ known: String, _ given: String) -> Bool {
         let (known, given) = (Array(known.utf8), Array(given.utf8))
         var difference = known.count ^ given.count

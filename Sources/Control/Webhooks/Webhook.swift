@@ -35,7 +35,7 @@ final class Webhook: Sendable {
     private let state = Mutex(State())
     private let ended = DispatchSemaphore(value: 0)
 
-    /// A webhook called `name` that is not started.
+    /// Creates a webhook called `name`, which is not started.
     init(
         _ settings: WebhookSettings, name: String, events: EventLog, host: String, startedAt: UTCTime, logger: Logger
     ) {
@@ -56,7 +56,7 @@ final class Webhook: Sendable {
         }
     }
 
-    /// Starts with the events that are in the log now.
+    /// Starts. The first events are those that are in the log now.
     func start() {
         // The task is ended by ``finish(at:)``.
         let task = Task { [self] in
@@ -66,10 +66,10 @@ final class Webhook: Sendable {
         state.withLock { $0.task = task }
     }
 
-    /// Tries the waiting events once more, then ends. ``finish(at:)`` limits how long that takes.
+    /// Tries to deliver the waiting events once more, then ends. ``finish(at:)`` limits how long that takes.
     func stop() { state.withLock { $0.isEnding = true } }
 
-    /// Waits for the end until `deadline`, then cancels a running delivery. Blocks.
+    /// Waits until the webhook has ended, at most until `deadline`, and then cancels a running delivery. Blocks.
     func finish(at deadline: DispatchTime) {
         _ = ended.wait(timeout: deadline)
         state.withLock { $0.task }?.cancel()
@@ -112,7 +112,7 @@ final class Webhook: Sendable {
         } else if failures == 1 {
             logger.warning("a webhook failed and is tried again", metadata: ["reason": "\(reason ?? "")"])
         }
-        // Randomized, so that hosts that fail together do not retry together.
+        // The wait is random, so that hosts that failed together do not retry together.
         return wait * Double.random(in: 0.8...1.2)
     }
 
@@ -133,7 +133,7 @@ final class Webhook: Sendable {
 final class Webhooks: Sendable {
     private let hooks: [Webhook]
 
-    /// Webhooks with `settings`, not started, for the present and future entries of `events`.
+    /// Creates webhooks with `settings`, which are not started, for the present and future entries of `events`.
     init(_ settings: [WebhookSettings], events: EventLog, logger: Logger) {
         let (host, startedAt) = (Self.hostName, UTCTime.now)
         var names: [String] = []
@@ -153,7 +153,7 @@ final class Webhooks: Sendable {
     /// Starts all webhooks.
     func start() { for hook in hooks { hook.start() } }
 
-    /// Tries the waiting events once more, then ends. Blocks for at most a second.
+    /// Tries to deliver the waiting events once more, then ends. Blocks for at most a second.
     func stop() {
         for hook in hooks { hook.stop() }
         let deadline = DispatchTime.now() + 1

@@ -5,12 +5,12 @@ internal import LibAV
 internal import Networking
 internal import Status
 
-/// One delivery: an event as JSON, with its sender, and the signature.
+/// One delivery: an event as JSON, the host that sends it, and a signature.
 struct WebhookMessage: Encodable {
     let event: ControlEvent
     /// This host's name.
     let host: String
-    /// When the process started: together with the event's number it identifies an event.
+    /// When the process started. An event is identified by this time together with its number.
     let startedAt: UTCTime
     /// The number of events that were left out before this one.
     let leftOut: UInt64
@@ -38,8 +38,9 @@ struct WebhookMessage: Encodable {
     }
 }
 
-/// Proves that a delivery comes from relay: `sha256=` and the HMAC-SHA256, in hexadecimal digits, of the timestamp, a
-/// full stop and the body. The timestamp is signed, too, so that an old delivery cannot be sent again as a new one.
+/// Proves that a delivery comes from relay. It consists of `sha256=` and the HMAC-SHA256, in hexadecimal digits, of the
+/// timestamp, a dot and the body. The timestamp is signed, too, so that an old delivery cannot be sent again as a new
+/// one.
 enum WebhookSignature {
     /// Returns the signature; nil if memory is exhausted.
     static func text(of body: [UInt8], at stamp: String, secret: String) -> String? {

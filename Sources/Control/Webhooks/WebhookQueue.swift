@@ -5,8 +5,8 @@ internal import Status
 
 /// The waiting events of one webhook, and the time of the next attempt: a pure state machine.
 ///
-/// An event waits until the receiver accepts it. If too many wait, the oldest are dropped. An event that the receiver
-/// understands and refuses repeatedly is dropped, too, so that it does not delay the others.
+/// An event waits until the receiver accepts it. If too many events wait, the oldest are dropped. If the receiver
+/// understands an event but refuses it repeatedly, that event is dropped, too, so that it does not delay the others.
 struct WebhookQueue {
     /// The result of an attempt.
     enum Outcome: Equatable {
@@ -19,7 +19,7 @@ struct WebhookQueue {
 
     /// The maximum number of waiting events.
     static let limit = 500
-    /// How many attempts are made for an event that the receiver refuses.
+    /// How many attempts are made to deliver an event that the receiver refuses.
     static let refusals = 5
     private static let longestWait = 60
 
@@ -33,7 +33,7 @@ struct WebhookQueue {
     private(set) var failed: UInt64 = 0
     private(set) var leftOutInAll: UInt64 = 0
 
-    /// The next event to try; nil if no event waits.
+    /// The event whose delivery is tried next; nil if no event waits.
     var next: ControlEvent? { events.first }
     /// The number of waiting events.
     var count: Int { events.count }
@@ -50,15 +50,16 @@ struct WebhookQueue {
         }
     }
 
-    /// Takes the result of an attempt to deliver `event`, which reported that `told` events were dropped. Returns how
-    /// long to wait before the next attempt: 1 s at first, doubling up to a minute.
+    /// Records the result of an attempt to deliver `event`; the message reported that `told` events were dropped.
+    /// Returns how long to wait before the next attempt: 1 s at first, doubling up to a minute.
     mutating func tried(_ event: ControlEvent, _ outcome: Outcome, told: UInt64) -> Duration {
         let isFirst = events.first?.id == event.id
         if outcome == .delivered {
             if isFirst {
                 events.removeFirst()
             } else {
-                // It was dropped from the full queue during the attempt, and counted, but it has arrived.
+                // The event was dropped from the full queue during the attempt, and counted as dropped; but it has
+                // arrived.
                 leftOut -= min(1, leftOut)
                 leftOutInAll -= min(1, leftOutInAll)
             }

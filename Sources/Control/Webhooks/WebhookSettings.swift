@@ -4,26 +4,26 @@ package import Media
 package import Networking
 package import Status
 
-/// A receiver of events by HTTP, and the events that it gets.
+/// A receiver of events by HTTP, and the choice of events that it gets.
 package struct WebhookSettings: Sendable, Equatable {
-    /// The URL that events are sent to.
+    /// The URL to which events are sent.
     package var endpoint: HTTPEndpoint
-    /// The secret for signatures; nil for none. Must not be shown.
+    /// The secret by which messages are signed; nil for no signature. It must not be shown.
     package var secret: String?
-    /// The kinds of events that can be sent.
+    /// The kinds of events that can be sent, which do not include the events about webhooks.
     package static let allKinds = EventKind.allCases.filter { $0 != .webhook }
 
-    /// The kinds of events to send; all if it is empty.
+    /// The kinds of events that are sent; if it is empty, all kinds are sent.
     package var kinds: Set<EventKind> = []
-    /// The lowest level to send.
+    /// The lowest level of events that are sent.
     package var level = ControlEvent.Level.info
     /// How the receiver's certificate is verified.
     package var trust = TLSVerification.system
 
-    /// Settings that send all events, unsigned, to `endpoint`.
+    /// Settings that send all events to `endpoint`, without a signature.
     package init(_ endpoint: HTTPEndpoint) { self.endpoint = endpoint }
 
-    /// Whether `event` is sent. Events about webhooks are never sent, because that would never end.
+    /// Whether `event` is sent. Events about webhooks are never sent, because each delivery would cause another event.
     func takes(_ event: ControlEvent) -> Bool {
         event.kind != .webhook && event.level >= level && (kinds.isEmpty || kinds.contains(event.kind))
     }

@@ -6,12 +6,12 @@ package import Media
 /// Decodes audio packets and encodes them as AAC-LC, with the sender's times. One thread at a time.
 ///
 /// No sample is stretched to follow a clock: the packets' times follow the sender's timestamps instead. Gaps are filled
-/// with silence, overlaps are cut.
+/// with silence, and overlaps are removed.
 package final class AudioTranscoder: TrackTranscoder {
-    /// A timestamp may differ this much from the sample count without being a gap or an overlap: less than a frame of
-    /// any codec.
+    /// If a timestamp differs from the sample count by no more than this, there is no gap or overlap. It is less than a
+    /// frame of any codec.
     private static let tolerance = AudioFormat.program.timeBase.ticks(.milliseconds(10))
-    /// Maximum correction of a packet's time towards the timestamps, in samples: 2000 ppm.
+    /// The maximum correction of a packet's time towards the timestamps, in samples: 2000 ppm.
     private static let step: Int64 = 2
     /// The longest gap that is filled with silence.
     private static let longestHole = AudioFormat.program.timeBase.ticks(.seconds(10))
@@ -95,7 +95,7 @@ package final class AudioTranscoder: TrackTranscoder {
             return []
         }
         var coded = try feed(resampler.flush())
-        // Repeated audio is left out until it is new; see `feed`.
+        // Repeated audio is left out, up to the first new sample; see `feed`.
         resampler.start(at: stated)
         if off > Self.longestHole {
             coded += renamed(try encoder.finish())
@@ -110,7 +110,7 @@ package final class AudioTranscoder: TrackTranscoder {
         return coded
     }
 
-    /// Number of following samples that repeat earlier ones.
+    /// Number of the next samples that repeat earlier ones.
     private var skipped: Int64 = 0
 
     private func feed(_ audio: AudioBuffer) throws -> [EncodedPacket] {
@@ -122,7 +122,7 @@ package final class AudioTranscoder: TrackTranscoder {
         return renamed(try encoder.encode(new))
     }
 
-    /// Converts the encoder's packets, whose times count from its first sample.
+    /// Converts the times of the encoder's packets, which count from the encoder's first sample.
     private func renamed(_ packets: [EncodedPacket]) -> [EncodedPacket] {
         packets.map { packet in
             let time = packet.pts + (origin ?? 0)

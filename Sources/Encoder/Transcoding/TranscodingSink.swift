@@ -4,18 +4,18 @@ internal import Dispatch
 package import Media
 internal import Synchronization
 
-/// Forwards one of an input's tracks unchanged, and sends the other through a transcoder on its own queue, so that
-/// neither waits for the other.
+/// Forwards one track of an input unchanged, and sends the other track through a transcoder on its own queue, so that
+/// neither track waits for the other.
 ///
-/// One thread at a time publishes. Both tracks go to sinks that interleave them.
+/// One thread at a time publishes packets. Both tracks go to sinks that interleave them.
 package final class TranscodingSink: PacketSink {
     /// The state for an operator.
     package struct Status: Sendable {
         /// Number of packets of the transcoded track that could not be decoded.
         package var errors = 0
-        /// Number of packets that were left out because the encoder was too slow.
+        /// Number of packets that were left out because the encoder could not keep up.
         package var skipped = 0
-        /// Why the transcoder ended, if it ended before the program.
+        /// Why the transcoder ended; nil unless it ended before the program.
         package var failure: String?
     }
 
@@ -26,7 +26,7 @@ package final class TranscodingSink: PacketSink {
         var status = Status()
     }
 
-    /// Maximum number of packets that wait for a transcoder slower than its input: some seconds.
+    /// Maximum number of packets that wait for a transcoder that is slower than its input: some seconds.
     private static let longestQueue = 200
 
     /// Used on the queue only.
@@ -41,9 +41,9 @@ package final class TranscodingSink: PacketSink {
     private let state = Mutex(State())
     private let room = DispatchSemaphore(value: 0)
 
-    /// Sends packets of `kind` to `transcoder`, whose output goes to `coded`, and all other packets to `copied`. A
-    /// source that `canWait` is blocked while the transcoder is busy; `publisher`, the heartbeat of the publishing
-    /// thread, rests meanwhile. `name` is the channel's.
+    /// Sends packets of `kind` to `transcoder`, whose output goes to `coded`, and all other packets to `copied`. If the
+    /// source `canWait`, the publishing thread is blocked while the transcoder is busy; its heartbeat, `publisher`,
+    /// rests meanwhile. `name` is the channel's name.
     package init(
         _ kind: TrackKind, by transcoder: sending any TrackTranscoder, copied: any PacketSink, coded: any PacketSink,
         canWait: Bool, publisher: Heartbeat? = nil, name: String
@@ -54,7 +54,7 @@ package final class TranscodingSink: PacketSink {
         queue = DispatchQueue(label: "relay.transcode.\(name)")
     }
 
-    /// A snapshot. Any thread.
+    /// A snapshot of the status. Any thread may read it.
     package var status: Status { state.withLock { $0.status } }
 
     package func publish(_ packet: EncodedPacket) {
@@ -123,8 +123,8 @@ package protocol TrackTranscoder: AnyObject {
     /// Number of packets that could not be decoded.
     var errors: Int { get }
     /// Transcodes the next packet, in decoding order, and returns the packets that are ready. A packet that cannot be
-    /// decoded is counted and left out; an error that is thrown ends the program.
+    /// decoded is counted and left out. If the call throws, the program ends.
     func take(_ packet: EncodedPacket) throws -> [EncodedPacket]
-    /// Returns the remaining packets. No packet may follow.
+    /// Returns the remaining packets. No packet may be passed afterwards.
     func finish() throws -> [EncodedPacket]
 }

@@ -6,11 +6,11 @@ internal import Synchronization
 
 /// Decodes video packets and encodes them as H.264, each frame with the sender's time. One thread at a time.
 ///
-/// x264 gets frame numbers as times; each frame gets its own time back in the output, so that neither a variable rate
-/// nor the sender's clock moves a frame. The decoding time of an output frame is the time of an earlier frame, as far
-/// back as the encoder's delay.
+/// x264 gets frame numbers as times. In the output, each frame gets its own time back, so that neither a variable frame
+/// rate nor the sender's clock moves a frame. The decoding time of an output frame is the presentation time of an
+/// earlier frame; the encoder's delay determines which one.
 package final class VideoTranscoder: TrackTranscoder {
-    /// Receives requests from any thread.
+    /// Receives requests for keyframes from any thread.
     private final class Requests: KeyframeRequester {
         let schedule: Mutex<KeyframeSchedule>
 
@@ -21,7 +21,7 @@ package final class VideoTranscoder: TrackTranscoder {
         }
     }
 
-    /// Requests keyframes; any thread.
+    /// The object through which keyframes are requested; any thread may use it.
     package var keyframes: any KeyframeRequester { requests }
     package let description: TrackDescription
     /// Number of frames that the encoder holds before its first output.
@@ -31,7 +31,7 @@ package final class VideoTranscoder: TrackTranscoder {
     private let encoder: RestartingEncoder
     private let requests: Requests
     private var source: (track: TrackDescription, decoder: Decoder, converter: FrameConverter)?
-    /// The times of the frames from number `firstTime` on, in ticks of ``description``.
+    /// The times of the frames, beginning with frame number `firstTime`, in ticks of ``description``.
     private var times: [Int64] = []
     private var firstTime: Int64 = 0
     private var next: Int64 = 0
@@ -110,7 +110,8 @@ package final class VideoTranscoder: TrackTranscoder {
         var coded: [EncodedPacket] = []
         for frame in frames {
             let time = base.rescale(frame.pts, to: description.timeBase)
-            // A frame that is not later than the previous one is left out; its captions go with the next one.
+            // A frame whose time is not later than the previous frame's is left out; its captions go with the next
+            // frame.
             if let last = times.last, time <= last {
                 captions += frame.captions
                 continue
@@ -129,11 +130,11 @@ package final class VideoTranscoder: TrackTranscoder {
         return coded
     }
 
-    /// Converts the encoder's packet from a frame number to its frame's time.
+    /// Converts the time of the encoder's packet from a frame number to the time of that frame.
     private func renamed(_ packet: EncodedPacket) -> EncodedPacket {
         let pts = time(of: packet.pts)
         let dts = min(pts, time(of: packet.dts))
-        // Earlier times are not needed any more; the last one stays for the next packet.
+        // Earlier times are not needed any more; the last time is kept for the next packet.
         let known = Int(max(0, min(packet.dts - firstTime, Int64(times.count) - 1)))
         times.removeFirst(known)
         firstTime += Int64(known)
@@ -148,7 +149,7 @@ package final class VideoTranscoder: TrackTranscoder {
     private func time(of number: Int64) -> Int64 {
         let place = number - firstTime
         if times.indices.contains(Int(place)) { return times[Int(place)] }
-        // Before the first frame, extrapolate back by the encoder's delay.
+        // Before the first frame, times are extrapolated back by the encoder's delay.
         return (start ?? 0) + number * frameLength
     }
 }

@@ -12,7 +12,7 @@ private struct Levels {
     private let width: Int
     private let height: Int
 
-    /// Room for the smaller planes of a plane of this size, from ``base`` on.
+    /// Creates the smaller planes for a plane of this size, in memory from ``base`` on.
     init(_ scratch: Scratch<UInt8>, width: Int, height: Int) {
         (self.width, self.height) = (width, height)
         // The sizes of the planes are rounded up.
@@ -21,7 +21,7 @@ private struct Levels {
 
     private static func size(_ whole: Int, _ level: Int) -> Int { (whole + (1 << level) - 1) >> level }
 
-    /// The plane after this number of halvings; at least one.
+    /// The plane after this number of halvings, which is at least one.
     func plane(_ level: Int) -> TargetPlane {
         var start = base
         for before in 1..<level { start += Self.size(width, before) * Self.size(height, before) }
@@ -29,7 +29,7 @@ private struct Levels {
         return TargetPlane(bytes: start, stride: columns, width: columns, height: Self.size(height, level))
     }
 
-    /// Computes the smaller planes of `source`, down to `deepest`.
+    /// Computes the smaller planes of `source`, up to the one that is halved `deepest` times.
     func reduce(_ source: SourcePlane, to deepest: Int) {
         var larger = source
         for level in 1...deepest {
@@ -41,7 +41,7 @@ private struct Levels {
 }
 
 extension TargetPlane {
-    /// Fills it with `source` at half size. Odd columns and rows at the end count twice.
+    /// Fills this plane with `source` at half size. Odd columns and rows at the end count twice.
     fileprivate func halve(_ source: SourcePlane) {
         let whole = source.width / 2
         for y in 0..<height {
@@ -51,13 +51,13 @@ extension TargetPlane {
         }
     }
 
-    /// Fills it with `source` at double size. `sums` holds intermediate results.
+    /// Fills this plane with `source` at double size. `sums` holds intermediate results.
     fileprivate func double(_ source: SourcePlane, _ sums: Scratch<UInt16>) {
         for y in 0..<height { Self.double(source, y, sums, count: width, into: row(y)) }
     }
 
-    /// Fills it with `source` at double size, weighted by `weight` in parts of 256, mixed with `sharp`, which may be in
-    /// the same memory.
+    /// Fills this plane with a mix of `source` at double size, which has `weight` in parts of 256, and `sharp`, which
+    /// may be in the same memory.
     fileprivate func double(
         _ source: SourcePlane, over sharp: SourcePlane, weight: UInt16, _ sums: Scratch<UInt16>, _ rows: Scratch<UInt8>
     ) {
@@ -75,7 +75,7 @@ extension TargetPlane {
     ) {
         let near = source.row(y / 2)
         let far = source.row(min(source.height - 1, max(0, y % 2 == 0 ? y / 2 - 1 : y / 2 + 1)))
-        // One extra sample at both ends, for the values beyond the edges.
+        // One extra sample at each end, for the values beyond the edges.
         let line = sums.reserve(source.width + 2) + 1
         for x in 0..<source.width { line[x] = UInt16(near[x]) &* 3 &+ UInt16(far[x]) }
         (line[-1], line[source.width]) = (line[0], line[source.width - 1])
@@ -89,7 +89,8 @@ extension TargetPlane {
         target[count - 1] = UInt8(truncatingIfNeeded: (line[count / 2] &* 3 &+ line[count / 2 - 1] &+ 8) &>> 4)
     }
 
-    /// Mixes `count` samples at `target` with those at `other`, whose weight is in parts of 256.
+    /// Mixes `count` samples at `target` with the samples at `other`. `weight` is the weight of the latter, in parts of
+    /// 256.
     private static func mix(
         _ other: UnsafePointer<UInt8>, weight: UInt16, count: Int, into target: UnsafeMutablePointer<UInt8>
     ) {
@@ -102,8 +103,8 @@ extension TargetPlane {
 }
 
 extension TransitionRenderer {
-    /// The progress at which the frame is fully blurred and `a` begins to fade to `b`; the second half mirrors the
-    /// first.
+    /// The progress at which the frame is fully blurred and `a` begins to fade to `b`. The second half of the
+    /// transition mirrors the first half.
     private static let softest = 0.35
 
     /// `a` is blurred more and more, fades to `b`, and `b` becomes sharp again.
@@ -119,7 +120,7 @@ extension TransitionRenderer {
         }
     }
 
-    /// Blurs one plane, by a depth that may be between two levels.
+    /// Blurs one plane, with a number of halvings that need not be whole.
     private func blur(_ source: SourcePlane, depth: Double, into target: TargetPlane) {
         let levels = Levels(levels.0, width: source.width, height: source.height)
         let lower = Int(depth) + 1
@@ -143,8 +144,8 @@ extension TransitionRenderer {
         enlarge(first, from: Levels.deepest, a, weight: 256, into: target)
     }
 
-    /// Enlarges the plane at `level` to the size of `target`. In the first step its weight is `weight` in parts of 256;
-    /// the rest is the next larger plane.
+    /// Enlarges the plane at `level` to the size of `target`, level by level. In the first step it is mixed with the
+    /// next larger plane: `weight` is its weight in parts of 256.
     private func enlarge(
         _ levels: Levels, from level: Int, _ source: SourcePlane, weight: UInt16, into target: TargetPlane
     ) {

@@ -2,9 +2,9 @@
 
 internal import Glibc
 
-/// The moment at which each pixel changes in a dissolve: a fixed noise, the same as xfade's.
+/// The moment at which each pixel changes in a dissolve, taken from a fixed noise, the same as in xfade.
 ///
-/// A luma sample is from `a` or from `b`. A chroma sample belongs to four luma samples and is mixed in their
+/// A luma sample comes either from `a` or from `b`. A chroma sample belongs to four luma samples and is mixed in their
 /// proportion, so that no color appears that neither frame has there.
 struct DissolveNoise {
     private let width: Int
@@ -40,13 +40,13 @@ struct DissolveNoise {
         _ count: Int, into target: UnsafeMutablePointer<UInt8>
     ) {
         for x in 0..<count {
-            // Load both before choosing one: otherwise the loop branches, and is twenty times slower.
+            // Load both values before choosing one: otherwise the loop branches, and is twenty times slower.
             let (old, new) = (a[x], b[x])
             target[x] = noise[x] < limit ? new : old
         }
     }
 
-    /// Mixes a row of chroma, from the noise of two luma rows of length `width`, loaded two samples at once.
+    /// Mixes a row of chroma by the noise of two luma rows of length `width`, which is loaded two samples at once.
     private static func mix(
         _ a: UnsafePointer<UInt8>, _ b: UnsafePointer<UInt8>, _ noise: UnsafePointer<UInt8>, _ width: Int,
         _ limit: UInt8, into target: UnsafeMutablePointer<UInt8>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension TargetPlane {
-    /// Mixes `a` and `b`; the weight of `b` is in parts of 256.
+    /// Mixes `a` and `b`. `weight` is the weight of `b`, in parts of 256.
     func fade(_ a: SourcePlane, _ b: SourcePlane, weight: UInt16) {
         for y in 0..<height { Self.mix(a.row(y), b.row(y), weight: weight, count: width, into: row(y)) }
     }
 
-    /// Mixes `a` with `value`, whose weight is in parts of 256.
+    /// Mixes `a` with `value`. `weight` is the weight of `value`, in parts of 256.
     func fade(_ a: SourcePlane, to value: UInt8, weight: UInt16) {
         for y in 0..<height { Self.mix(a.row(y), with: value, weight: weight, count: width, into: row(y)) }
     }

@@ -3,10 +3,9 @@
 internal import Glibc
 
 extension TransitionRenderer {
-    /// A turning card with `a` on its front and `b` on its back. Its visible width shrinks with the cosine of its
-    /// angle.
+    /// A turning card with `a` on its front and `b` on its back. Its visible width follows the cosine of its angle.
     ///
-    /// A row is halved before interpolation until the ratio is below two, so that a card that is nearly edge-on does
+    /// A row is halved until the ratio is below two, and then interpolated, so that a card that is nearly edge-on does
     /// not flicker.
     func flipHorizontally(
         _ a: SourcePlanes, _ b: SourcePlanes, _ progress: Double, before color: PixelColor, _ target: TargetPlanes
@@ -18,7 +17,8 @@ extension TransitionRenderer {
         draw(shown.v, seen / 2, chromaX, color.v, into: target.v)
     }
 
-    /// The same about the horizontal axis: a row is the mean of the source rows that it covers.
+    /// Like ``flipHorizontally(_:_:_:before:_:)``, but about the horizontal axis. A row is the mean of the source rows
+    /// that it covers.
     func flipVertically(
         _ a: SourcePlanes, _ b: SourcePlanes, _ progress: Double, before color: PixelColor, _ target: TargetPlanes
     ) {
@@ -29,7 +29,7 @@ extension TransitionRenderer {
         drawRows(shown.v, seen / 2, chromaY, color.v, into: target.v)
     }
 
-    /// The visible size of a card: even, so that both edges are on even pixels if the center is.
+    /// The visible size of a card. The number is chosen so that both edges are on even pixels if the center is.
     private static func seen(_ progress: Double, of whole: Int) -> Int {
         let wanted = abs(cos(progress * .pi)) * Double(whole)
         // Both sides lose the same even number.
@@ -57,12 +57,13 @@ extension TransitionRenderer {
         }
     }
 
-    /// A row after this number of halvings. `scratch` has room for a row.
+    /// A row after it was halved `times` times. `scratch` has room for a row.
     private static func halve(
         _ row: UnsafePointer<UInt8>, _ width: Int, _ times: Int, _ scratch: UnsafeMutablePointer<UInt8>
     ) -> UnsafePointer<UInt8> {
         var (source, count) = (row, width)
-        // Alternates between two halves of the memory: a loop that writes where it reads would not be vectorized.
+        // Alternate between the two halves of the memory: a loop that writes to the place from which it reads would not
+        // be vectorized.
         for time in 0..<times {
             count /= 2
             let target = time % 2 == 0 ? scratch : scratch + width / 2

@@ -22,7 +22,7 @@ enum Motion {
         draw(a, b, progress, target, movesA: true, movesB: true)
     }
 
-    /// Neither moves; the edge between them does.
+    /// Neither frame moves; only the edge between them moves.
     func wipe(_ a: SourcePlanes, _ b: SourcePlanes, _ progress: Double, _ target: TargetPlanes) {
         draw(a, b, progress, target, movesA: false, movesB: false)
     }

@@ -8,8 +8,8 @@ package struct Transition: Sendable, Hashable {
     package enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
         /// `b` appears at once.
         case cut
-        /// Sources move and change size from the old scene's placements to the new one's: each frame of the scene is
-        /// composed. Between two frames it is ``fade``.
+        /// Sources move and change size from the old scene's placements to the new scene's. Each frame of the
+        /// transition is composed from the sources. Between two finished frames, this is ``fade``.
         case move
         /// A linear mix of `a` and `b`: xfade's `fade`.
         case fade
@@ -17,35 +17,36 @@ package struct Transition: Sendable, Hashable {
         case dissolve
         /// `b` moves in over `a`, which does not move.
         case slideLeft = "slide-left"
-        /// The same, to the right.
+        /// Like ``slideLeft``, to the right.
         case slideRight = "slide-right"
-        /// The same, upwards.
+        /// Like ``slideLeft``, upwards.
         case slideUp = "slide-up"
-        /// The same, downwards.
+        /// Like ``slideLeft``, downwards.
         case slideDown = "slide-down"
         /// `b` moves in and pushes `a` out: xfade's `slideleft`.
         case pushLeft = "push-left"
-        /// The same, to the right: xfade's `slideright`.
+        /// Like ``pushLeft``, to the right: xfade's `slideright`.
         case pushRight = "push-right"
-        /// The same, upwards: xfade's `slideup`.
+        /// Like ``pushLeft``, upwards: xfade's `slideup`.
         case pushUp = "push-up"
-        /// The same, downwards: xfade's `slidedown`.
+        /// Like ``pushLeft``, downwards: xfade's `slidedown`.
         case pushDown = "push-down"
         /// Neither moves; the edge between `a` and `b` moves to the left: xfade's `wipeleft`.
         case wipeLeft = "wipe-left"
-        /// The same, to the right: xfade's `wiperight`.
+        /// Like ``wipeLeft``, to the right: xfade's `wiperight`.
         case wipeRight = "wipe-right"
-        /// The same, upwards: xfade's `wipeup`.
+        /// Like ``wipeLeft``, upwards: xfade's `wipeup`.
         case wipeUp = "wipe-up"
-        /// The same, downwards: xfade's `wipedown`.
+        /// Like ``wipeLeft``, downwards: xfade's `wipedown`.
         case wipeDown = "wipe-down"
         /// `a` grows from its center and fades to `b`.
         case zoomIn = "zoom-in"
         /// `b` appears enlarged and shrinks to its size: ``zoomIn`` backwards.
         case zoomOut = "zoom-out"
-        /// A card with `a` on its front turns about its vertical axis and shows `b` on its back, before a color.
+        /// A card with `a` on its front turns about its vertical axis and shows `b` on its back. The background is a
+        /// color.
         case flipHorizontal = "flip-horizontal"
-        /// The same about its horizontal axis.
+        /// Like ``flipHorizontal``, about the horizontal axis.
         case flipVertical = "flip-vertical"
         /// `b` appears in a circle that grows from the center.
         case circle
@@ -54,7 +55,7 @@ package struct Transition: Sendable, Hashable {
         /// `a` fades to a color, and the color to `b`.
         case dip
 
-        /// Whether it shows a color.
+        /// Whether the transition shows a color.
         package var hasColor: Bool {
             switch self {
             case .dip, .flipHorizontal, .flipVertical: true
@@ -79,7 +80,7 @@ package struct Transition: Sendable, Hashable {
     package var kind: Kind
     /// How the progress depends on time.
     package var easing: Easing
-    /// The color of ``Kind/dip``, and of the background behind a turning card.
+    /// The color of ``Kind/dip``, and of the background of a turning card.
     package var color: PixelColor
 
     package init(_ kind: Kind, easing: Easing = .linear, color: PixelColor = .black) {

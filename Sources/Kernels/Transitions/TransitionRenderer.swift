@@ -2,8 +2,8 @@
 
 package import Media
 
-/// Draws transitions between frames of one size. The result depends only on two frames and a progress; it also owns
-/// temporary memory. One thread at a time.
+/// Draws transitions between frames of one size. The result depends only on the two frames and the progress, but the
+/// renderer has temporary memory. One thread at a time.
 ///
 /// The initializer computes the noise of ``Transition/Kind/dissolve``, which takes longer than a frame: create the
 /// renderer before the program runs, or on another thread.
@@ -19,15 +19,15 @@ package final class TransitionRenderer {
     let sums = Scratch<UInt16>()
     let levels = (Scratch<UInt8>(), Scratch<UInt8>())
 
-    /// A renderer for frames of this size; both even.
+    /// Creates a renderer for frames of this size; both numbers are even.
     package init(width: Int, height: Int) {
         precondition(width > 0 && height > 0 && width % 2 == 0 && height % 2 == 0, "4:2:0 needs even sizes")
         (self.width, self.height) = (width, height)
         noise = DissolveNoise(width: width, height: height)
     }
 
-    /// Draws the frame at `progress` between `a` and `b`: `a` itself at 0, `b` at 1. The caller applies the easing, and
-    /// may go back or stop.
+    /// Draws the frame at `progress` between `a` and `b`: `a` itself at 0, `b` at 1. The caller applies the easing; the
+    /// progress may also decrease or stop.
     package func render(
         _ a: VideoFrame, _ b: VideoFrame, _ transition: Transition, progress: Double, into canvas: inout Canvas
     ) {
@@ -73,6 +73,6 @@ package final class TransitionRenderer {
         }
     }
 
-    /// A fraction in parts of 256.
+    /// Converts a fraction to parts of 256.
     static func weight(_ fraction: Double) -> UInt16 { UInt16((min(1, max(0, fraction)) * 256).rounded()) }
 }

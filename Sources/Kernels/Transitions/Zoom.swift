@@ -3,7 +3,7 @@
 internal import Glibc
 
 extension TransitionRenderer {
-    /// The enlargement of a frame at the end.
+    /// The factor by which a frame is enlarged at the end.
     private static let enlargement = 4.0
     /// The progress at which the other frame begins to fade in.
     private static let fadeStart = 0.25
@@ -30,15 +30,15 @@ extension TransitionRenderer {
                 visible: count, isLinear: true))
     }
 
-    /// Enlarges `a` and mixes it with `b`, whose weight is in parts of 256. Each source row is enlarged once, then rows
-    /// are mixed in pairs.
+    /// Enlarges `a` and mixes it with `b`. `weight` is the weight of `b`, in parts of 256. Each source row is enlarged
+    /// once, then rows are mixed in pairs.
     private func enlarge(
         _ a: SourcePlane, _ b: SourcePlane, _ weight: UInt16, _ tableX: AxisTable, _ tableY: AxisTable,
         into target: TargetPlane
     ) {
         let base = rows.reserve(2 * target.width)
         var (upper, lower) = (base, base + target.width)
-        // The source rows that the two buffers hold.
+        // The numbers of the source rows that the two buffers contain.
         var (above, below) = (-1, -1)
         for y in 0..<target.height {
             let (row, part) = tableY.pair(y)

@@ -4,17 +4,17 @@ package import Media
 
 /// Encodes audio as AAC-LC. One thread at a time.
 ///
-/// An AAC encoder emits priming samples before the first one. Packets carry their true times: the first begins
+/// An AAC encoder emits priming samples before the first one. Packets carry their true times: the first packet begins
 /// ``priming`` samples before the first input sample, so that audio stays in sync with video.
 ///
-/// If libavcodec refuses a frame, that frame and its neighbors, which overlap with it, are replaced by silence; the
-/// packets still follow each other without a gap. Because libavcodec keeps the refused frame, another session
-/// continues. The encoder fails after ``mostRefusals`` refusals without ``goodRun`` good frames in between.
+/// If libavcodec refuses a frame, silence replaces that frame and its neighbors, which overlap with it; the packets
+/// still follow each other without a gap. Because libavcodec keeps the refused frame, a new session replaces the old
+/// one. The encoder fails after ``mostRefusals`` refusals without ``goodRun`` good frames in between.
 package final class AACEncoder {
-    /// Number of refusals after which the encoder fails. A session refuses at most every second frame, because it
-    /// encodes a frame when it gets the next one: 2 s at 48 kHz.
+    /// Number of refusals after which the encoder fails: 2 s of audio at 48 kHz. A session encodes a frame only when it
+    /// gets the next one, and therefore refuses at most every second frame.
     package static let mostRefusals = 50
-    /// Number of encoded frames in a row after which earlier refusals are forgotten.
+    /// Number of consecutive good frames after which earlier refusals are forgotten.
     private static let goodRun = 8
 
     private var session: AACSession
@@ -55,8 +55,7 @@ package final class AACEncoder {
     /// ``encode(_:)``.
     package func begin(at sample: Int64) { (start, nextSample) = (sample, sample) }
 
-    /// Encodes the audio that follows earlier input, whatever its position says, and returns the packets that are
-    /// ready.
+    /// Encodes `audio` directly after the earlier input, ignores its position, and returns the packets that are ready.
     package func encode(_ audio: AudioBuffer) throws(AVFailure) -> [EncodedPacket] {
         pending.append(audio)
         var packets: [EncodedPacket] = []
@@ -78,7 +77,7 @@ package final class AACEncoder {
             try session.end()
             try receive(into: &packets)
         } catch {
-            // The encoder works one frame behind: it refused the previous one.
+            // The encoder works one frame behind: the frame that it refused is the previous one.
             refused = (refused.frames + 1, error)
         }
         return packets
@@ -101,8 +100,8 @@ package final class AACEncoder {
         }
     }
 
-    /// Continues with another session. Its first packet follows the last output packet; silence fills the gap up to the
-    /// next sample.
+    /// Replaces the session by a new one. The new session's first packet follows the last output packet; silence fills
+    /// the gap up to the next sample.
     private func restart(into packets: inout [EncodedPacket]) throws(AVFailure) {
         session = try AACSession(format: format, bitrate: bitrate)
         let silence = AudioBuffer.silence(at: 0, count: frameLength, format: format)

@@ -20,7 +20,7 @@ package final class AudioFilter {
             operation: "filter", subject: subject)
     }
 
-    /// Sends the audio that follows earlier input, whatever its position says; nil ends the input.
+    /// Sends audio that follows directly after the earlier input; its position is ignored. Nil ends the input.
     package func push(_ audio: AudioBuffer?) throws(AVFailure) {
         guard let audio else { return try graph.push(nil) }
         guard audio.count > 0 else { return }
@@ -48,7 +48,7 @@ package final class AudioFilter {
 }
 
 extension DecodedFrame {
-    /// The number that a filter attached as metadata under `key`; nil if there is no such number.
+    /// The number in the metadata that a filter attached under `key`; nil if there is no such number.
     package func number(_ key: String) -> Double? { frame.pointee.metadata.text(key).flatMap(Double.init) }
 
     /// Appends the samples of planar floating-point audio, which must have as many channels as `channels`.

@@ -5,13 +5,13 @@ package import Media
 
 /// Converts decoded audio of any rate, layout and sample type to the program's format; owns a `SwrContext`.
 ///
-/// Output buffers follow each other without a gap from the position given to ``start(at:)``. The sample at position p
-/// is the audio of that very moment: samples that the filter delays come in a later buffer, at their own position. Mono
-/// goes to both channels at full level; more channels are mixed down by ITU-R BS.775 without attenuation, unless some
-/// of them are selected. A compensating resampler can stretch or shrink the audio a little; it then filters equal rates
-/// too. One thread at a time.
+/// Output buffers follow each other without a gap from the position given to ``start(at:)``. A sample's position is its
+/// time: samples that the filter delays are output in a later buffer, at their own position. Mono goes to both channels
+/// at full level; more channels are mixed down by ITU-R BS.775 without attenuation, unless some of them are selected. A
+/// compensating resampler can stretch or shrink the audio a little; it filters even if the input already has the
+/// target's rate. One thread at a time.
 package final class Resampler {
-    /// The properties that require another context when they change.
+    /// The properties that require a new context when they change.
     private struct Shape: Hashable {
         var rate: Int32
         var format: Int32
@@ -26,16 +26,16 @@ package final class Resampler {
     private var stretch = 0.0
     private var shape: Shape?
     private var context: OpaquePointer?
-    /// Input samples of the running context, in its own rate, and samples that it has output.
+    /// Number of samples that the running context received, in the input's rate, and number that it has output.
     private var taken: Int64 = 0
     private var given: Int64 = 0
 
     /// The position of the next output sample, in samples of the target.
     package private(set) var position: Int64 = 0
 
-    /// A resampler into `target`. ``compensate(by:)`` works only if `compensates` is set. `channels` selects input
-    /// channels, counted from 0, that become the target's channels unmixed; a missing one is silence. Nil mixes all
-    /// channels.
+    /// Creates a resampler into `target`. ``compensate(by:)`` works only if `compensates` is set. `channels` selects
+    /// input channels, counted from 0, which become the target's channels without mixing; a channel that the input
+    /// lacks is silent. Nil mixes all channels.
     package init(target: AudioFormat, subject: String, compensates: Bool = false, channels: [Int]? = nil) {
         precondition(channels.map { $0.count == target.channels } ?? true, "one channel for each of the target")
         self.channels = channels
@@ -46,14 +46,14 @@ package final class Resampler {
 
     deinit { swr_free(&context) }
 
-    /// Number of samples, in the target's rate, that were put in but are not output yet: the next run's first sample
-    /// will be at ``position`` plus this.
+    /// Number of samples, in the target's rate, that were received but are not output yet. The first sample of the next
+    /// run is output at ``position`` plus this number.
     package var pending: Int64 {
         guard compensates else { return due - given }
         return context == nil ? 0 : swr_get_delay(context, Int64(target.sampleRate))
     }
 
-    /// The number of output samples that all input so far must yield in total.
+    /// Total number of output samples that correspond to all input so far.
     private var due: Int64 {
         guard let shape else { return 0 }
         return TimeBase(1, shape.rate).rescale(taken, to: target.timeBase)
@@ -66,11 +66,12 @@ package final class Resampler {
         self.position = position
     }
 
-    /// Stretches the following audio: 0.0001 makes 100 ppm more samples than its rate says. Limited to ±0.01; only for
-    /// a compensating resampler.
+    /// Stretches the following audio: 0.0001 yields 100 ppm more samples. Limited to ±0.01. Only a compensating
+    /// resampler can do this.
     package func compensate(by stretch: Double) { self.stretch = min(0.01, max(-0.01, stretch)) }
 
-    /// Converts one run of audio. When the input's shape changes, the old filter's tail is output first.
+    /// Converts one run of audio. When the input's rate, sample type or layout changes, the old filter's tail is output
+    /// first.
     package func convert(_ frame: DecodedFrame) throws(AVFailure) -> AudioBuffer {
         let values = frame.frame.pointee
         let current = Shape(
@@ -80,7 +81,7 @@ package final class Resampler {
         if let shape, shape != current { head = try flush() }
         if context == nil { try open(current) }
         if compensates {
-            // The compensation covers the next 10 s of samples; each run sets it again.
+            // The compensation covers the next 10 s of samples, and is set again at each run.
             let distance = 10 * target.sampleRate
             let delta = Int32((stretch * Double(distance)).rounded())
             try AVFailure.check(swr_set_compensation(context, delta, distance), "stretch audio of", subject)
@@ -93,7 +94,7 @@ package final class Resampler {
         return head
     }
 
-    /// The tail that the filter delays, cut to the length of the input.
+    /// Returns the tail that the filter delays, cut to the length of the input.
     package func flush() throws(AVFailure) -> AudioBuffer {
         let missing = Int(max(0, pending))
         var rest = AudioBuffer.silence(at: position, count: 0, format: target)

@@ -56,13 +56,13 @@ package struct AVCParameterSets: Sendable, Equatable {
         return (slice?.isKeyframe ?? false, hasOtherSets)
     }
 
-    /// Merges the sets of both, whose IDs must differ, into one record with the higher of their requirements for a
-    /// decoder. Equal sets appear once. Nil if a record has no room for so many.
+    /// Merges the sets of both records, whose IDs must differ, into one record with the higher profile and the higher
+    /// level of the two. Equal sets appear once. Nil if there are more sets than a record can hold.
     package func joined(with other: AVCParameterSets) -> [UInt8]? {
         let sps = Self.distinct(sps + other.sps)
         let pps = Self.distinct(pps + other.pps)
         guard sps.count <= 31, pps.count <= 255 else { return nil }
-        // Ranks profiles by their requirements for a decoder: baseline, main, high.
+        // Ranks profiles by what a decoder must support: baseline, main, high.
         let ranks: [UInt8: Int] = [66: 0, 77: 1, 88: 1, 100: 2]
         func rank(_ sets: AVCParameterSets) -> Int { ranks[sets.head[1]] ?? 3 }
         let leading = rank(other) > rank(self) ? other : self

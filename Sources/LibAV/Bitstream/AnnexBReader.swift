@@ -3,8 +3,8 @@
 package import Media
 
 /// Converts access units from the form of transport streams and RTP (ITU-T H.264 and H.265, annex B: start codes,
-/// parameter sets among the frames) to that of MP4 and FLV: NAL units preceded by their lengths, parameter sets outside
-/// the frames.
+/// parameter sets among the frames) to the form of MP4 and FLV: NAL units preceded by their lengths, parameter sets
+/// outside the frames.
 ///
 /// NAL units are copied byte by byte, SEI included. New parameter sets in the middle of a GOP stay in front of the
 /// frame that needs them, because the sets outside the frames change at a keyframe only. One thread at a time.
@@ -28,8 +28,8 @@ package struct AnnexBReader: Sendable {
     /// A reader of H.264 or HEVC.
     package init(_ codec: Codec) { sets = ParameterSets(codec) }
 
-    /// Reads one access unit; nil if it has no frame. Its parameter sets are stored in either case. `isRandomAccess`
-    /// marks a unit without IDR frame at which decoding can start.
+    /// Reads one access unit; nil if it has no frame. The unit's parameter sets are stored in either case.
+    /// `isRandomAccess` marks a unit without an IDR frame at which decoding can start.
     package mutating func read(_ bytes: [UInt8], isRandomAccess: Bool = false) -> AccessUnit? {
         let units = Self.units(bytes)
         let before = sets

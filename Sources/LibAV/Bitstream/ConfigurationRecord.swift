@@ -5,9 +5,9 @@ package import Media
 /// Reads the parameter sets from decoder configurations: `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1.2)
 /// and `HEVCDecoderConfigurationRecord` (8.3.3.1.2).
 package enum ConfigurationRecord {
-    /// Inserts the parameter sets of `new` that `old` lacks at the front of `payload`, a frame in the middle of a GOP,
-    /// each preceded by its length in 4 bytes. A decoder configured with `old` can continue with the result. Returns
-    /// `payload` itself if `old` has all sets; nil if the frames become so different that a keyframe is needed.
+    /// Inserts, at the front of `payload`, the parameter sets that `new` has and `old` lacks, each preceded by its
+    /// length in 4 bytes. `payload` is a frame in the middle of a GOP; a decoder configured with `old` can decode the
+    /// result. Returns `payload` itself if `old` has all sets; nil if the SPS changes, because that needs a keyframe.
     package static func payload(
         _ payload: SharedBytes, from old: SharedBytes, to new: [UInt8], _ codec: Codec
     ) -> SharedBytes? {

@@ -22,7 +22,7 @@ package struct HEVCParameterSets: Sendable, Equatable {
     /// and whether it contains parameter sets that differ from these.
     ///
     /// An IDR or a BLA frame starts a new sequence (ITU-T H.265, table 7-1: types 16 to 20). A CRA frame continues the
-    /// count of the frames before it, and frames after it may refer to them.
+    /// order count (POC) of the earlier frames, and frames after it may refer to them.
     package func looks(at payload: [UInt8]) -> (isIndependent: Bool, hasOtherSets: Bool) {
         var hasOtherSets = false
         let slice = NALUnit.firstSlice(of: payload, .hevc) { role, unit in

@@ -11,12 +11,12 @@ package struct ParameterSets: Sendable, Equatable {
     private var sps: [[UInt8]] = []
     private var pps: [[UInt8]] = []
 
-    /// Starts without sets. `codec` must be one of the two.
+    /// Starts without sets. `codec` must be H.264 or HEVC.
     package init(_ codec: Codec) { self.codec = codec }
 
     /// Stores the sets of one access unit. If there is an SPS among them, they replace all sets, because encoders
-    /// repeat all sets in front of keyframes; otherwise each is added, or replaces the set with the same ID. A set that
-    /// occurs twice in the unit is stored once.
+    /// repeat all sets in front of keyframes. Otherwise each set is added, or replaces the set with the same ID. A set
+    /// that occurs twice in the unit is stored once.
     mutating func take(_ units: [ArraySlice<UInt8>]) {
         var found = ParameterSets(codec)
         for unit in units {
@@ -41,14 +41,15 @@ package struct ParameterSets: Sendable, Equatable {
         Self.put(set, into: &vps) { $0.dropFirst(2).first.map { UInt32($0 >> 4) } }
     }
 
-    /// More SPSs than there are IDs, 32 at most (ITU-T H.264, 7.4.2.1.1; H.265, 7.4.3.2.1), are damage.
+    /// Ignores further SPSs if there are 32, the number of possible IDs (ITU-T H.264, 7.4.2.1.1; H.265, 7.4.3.2.1): the
+    /// data is then damaged.
     private mutating func put(sps set: [UInt8]) {
         guard sps.count < 32, !sps.contains(set) else { return }
         sps.append(set)
     }
 
-    /// Ignores a PPS whose ID does not exist (ITU-T H.264, 7.4.2.2; H.265, 7.4.3.3.1): damaged or hostile bytes would
-    /// otherwise add ever more sets.
+    /// Ignores a PPS whose ID is not possible (ITU-T H.264, 7.4.2.2; H.265, 7.4.3.3.1), because damaged or hostile data
+    /// would otherwise add more and more sets.
     private mutating func put(pps set: [UInt8]) {
         guard number(ofPPS: set) ?? 0 <= (codec == .hevc ? 63 : 255) else { return }
         Self.put(set, into: &pps, number: number)

@@ -46,8 +46,8 @@ package final class AlphaVideoReader {
         }
     }
 
-    /// Ends the graph. The filter fps drops a frame whose time is that of the end, so the last frame is sent once more,
-    /// later by its own duration.
+    /// Ends the graph. The filter `fps` drops a frame whose time equals the end time, so the last frame is sent once
+    /// more, later by its own duration.
     private func finish() throws(AVFailure) {
         if let last, step > 0 {
             last.frame.pointee.pts += step

@@ -7,7 +7,7 @@ internal import CFFmpeg
 package final class TextPainter {
     /// Coverage of each pixel by the letters and their outline, in rows of the line's height.
     package struct Drawing: Sendable {
-        /// How much of a pixel the letter covers, and how much letter or outline cover, from 0 to 255.
+        /// How much of the pixel the letter covers, and how much the letter or its outline covers, from 0 to 255.
         package var letter: [UInt8]
         package var outline: [UInt8]
         package var width: Int
@@ -36,7 +36,7 @@ package final class TextPainter {
 
     /// Draws `text`. Throws without a font or without libavfilter.
     package func draw(_ text: String) throws(AVFailure) -> Drawing {
-        // A letter's advance is how far it moves the digit after it.
+        // The advance of a text is the distance by which it moves the digit after it.
         let advance = try width(of: "0\(text)0") - width(of: "00")
         let margin = size
         let columns = min(widest, max(0, advance)) + 2 * margin
@@ -74,8 +74,8 @@ package final class TextPainter {
         _ text: String, columns: Int, at pen: Int
     ) throws(AVFailure) -> (letter: [UInt8], outline: [UInt8]) {
         _ = Library.prepared
-        // Outline in green and letters in yellow, on black: red is the letter's coverage, green that of letter or
-        // outline.
+        // The outline is green and the letters are yellow, on black: red is the coverage by the letter, green the
+        // coverage by letter or outline.
         let graph = try FilterGraph(
             "format=rgb24,drawtext=expansion=none:fontsize=\(size):fontcolor=0xffff00:bordercolor=0x00ff00"
                 + ":borderw=\(border):x=\(pen / 2 * 2):y=\(size * 19 / 20 + border)-max_glyph_a\(font)"

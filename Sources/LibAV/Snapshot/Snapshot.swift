@@ -10,7 +10,7 @@ package enum Snapshot {
     /// The supported widths.
     package static let widths = 32...1920
 
-    /// About 85 on other programs' scale.
+    /// libavcodec's scale; it equals about 85 on the scale of other programs.
     private static let quality: Int32 = 4
     private static let subject = "a snapshot"
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A `splice_info_section` (SCTE 35, 9.6), which announces a break. Its times are on the clock of its stream.
+/// A `splice_info_section` (SCTE 35, 9.6), which announces a break. Its times are on the clock of the stream that
+/// carries it.
 package enum SpliceSection {
     /// `pts_adjustment` wraps here: 33 bits of 90 kHz.
     private static let wrap: Int64 = 1 << 33
     /// The minimum length: the header up to the splice command, and the checksum.
     private static let shortest = 18
-    /// `section_length` has 12 bits; the first two are 0.
+    /// The maximum length: `section_length` has 12 bits, of which the first two are 0.
     private static let longest = 1024 + 3
 
     /// Shifts `section` for a stream whose times are later by `ticks` of 90 kHz; nil if it is not a valid section.

@@ -12,14 +12,15 @@ package struct SpliceTables: Sendable {
     private static let size = 188
 
     private var continuity: UInt8 = 0
-    /// Added to the table's version, because libavformat does not know that its content differs.
+    /// Added to the version of the table, because libavformat does not know that the table's content differs from its
+    /// own.
     private let versions: UInt8
 
     /// Tables for a stream with splice information from its beginning, or later if `isLate` is set.
     package init(isLate: Bool = false) { versions = isLate ? 1 : 0 }
 
-    /// Returns `bytes`, a number of TS packets, with the splice information added to the program map tables (SCTE 35,
-    /// 8.1 and 8.2).
+    /// Returns `bytes`, which are whole TS packets, with the splice information added to the program map tables (SCTE
+    /// 35, 8.1 and 8.2).
     package func announced(_ bytes: [UInt8]) -> [UInt8] {
         var bytes = bytes
         for start in stride(from: 0, to: bytes.count - Self.size + 1, by: Self.size) {

@@ -6,10 +6,10 @@ internal import Media
 ///
 /// The clock follows the newest frame at a fixed distance, so it is as steady as the frames; while frames are overdue,
 /// it follows the audio. It only moves forward, in steps of at most 40 ms, and data arrives before the clock reaches
-/// its decoding time. A sender's tracks need not be interleaved in decoding order: the distance covers audio that comes
-/// later than the frames of its time, and audio that comes earlier does not move the clock.
+/// its decoding time. A sender need not interleave its tracks in decoding order: the distance allows for audio that
+/// arrives after frames with the same time, and audio that arrives before them does not move the clock.
 ///
-/// After a silence of more than a second, or if a track is later than the distance covers, a new time base begins and
+/// After a silence of more than a second, or if a track is later than the distance allows, a new time base begins and
 /// the stream signals it. All times are 90 kHz ticks as in the stream. A value without I/O.
 struct ProgramClock {
     /// One clock reference.
@@ -23,9 +23,9 @@ struct ProgramClock {
     struct Step: Equatable {
         /// References before it.
         var before: [Reference] = []
-        /// The time in its first packet; nil without a reference there.
+        /// The time in the first packet of the frame; nil without a reference there.
         var own: Int64?
-        /// Times of references that are spread evenly among its packets.
+        /// Times of references that are spread evenly among the packets of the frame.
         var within: [Int64] = []
     }
 
@@ -40,13 +40,13 @@ struct ProgramClock {
     private static let interval: Int64 = 3600
     /// The minimum time that a receiver has to receive a frame: 50 ms.
     private static let base: Int64 = 4500
-    /// How much later than the other track a foreign sender's track may be initially, 400 ms: common muxers collect
+    /// How much later than its other track a foreign sender's track may be at first, 400 ms: common muxers collect
     /// audio for up to 350 ms.
     private static let usualLag: Int64 = 36_000
-    /// The maximum wait for a track, 2 s: a later one is not waited for.
+    /// How long a late track delays the clock, at most: 2 s.
     private static let longestLag: Int64 = 180_000
-    /// The longest silence that is filled with references, 1 s. Receivers with smaller buffers lose a clock that is too
-    /// late.
+    /// The longest silence that is filled with references, 1 s. If the clock is delayed longer than its buffer lasts, a
+    /// receiver loses the clock.
     private static let longestFill: Int64 = 90_000
 
     /// Distance from the clock to the decoding time that it follows.
@@ -78,7 +78,7 @@ struct ProgramClock {
     private static func spread(_ length: Int64) -> Int64 { length > interval ? min(length, longestFill) : 0 }
 
     /// The references for a packet of `track` with decoding time `time` and duration `length`. `hasOwn` tells whether
-    /// its first packet has room for a reference.
+    /// the packet's first TS packet has room for a reference.
     mutating func next(_ track: TrackKind, at time: Int64, lasting length: Int64, hasOwn: Bool) -> Step {
         note(track, at: time, lasting: length)
         let times = [video?.time, audio.map { $0.time - (video == nil ? 0 : lead) }]
@@ -113,7 +113,8 @@ struct ProgramClock {
         }
     }
 
-    /// The packet with decoding time `time` would be too late for the clock: the clock restarts with more distance.
+    /// Restarts the clock at a larger distance, because the packet with decoding time `time` would be too late for the
+    /// old one.
     private mutating func setBack(from reference: Int64, for time: Int64) -> Step {
         let lag = reference - time
         delay = max(delay, Self.base + lag + lag / 4)
@@ -132,7 +133,8 @@ struct ProgramClock {
         return step
     }
 
-    /// When the next packet is expected, on the stream's clock: the earliest among the tracks that are not overdue.
+    /// When the next packet is expected, on the stream's clock: the earliest time among the tracks that are not
+    /// overdue.
     private func soonest(behind reference: Int64, _ length: Int64) -> Int64 {
         let expected = [
             video.map { $0.time + $0.length },

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The program association and map tables of a transport stream from libavformat, so that they can be repeated
+/// The program association and map tables of a transport stream from libavformat, stored so that they can be repeated
 /// anywhere. They have their own continuity counters.
 ///
 /// A value without I/O, for one stream.
@@ -13,7 +13,7 @@ struct ProgramTables {
 
     private var packets: [[UInt8]?] = [nil, nil]
     private var continuity: [UInt8] = [15, 15]
-    /// The clock when they were last sent.
+    /// The clock's time when the tables were last sent.
     private var sent: Int64?
 
     /// Stores the packet at `start` if it belongs to a table, and returns whether it does.
@@ -27,7 +27,7 @@ struct ProgramTables {
     /// Whether the tables must be repeated when the clock is at `time`.
     func areDue(at time: Int64) -> Bool { sent.map { time < $0 || time - $0 > Self.period } ?? true }
 
-    /// The tables' packets, sent at the clock time `time`. `splices` adds the splice information to them.
+    /// The tables' packets, which are sent at the clock's time `time`. `splices` adds the splice information to them.
     mutating func sending(at time: Int64?, with splices: SpliceTables?) -> [UInt8] {
         sent = time ?? sent
         var result: [UInt8] = []

@@ -3,7 +3,7 @@
 package import Media
 
 /// Writes an MPEG transport stream for outputs and recordings: libavformat makes the packets, and ``ProgramClock`` and
-/// ``ProgramTables`` decide where clock and tables go.
+/// ``ProgramTables`` decide where the clock references and tables are inserted.
 ///
 /// PAT and PMT are repeated within 100 ms and at each IDR frame, which also has an access unit delimiter, SPS and PPS.
 /// The video carries the clock, or the audio if there is no video.
@@ -60,12 +60,12 @@ package final class TransportStreamWriter {
     }
 
     /// Creates a muxer for the tracks of `description`. Any muxer but the first signals a discontinuity, because it
-    /// does not know the continuity counters before; times continue.
+    /// does not know the last continuity counters of the muxer before; times continue.
     private func makeMuxer(_ description: StreamDescription) throws(AVFailure) -> Muxer {
         var values = [
             // One audio frame per PES packet, so that no frame waits for the next.
             "pes_payload_size": "0",
-            // Only at its beginning and at keyframes: we write all other tables.
+            // libavformat writes tables only at the beginning and at keyframes; this class repeats them in between.
             "pat_period": "3600",
             // Room for a reference in each frame.
             "pcr_period": "1",
@@ -94,7 +94,8 @@ package final class TransportStreamWriter {
     }
 
     /// The TS packets of `packet`, its times moved by `shift` ticks of 90 kHz. Each part but the first begins with a
-    /// clock reference, and must be sent when its share of the packet's duration has passed.
+    /// clock reference. The packet's duration is divided evenly among the parts, and each part must be sent at its
+    /// time.
     package func write(_ packet: EncodedPacket, shift: Int64) throws(AVFailure) -> [[UInt8]] {
         guard packet.track != .data, let muxer else { return [] }
         try muxer.write(packet, shift: shift)
@@ -149,12 +150,12 @@ extension TransportStreamWriter {
 
     private func isClock(_ unit: [UInt8], at start: Int) -> Bool { pid(unit, at: start) == Self.clockPID }
 
-    /// Inserts the references of `step`, and tables that are due, between the packets of `unit`. `said` is the clock
-    /// before it.
+    /// Inserts the references of `step`, and tables that are due, between the packets of `unit`. `said` is the newest
+    /// clock reference before the unit.
     private func arrange(_ unit: [UInt8], _ step: ProgramClock.Step, behind said: Int64?) -> [[UInt8]] {
         let isTable = { [self] in pid(unit, at: $0) < Self.firstFree || pid(unit, at: $0) == Self.mapPID }
         let first = starts(of: unit).first { !isTable($0) } ?? unit.count
-        // A stream begins with its tables; at a keyframe they come directly before it.
+        // A stream begins with its tables; at a keyframe the tables come directly before the frame.
         var part: [UInt8] = []
         if !hasBegun { part += head(unit[..<first], behind: said) }
         for reference in step.before { part += packets(of: reference) }
@@ -178,7 +179,8 @@ extension TransportStreamWriter {
         return parts + [part + unit[position...]]
     }
 
-    /// Replaces libavformat's tables in `packets` by ours, after its other packets. The clock is not long after `said`.
+    /// Moves the tables among `packets` behind the other packets, and replaces them by ``tables``. `said` is the newest
+    /// clock reference.
     private func head(_ packets: ArraySlice<UInt8>, behind said: Int64?) -> [UInt8] {
         let packets = Array(packets)
         var (rest, hasTables): ([UInt8], Bool) = ([], false)

@@ -215,7 +215,7 @@ extension FrameConverter {
 }
 
 extension ColorDescription {
-    /// Whether it is HDR: PQ or HLG (ITU-T H.273, table 3).
+    /// Whether the color is HDR: PQ or HLG (ITU-T H.273, table 3).
     package var isHDR: Bool { transfer == 16 || transfer == 18 }
 }
 

@@ -31,7 +31,7 @@ struct FrameFit: Hashable {
     /// shape is kept, unless `fitting` is ``FrameFitting/stretch``. Bars thinner than two pixels are not drawn: they
     /// come from rounding.
     init(width: Int, height: Int, aspect: SampleAspectRatio, target: VideoFormat, _ fitting: FrameFitting = .contain) {
-        // Width to height of the video, in pixels of the target.
+        // The ratio of the video's width to its height, in pixels of the target.
         let across = Int128(width) * Int128(aspect.horizontal) * Int128(target.sampleAspectRatio.vertical)
         let down = Int128(height) * Int128(aspect.vertical) * Int128(target.sampleAspectRatio.horizontal)
         let (full, tall) = (Int64(target.width), Int64(target.height))
@@ -73,7 +73,8 @@ struct FrameFit: Hashable {
         fills(target) ? nil : FrameRegion(x: left, y: top, width: width, height: height)
     }
 
-    /// `length` times `one` / `other`, even; the full length if only a pixel or two would be cropped.
+    /// `length` times `one` / `other`, rounded to an even number; the full length if only a pixel or two would be
+    /// cropped.
     private static func part(_ length: Int, _ one: Int128, _ other: Int128) -> Int {
         let part = Int(clamping: (Int128(length) * one + other / 2) / other)
         return length - part <= 2 ? length : max(2, part & ~1)

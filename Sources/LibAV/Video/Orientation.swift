@@ -67,7 +67,8 @@ package enum Orientation: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// The matrix that turns frames of `width` by `height` in this way, and moves their corner back to the origin.
+    /// The matrix for frames of `width` by `height` pixels with this orientation, which also moves their corner back to
+    /// the origin.
     package func matrix(_ width: Int, _ height: Int) -> [UInt32] {
         let (a, b, c, d): (Int32, Int32, Int32, Int32) =
             switch self {

@@ -9,15 +9,15 @@ internal import Media
 internal import Program
 internal import Studio
 
-/// Clips as a run-down: a list that people edit, and from which the clips are joined in a row. Files are relative to
-/// the directory of the recordings; a clip that spans two files becomes two segments.
+/// Clips as a run-down: a list that people edit, and from which the clips are joined one after the other. File names
+/// are relative to the directory of the recordings; a clip that spans two files becomes two segments.
 struct ClipProject {
-    /// The channel's name, for readers.
+    /// The channel's name, for people who read the list.
     let channel: String
     /// Aligns a piece with the frames of its file.
     var fit: (Piece) -> Piece = { $0 }
 
-    /// A clip in its position of the project.
+    /// A clip at its position in the project.
     struct Item {
         let clip: CatalogueClip
         /// The clip's program times in nanoseconds; nil as long as the clip has not been ended.
@@ -33,8 +33,8 @@ struct ClipProject {
         text(clips.map(Item.init), in: "the order of time", files: files)
     }
 
-    /// Returns the run-down of `items`, which are in `order`; `files` contains their files, by run. A clip that has not
-    /// been ended, or none of which is recorded any more, becomes a comment.
+    /// Returns the run-down of `items`. `order` describes their order in words, and `files` contains their files, by
+    /// run. A clip that has not been ended, or whose recordings are all deleted, becomes a comment.
     func text(_ items: [Item], in order: String, files: [String: [RunFile]]) -> String {
         var lines = [
             "# Clips of \(YAMLText.plain(channel)), in \(order). Files lie in the directory of the recordings.",
@@ -66,7 +66,7 @@ struct ClipProject {
                 }
             }
         }
-        // In YAML a key without entries is not a list.
+        // In YAML, a key without entries has no list as its value.
         if !lines.contains(where: { $0.hasPrefix("  -") }) { lines[1] = "segments: []" }
         return lines.map { $0 + "\n" }.joined()
     }
@@ -91,7 +91,7 @@ struct ClipProject {
     }
 
     /// Returns the parts of `times` that are in `files`, which belong to the same run; `frame` is the length of a
-    /// frame, all in nanoseconds. Parts shorter than `least` are skipped.
+    /// frame. All times are in nanoseconds. Parts shorter than `least` are skipped.
     static func pieces(_ times: Range<Int64>, frame: Int64, least: Int64? = nil, _ files: [RunFile]) -> [Piece] {
         files.compactMap { file in
             let part = times.clamped(to: file.program)
@@ -103,7 +103,7 @@ struct ClipProject {
         }
     }
 
-    /// Returns seconds with microseconds, which tell frames of any rate apart.
+    /// Returns seconds with six decimals, which are enough to distinguish frames of any rate.
     private static func seconds(_ nanoseconds: Int64) -> String {
         let micros = (nanoseconds + 500) / 1000
         let fraction = String(micros % 1_000_000)
@@ -115,10 +115,10 @@ extension ClipProject.Piece {
     /// The maximum rounding error of times, in nanoseconds: a millisecond, the unit of RTMP and FLV.
     private static let rounding: Int64 = 1_000_000
 
-    /// Returns the piece from the beginning of the first frame of `index` that begins in the piece up to the end of the
-    /// last one. The reader of a project takes only frames that are completely inside the piece: if the file's frames
-    /// lie between those of the program, the last one would be lost. If no frame begins in the piece, returns it
-    /// unchanged.
+    /// Returns the piece aligned with the frames of `index`: it begins with the first frame that begins in the piece,
+    /// and ends with the last such frame. This is necessary because the reader of a project takes only frames that are
+    /// completely inside the piece: if the file's frames do not coincide with the program's, the last frame would be
+    /// lost. Returns the piece unchanged if no frame begins in it.
     func fitted(to index: SegmentIndex) -> Self {
         let base = TimeBase(1, Int32(clamping: index.video.timescale))
         func ticks(_ time: Int64) -> Int64 {

@@ -4,17 +4,18 @@ internal import Media
 internal import Stitcher
 package import Studio
 
-/// A request to begin a clip, made by the press of a button.
+/// A request to begin a clip, which a client sends when its user presses a button.
 package struct ClipStart: Sendable {
     /// The client's identifier for the clip; nil means that relay chooses one.
     package var id: String?
     /// The clip's name.
     package var name: String?
-    /// The program time, in seconds, of the frame that was visible at the press; nil means the newest frame.
+    /// The program time, in seconds, of the frame that was visible when the button was pressed; nil means the newest
+    /// frame.
     package var at: Double?
     /// The program time of the newest frame when the request arrived.
     package var newest: Double?
-    /// The seconds before that frame that the clip is to include.
+    /// How many seconds before that frame the clip is to begin.
     package var before: Double
 
     package init(id: String? = nil, name: String? = nil, at: Double? = nil, before: Double = 0) {
@@ -41,7 +42,7 @@ package struct RecordedClip: Sendable, Encodable {
     package var id: String
     package var name: String?
     package var state: State
-    /// When the first frame was on air.
+    /// The wall-clock time at which the first frame was on air.
     package var start: String
     /// When the clip was requested; nil if that was before relay was started.
     package var pressed: String?
@@ -74,13 +75,13 @@ package struct RecordedClip: Sendable, Encodable {
 /// A clip as a part of a file of several clips.
 package struct ClipPart: Sendable {
     package var id: String
-    /// The number of frames that are skipped at the clip's start and at its end.
+    /// The number of frames that are left out at the clip's start and at its end.
     package var skipped: (start: Int64, end: Int64)
-    /// The transition to the clip; nil means a cut. The first clip has no transition.
+    /// The transition from the previous clip to this clip; nil means a cut. The first clip has no transition.
     package var transition: TransitionRequest?
-    /// How much later the clip's audio is to be; negative means earlier.
+    /// How much later than the video the clip's audio is to be; negative means earlier.
     package var audioOffset: Duration
-    /// Whether the clip's files stay protected as before when the export is done.
+    /// Whether the clip's files remain protected when the export is done.
     package var isHeldOn: Bool
 
     package init(
@@ -113,15 +114,15 @@ package struct StitchedClip: Sendable {
 
 /// The properties of a clip that an export needs.
 package struct ClipExport: Sendable {
-    /// The recorder's run, and in `times` the clip's times in that run's program, in nanoseconds.
+    /// The recorder's run. `times` is the clip's range in that run's program, in nanoseconds.
     package var run: String
     package var times: Range<Int64>
     /// The length of a frame.
     package var frameDuration: Int64
-    /// Returns whether the complete clip is on the disk, or never will be. Blocks on the disk.
+    /// Returns whether the clip is on the disk as far as it ever will be. Blocks on the disk.
     package var isRecorded: @Sendable () -> Bool
-    /// Is called when the clip was made, with the number of nanoseconds by which the first audio packet begins later
-    /// than the first frame.
+    /// Called when the clip was made, with the number of nanoseconds by which the first audio packet begins later than
+    /// the first frame.
     package var finished: @Sendable (_ audioOffset: Int64?) -> Void
 
     package init(
@@ -134,9 +135,9 @@ package struct ClipExport: Sendable {
 }
 
 extension ClipExport {
-    /// Returns those of a run's `files` that overlap the clip, and the clip's times in milliseconds since 1970 by the
-    /// files' own dates. Each end is the middle of its frame, because milliseconds are too coarse for a frame's
-    /// beginning.
+    /// Returns the `files` of the run that overlap the clip, and the clip's range in milliseconds since 1970, computed
+    /// from the dates of the files. The range begins and ends in the middle of a frame, because milliseconds are too
+    /// coarse for the beginning of a frame.
     func selection(
         _ files: [RunFile], in directory: String
     ) throws(ClipFailure) -> (files: [(path: String, name: String)], range: Range<Int64>) {
@@ -156,7 +157,7 @@ extension ClipExport {
         )
     }
 
-    /// Corrects `report`, in which the clip is half a frame longer at both ends, to the clip's own frames.
+    /// Corrects `report` for the requested range, which is half a frame longer than the clip at both ends.
     func tell(_ report: inout ClipReport) {
         let frame = frameDuration / 1_000_000 + 1
         if report.widenedStart <= frame { report.widenedStart = 0 }

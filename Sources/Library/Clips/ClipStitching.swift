@@ -15,7 +15,7 @@ struct ClipStitching {
     /// The path of the files' directory.
     let directory: String
 
-    /// Returns the pieces of the clips, and notes for the reader of the joined file. A clip that spans two files
+    /// Returns the pieces of the clips, and notes for the person who gets the joined file. A clip that spans two files
     /// becomes two pieces.
     func pieces() throws -> (pieces: [StitchClip], notes: [String]) {
         var (pieces, notes): ([StitchClip], [String]) = ([], [])
@@ -31,7 +31,7 @@ struct ClipStitching {
         return (pieces, notes)
     }
 
-    /// Returns notes on the parts of `clip` that are in none of its run's `files`: stitching skips these parts.
+    /// Returns notes on the parts of `clip` that are in none of the run's `files`: these parts are left out.
     static func notes(of clip: ClipExport, _ files: [RunFile]) -> [String] {
         var (position, notes): (Int64, [String]) = (clip.times.lowerBound, [])
         func tell(_ end: Int64) {
@@ -53,7 +53,7 @@ struct ClipStitching {
     private static let shortest: Int64 = 1_000_000
 
     static func pieces(of clip: StitchedClip, _ files: [RunFile], in directory: String) -> [StitchClip] {
-        // A frame may begin shortly before the end of its interval in the program.
+        // A frame of the file may begin shortly before the frame of the program that it belongs to ends.
         let pieces = ClipProject.pieces(clip.clip.times, frame: clip.clip.frameDuration, least: shortest, files)
         return pieces.enumerated().map { index, piece in
             var one = StitchClip(

@@ -13,12 +13,12 @@ extension ClipStore {
     /// The program time of the newest frame, in seconds; nil if the program is not on air. Returns at once.
     package var newest: Double? { source.newest() }
 
-    /// Begins a clip and returns it, or returns the existing clip of this identifier. Throws `conflict` if nothing is
+    /// Begins a clip and returns it, or returns the existing clip with this identifier. Throws `conflict` if nothing is
     /// recorded.
     package func start(_ request: ClipStart) throws(Refusal) -> (clip: RecordedClip, isNew: Bool) {
         try commanding { () throws(Refusal) in
             try load()
-            // A repeated request begins nothing, nor a recording for it.
+            // A repeated request begins neither a clip nor a recording.
             if let id = request.id, let known = try known(id) { return (known, false) }
             try admit(request.at)
             let now = try beginning()
@@ -43,8 +43,9 @@ extension ClipStore {
         }
     }
 
-    /// Ends the clip `id` before the frame at `seconds` of the program, or before the frame that was the newest, at
-    /// `newest`, when the release arrived. Nil if the clip's press has not arrived yet.
+    /// Ends the clip `id` before the frame at `seconds` of the program; without `seconds`, before the frame at
+    /// `newest`, which was the newest one when the request to end the clip arrived. Nil if the request to begin the
+    /// clip has not arrived yet.
     package func stop(_ id: String, at seconds: Double?, newest: Double?) throws(Refusal) -> RecordedClip? {
         try commanding { () throws(Refusal) in
             try load()
@@ -53,13 +54,13 @@ extension ClipStore {
             if let run, let rate {
                 let all = (try? source.recorded()) ?? []
                 guard let recorded = all.first(where: { $0.program.run == run }) else {
-                    // If another run is recorded, the newest frame may belong to another program, whose time has
-                    // restarted.
+                    // If another run is recorded, the newest frame may belong to another program, whose times begin
+                    // again at 0.
                     return try release(id, at: seconds ?? (all.isEmpty ? newest : nil), rate)
                 }
                 now = recorded
             } else {
-                // The press of this clip may be about to arrive.
+                // The request to begin this clip may be about to arrive.
                 try admit(seconds)
                 now = try beginning(isWanted: seconds != nil)
             }
@@ -83,8 +84,8 @@ extension ClipStore {
         return try clip(id)
     }
 
-    /// Ends a clip whose recording ended before the release arrived: with the recording, or at the frame given by the
-    /// release.
+    /// Ends a clip whose recording ended before the request to end the clip arrived: at the end of the recording, or at
+    /// the frame that the request names.
     private func release(_ id: String, at seconds: Double?, _ rate: FrameRate) throws(Refusal) -> RecordedClip {
         if let seconds {
             state.withLock { state in
@@ -101,7 +102,8 @@ extension ClipStore {
         return state.withLock { state in state.machine.clip(id).flatMap { state.shown($0, now) } }
     }
 
-    /// Begins the clip of `press`. If the maximum number of clips is stored, the oldest exported ones are removed.
+    /// Begins the clip that `press` requests. If the maximum number of clips is stored, the oldest exported clips are
+    /// removed.
     private func begin(
         _ press: ClipMachine.Start, in program: ClipMachine.Program, _ state: inout State
     ) throws(ClipMachine.Refusal) -> ClipMachine.Clip {
@@ -126,7 +128,7 @@ extension ClipStore {
         }
     }
 
-    /// Refuses a time that the program has not reached, before a recording is begun for it.
+    /// Refuses a time that the program has not reached, before a recording begins because of it.
     private func admit(_ seconds: Double?) throws(Refusal) {
         guard let seconds, let newest, seconds > newest + ClipMachine.lead.inSeconds + 1 else { return }
         throw Self.ahead
@@ -134,14 +136,14 @@ extension ClipStore {
 
     private static var ahead: Refusal { Refusal(.unusable, "The program is not that far yet.") }
 
-    /// Does `work`; meanwhile no recording for clips is ended, because `work` may need it.
+    /// Executes `work`. Until it returns, no recording for clips is ended, because `work` may need that recording.
     private func commanding<Value>(_ work: () throws(Refusal) -> Value) throws(Refusal) -> Value {
         commands.withLock { $0 += 1 }
         defer { commands.withLock { $0 -= 1 } }
         return try work()
     }
 
-    /// Forgets the clip `id`; its files are no longer protected by it.
+    /// Removes the clip `id`, which then no longer protects its files.
     package func remove(_ id: String) throws(Refusal) {
         try load()
         let isGone = state.withLock { state in
@@ -153,8 +155,8 @@ extension ClipStore {
         guard isGone else { throw Self.unknown }
     }
 
-    /// Returns the recording to which a clip belongs that begins now: the current recording, or else, if it `isWanted`,
-    /// a recording for clips alone that begins now.
+    /// Returns the recording for a clip that begins now: the current recording, or a new recording that is made only
+    /// for clips, if nothing is recorded and `isWanted` is set.
     private func beginning(isWanted: Bool = true) throws(Refusal) -> Recorded {
         let recorded = try source.recorded()
         if let now = recorded.first(where: { $0.refusal == nil }) { return now }
@@ -178,7 +180,8 @@ extension ClipStore {
         Refusal(.conflict, "Nothing is recorded at the moment, and so no clip can begin.")
     }
 
-    /// Checks periodically whether the recording for clips alone is still needed, and ends it when it is not.
+    /// Checks periodically whether the recording that was begun only for clips is still needed, and ends it when it is
+    /// not.
     private func lookLater() {
         queue.asyncAfter(deadline: .now() + Self.lookInterval) { [self] in
             if goesOn() { lookLater() }
@@ -189,7 +192,7 @@ extension ClipStore {
         let now = (try? look()) ?? (try? source.recorded()) ?? []
         let recorded = now.first(where: \.isForClips)
         let goesOn = commands.withLock { commands in
-            // A recording that has no first frame yet is needed only by the command that is asking now.
+            // A recording that has no first frame yet is needed only by the request that is being executed.
             let isNeeded = recorded.map { recorded in
                 state.withLock { $0.machine.needs(recorded.program.run, isRecorded: recorded.refusal == nil) }
             }
@@ -201,11 +204,12 @@ extension ClipStore {
         return goesOn
     }
 
-    /// How many times to check whether files can be discarded: the recorder may still have to close them, or an upload
-    /// may be under way.
+    /// How often to check whether files can be deleted: the recorder may still have to close them, or an upload may be
+    /// under way.
     private static let discardLooks = 20
 
-    /// Discards the files of a recording for clips alone that contains no clip, after the recorder has closed them.
+    /// Deletes the files of a recording that was made only for clips but contains no clip, after the recorder has
+    /// closed them.
     private func discardLater(_ run: String, looks: Int = discardLooks) {
         queue.asyncAfter(deadline: .now() + Self.lookInterval) { [self] in
             guard looks > 0, !state.withLock({ $0.machine.clips.contains { $0.run == run } }) else { return }
@@ -214,14 +218,14 @@ extension ClipStore {
     }
 
     /// Returns the frame that is visible a millisecond after `seconds`: a client that gives the time of a frame in
-    /// decimals, or counts as RTMP does, may be off by that much. A ``RecordedRange`` selects frames by the same rule.
+    /// decimals or in RTMP's milliseconds may be off by that much. A ``RecordedRange`` selects frames by the same rule.
     static func frame(at seconds: Double, _ rate: FrameRate) -> Int64 {
         Int64(((seconds + 0.001) * rate.value).rounded(.down))
     }
 
     private static var freshID: String { String(UInt64.random(in: 1 << 60 ... .max), radix: 16) }
 
-    /// Returns the result of `work` on the state; throws its refusal in the form of the API.
+    /// Returns the result of `work` on the state; converts its refusal for the API.
     private func telling<Value: Sendable>(
         _ work: (inout State) throws(ClipMachine.Refusal) -> Value
     ) throws(Refusal) -> Value {

@@ -9,22 +9,24 @@ package import Segmenter
 internal import Stitcher
 internal import Synchronization
 
-/// The clips of one channel, for the API: taken at once, and written to the catalogue in the background.
+/// The clips of one channel, for the API. A clip begins and ends at once, and is written to the catalogue in the
+/// background.
 ///
-/// All calls may be made on any thread. They read files of the recordings; of the program itself they use numbers only.
+/// All calls may be made on any thread. They read the files of the recordings, but use only numbers of the program
+/// itself.
 package final class ClipStore: Sendable {
     /// A program that is being recorded.
     package struct Recorded {
         var program: ClipMachine.Program
         var stretch: RecordedStretch
-        /// The reason why no clip can begin now; nil if one can.
+        /// The reason why no clip can begin now; nil if a clip can begin.
         var refusal: Refusal?
-        /// Whether the program is recorded for clips alone.
+        /// Whether the program is recorded only for clips.
         var isForClips = false
         /// Whether writing is suspended, because the disk is full or fails.
         var isSuspended = false
 
-        /// Creates a program of which this stretch is recorded.
+        /// Creates the state of a program that is recorded in `stretch`.
         package init(
             program: ClipMachine.Program, stretch: RecordedStretch, refusal: Refusal? = nil,
             isForClips: Bool = false, isSuspended: Bool = false
@@ -33,8 +35,8 @@ package final class ClipStore: Sendable {
             self.isSuspended = isSuspended
         }
 
-        /// The frame after the last one on the disk up to which nothing is missing: while the recorder runs, frames
-        /// with earlier presentation times and audio may still follow.
+        /// The number of the frame after the last one up to which the recording on the disk is complete: while the
+        /// recorder runs, frames with earlier presentation times and audio may still follow.
         var end: Int64 {
             let margin: Int64 = refusal == nil ? 1_000_000_000 : 0
             return TimeBase.nanoseconds.rescale(max(stretch.start, stretch.end - margin), to: program.rate.timeBase)
@@ -47,10 +49,10 @@ package final class ClipStore: Sendable {
         let newest: @Sendable () -> Double?
         /// Returns the current recordings. Throws if the channel is not on air.
         let recorded: @Sendable () throws(Refusal) -> [Recorded]
-        /// Begins a recording for clips alone, from the packets that are kept in memory on. Throws if that is not
-        /// possible.
+        /// Begins a recording only for clips, which begins with the packets that are kept in memory. Throws if that is
+        /// not possible.
         let begin: @Sendable () throws(Refusal) -> Void
-        /// Ends the recording for clips alone. Returns at once.
+        /// Ends the recording that was begun only for clips. Returns at once.
         let end: @Sendable () -> Void
 
         package init(
@@ -65,15 +67,15 @@ package final class ClipStore: Sendable {
     package let writer: ClipWriter
     let source: Source
     let state = Mutex(State())
-    /// The number of running commands that may need a recording: meanwhile a recording for clips alone is not ended.
-    /// The lock is also taken to end that recording, which returns at once.
+    /// The number of running commands that may need a recording: until they end, a recording that was begun only for
+    /// clips continues. The lock is also held while that recording is ended, which returns at once.
     let commands = Mutex(0)
-    /// Begins the recording for clips alone, only once, and checks whether it is still needed.
+    /// Begins the recording for clips, only once, and checks whether it is still needed.
     let queue: DispatchQueue
-    /// Reads files of clips in the background, without blocking a client.
+    /// Reads the files of clips in the background, so that no client waits.
     let measuring: DispatchQueue
 
-    /// Creates the clips of the recordings in `archive`. Nothing is read yet.
+    /// Creates the clips of the recordings in `archive`. Reads nothing yet.
     package init(_ archive: ChannelArchive, of source: Source) {
         (self.archive, self.source) = (archive, source)
         writer = ClipWriter(archive)
@@ -86,7 +88,7 @@ package final class ClipStore: Sendable {
     /// All clips, in the order of time.
     package func list() throws(Refusal) -> [RecordedClip] {
         let now = try look()
-        // Show the known properties of the clips even if their files cannot be checked now.
+        // The known properties of the clips are shown even if their files cannot be checked now.
         try? lookForFiles()
         return state.withLock { state in
             state.machine.clips.compactMap { state.shown($0, now) }
@@ -139,7 +141,7 @@ extension ClipStore {
         let closed = state.withLock { state -> [String] in
             let end = files.map(\.program.upperBound).max() ?? 0
             let rate = state.machine.clips.first { $0.run == run }.flatMap { state.facts[$0.id]?.rate }
-            // Even without a clip, releases of this run may be waiting for their presses.
+            // Even without a clip, requests to end clips of this run may be waiting for the requests that begin them.
             let frame = rate.map { TimeBase.nanoseconds.rescale(end, to: $0.timeBase) } ?? 0
             let closed = state.machine.close(run: run, at: frame)
             for id in closed { writer.note(state.row(id, channel: archive.channel)) }
@@ -171,7 +173,7 @@ extension ClipStore {
         state.withLock { state in
             guard !state.isLoaded else { return }
             state.isLoaded = true
-            // No clip was taken before.
+            // No clip has begun since the start of the process.
             state.machine = ClipMachine(rows.map(\.clip))
             for row in rows {
                 state.facts[row.id] = Facts(
@@ -185,7 +187,7 @@ extension ClipStore {
 // MARK: Exports
 
 extension ClipStore {
-    /// Makes the request to export the clip `id`, with one more frame on each side if it `hasHandles`.
+    /// Creates the request to export the clip `id`, with one more frame on each side if it `hasHandles`.
     package func export(_ id: String, hasHandles: Bool) throws(Refusal) -> ExportRequest {
         let row = try ended(id)
         let handle = hasHandles ? CatalogueClip.handle : 0
@@ -196,7 +198,7 @@ extension ClipStore {
         return request
     }
 
-    /// Makes the request to export the clips of `parts`, one after the other, as one file.
+    /// Creates the request to export the clips of `parts`, one after the other, as one file.
     package func stitch(_ parts: [ClipPart]) throws(Refusal) -> ExportRequest {
         var stitched: [StitchedClip] = []
         var range: Range<Int64>?
@@ -214,7 +216,7 @@ extension ClipStore {
         return request
     }
 
-    /// The clip of `part`, and its requested frames.
+    /// The clip of `part`, and the frames of it that are requested.
     private func taken(_ part: ClipPart) throws(Refusal) -> (row: CatalogueClip, frames: Range<Int64>) {
         let row = try ended(part.id)
         let (first, end) = (row.clip.first + part.skipped.start, row.lastEnd - part.skipped.end)
@@ -242,7 +244,7 @@ extension ClipStore {
             frameDuration: row.time(of: 1), isRecorded: { self.isComplete(row.id) }, finished: finished)
     }
 
-    /// Notes that the job `job` is making the clip `id`. Returns at once.
+    /// Records that the job `job` exports the clip `id`. Returns at once.
     package func exporting(_ id: String, job: String) { state.withLock { $0.facts[id]?.job = job } }
 
     private func isComplete(_ id: String) -> Bool {
@@ -260,7 +262,7 @@ extension ClipStore {
 
     func row(_ id: String) -> CatalogueClip? { state.withLock { $0.row(id, channel: archive.channel) } }
 
-    /// The clips as a run-down, with the files in which each clip is.
+    /// The clips as a run-down, with the files that contain them.
     package func project() throws(Refusal) -> String {
         try look()
         let rows = state.withLock { state in
@@ -286,7 +288,7 @@ extension ClipStore {
 }
 
 extension CatalogueClip {
-    /// The frame after the clip's last one; its first frame as long as the clip has not been ended.
+    /// The frame after the clip's last frame; the clip's first frame as long as the clip has not been ended.
     fileprivate var lastEnd: Int64 { max(clip.first, clip.end ?? clip.first) }
 
     /// When the clip was on air: milliseconds since 1970.
@@ -311,14 +313,14 @@ extension ClipStore {
         var machine = ClipMachine()
         var facts: [String: Facts] = [:]
         var isLoaded = false
-        /// Clips whose files are all gone, and in `lookedForFiles` the time of the last check.
+        /// Clips whose files are all deleted. `lookedForFiles` is the time of the last check.
         var gone: Set<String> = []
         var lookedForFiles: ContinuousClock.Instant?
     }
 }
 
 extension ClipStore.State {
-    /// Forgets all that is known of a removed clip: another one may take its id.
+    /// Forgets everything about a removed clip, because another clip may get its ID.
     mutating func forget(_ id: String) {
         facts[id] = nil
         gone.remove(id)
@@ -375,7 +377,7 @@ extension ClipStore {
         }
     }
 
-    /// The beginning of the audio, relative to the first frame and in nanoseconds, in a file that has exactly the
+    /// The beginning of the audio relative to the first frame, in nanoseconds, in an exported file with exactly the
     /// frames of `row`; nil without audio.
     private func audioOffset(of row: CatalogueClip) throws -> Int64? {
         guard let times = row.times, !times.isEmpty, let directory = try archive.directory() else { return nil }
@@ -387,8 +389,8 @@ extension ClipStore {
         return try StitchJob(range, request, isCancelled: { false }).audioOffset
     }
 
-    /// Returns a closure that aligns pieces of a project with the frames of their files. Each file is read once if its
-    /// pieces follow each other.
+    /// Returns a closure that aligns pieces of a project with the frames of their files. A file is read once if its
+    /// pieces come one after the other.
     private func fitting() throws(Refusal) -> (ClipProject.Piece) -> ClipProject.Piece {
         guard let directory = try archive.directory() else { return { $0 } }
         var last: (name: String, index: SegmentIndex?) = ("", nil)

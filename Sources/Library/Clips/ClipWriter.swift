@@ -5,21 +5,22 @@ internal import Dispatch
 internal import Logging
 internal import Synchronization
 
-/// Writes clips to the catalogue, on a queue of its own, so that a press never waits for the disk. Changes that arrive
-/// during a write are written next, all at once; changes that could not be written are retried.
+/// Writes clips to the catalogue, on its own queue, so that a request to begin or end a clip never waits for the disk.
+/// Changes that arrive during a write are written next, all at once; changes that could not be written are retried.
 package final class ClipWriter: Sendable {
     private struct State {
         var changed: [String: CatalogueClip] = [:]
         var removed: Set<String> = []
-        /// All clips that were noted and not removed, to be written again if the catalogue was lost and replaced.
+        /// All clips that were passed to ``note(_:)`` and not removed. They are written again if the catalogue was lost
+        /// and replaced.
         var noted: [String: CatalogueClip] = [:]
         var isQueued = false
         var isRetryQueued = false
         var hasFailed = false
-        /// The database that was checked and found intact; empty if it must be checked again.
+        /// The identity of the database that was checked and found intact; empty if the database must be checked again.
         var checked: [UInt64] = []
-        /// The database of the last successful write; empty before that. A failed write does not change it: the next
-        /// write has to see that the catalogue was replaced.
+        /// The identity of the database at the last successful write; empty before the first one. A failed write does
+        /// not change it, so that the next write can detect that the catalogue was replaced.
         var current: [UInt64] = []
     }
 
@@ -61,7 +62,8 @@ package final class ClipWriter: Sendable {
     private func write() {
         let (changed, removed, checked) = state.withLock { state in
             defer { (state.changed, state.removed, state.isQueued) = ([:], [], false) }
-            // Before the write: a clip that is removed during the write must not be written again later.
+            // The clips are added before the write: a clip that is removed during the write must not be written again
+            // later.
             state.noted.merge(state.changed) { $1 }
             return (state.changed, state.removed, state.checked)
         }
@@ -98,8 +100,8 @@ package final class ClipWriter: Sendable {
         }
     }
 
-    /// Blocks until all changes so far were written, or an attempt was made, or the disk has not answered for too long.
-    /// Changes that wait for a retry are tried at once.
+    /// Blocks until all changes so far are written, until an attempt to write them has failed, or until the disk has
+    /// not answered for too long. Changes that wait for a retry are tried at once.
     package func flush() {
         let done = DispatchSemaphore(value: 0)
         queue.async {
@@ -110,7 +112,7 @@ package final class ClipWriter: Sendable {
     }
 }
 
-/// The reason why clips cannot be written.
+/// The reason why clips cannot be written to the catalogue.
 private enum ClipWriterError: Error, CustomStringConvertible {
     case noDirectory
 

@@ -11,9 +11,9 @@ package struct ExportContents: Sendable {
     var beingWritten: String?
     /// Whether the export is one range of MPEG-TS.
     var isStream = false
-    /// The same contents in the form for stitching.
+    /// The same contents in the form for the stitcher.
     var clips: [StitchClip]
-    /// Notes for the reader of the stitched file.
+    /// Notes for the person who gets the stitched file.
     var notes: [String]
 
     /// The paths of the files from which the export is made.
@@ -30,8 +30,8 @@ extension ExportContents {
         if isStream { recorded = nil }
     }
 
-    /// Creates the contents of several `selections`, one right after the other; `transition` leads to each but the
-    /// first.
+    /// Creates the contents of several `selections`, one directly after the other; `transition` leads to each selection
+    /// but the first.
     package init(joining selections: [ExportSelection], transition: StitchTransition?) {
         self.init(clips: [], notes: selections.flatMap(\.joinedNotes))
         var end: Int64?
@@ -46,7 +46,7 @@ extension ExportContents {
 
 /// The outcome of an export.
 package struct ExportResult: Sendable {
-    /// A report, by the way in which the export was made.
+    /// A report, of a kind that depends on the way in which the export was made.
     package enum Report: Sendable {
         case copied(ClipReport)
         case stitched(StitchReport)
@@ -57,7 +57,7 @@ package struct ExportResult: Sendable {
     package let isExact: Bool
     /// The beginning of the first audio packet relative to the first frame, in nanoseconds; nil without audio.
     let audioOffset: Int64?
-    /// Notes for the reader of the file that the report does not contain.
+    /// Notes for the person who gets the file, besides those in the report.
     package var notes: [String] = []
 
     var milliseconds: Int64 {
@@ -75,7 +75,7 @@ package struct ExportResult: Sendable {
         }
     }
 
-    /// All notes for the reader of the file.
+    /// All notes for the person who gets the file.
     var details: [String] {
         switch report {
         case .stitched(let report): return notes + report.warnings

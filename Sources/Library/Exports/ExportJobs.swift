@@ -10,8 +10,8 @@ internal import Networking
 internal import Stitcher
 internal import Synchronization
 
-/// Makes clips of recordings for the API, one at a time, on a queue of its own and of low priority. Clips may include
-/// frames of the file that is being written; no recording is changed.
+/// Exports parts of recordings for the API, one at a time, on its own queue of low priority. An exported file is called
+/// a clip here. Clips may include frames of the file that is being written; no recording is changed.
 ///
 /// All calls may be made on any thread.
 package final class ExportJobs: Sendable {
@@ -24,7 +24,7 @@ package final class ExportJobs: Sendable {
         var isCancelled = false
         var began = ContinuousClock.now
         var ended: UTCTime?
-        /// The end of the job on a monotonic clock; nil for a job of an earlier run of the process.
+        /// When the job ended, on a monotonic clock; nil for a job of an earlier run of the process.
         var over: ContinuousClock.Instant?
 
         /// Whether the job ended more than `milliseconds` ago.
@@ -35,8 +35,8 @@ package final class ExportJobs: Sendable {
     }
 
     private static let mostQueued = 8
-    /// The maximum number of stored clips and their lifetime in milliseconds; the maximum numbers of additional trials
-    /// and of remembered jobs.
+    /// The maximum number of stored clips and their lifetime in milliseconds. `mostTrials` is the maximum number of
+    /// temporary clips besides them, and `mostRemembered` the maximum number of stored jobs.
     private static let (mostKept, lifetime, mostTrials, mostRemembered) = (20, Int64(7 * 86_400_000), 5, 100)
 
     private let queue = DispatchQueue(label: "relay.exports", qos: .utility)
@@ -66,7 +66,7 @@ package final class ExportJobs: Sendable {
         }
     }
 
-    /// Restores from `notes` the jobs that earlier runs of the process did for `archive`.
+    /// Restores, from `notes`, the jobs that earlier runs of the process did for `archive`.
     private func take(_ notes: [ExportPlace.Note], from archive: ChannelArchive) {
         let known = Set(jobs.map(\.id))
         for note in notes where note.job.channel == archive.name && !known.contains(note.job.id) {
@@ -75,7 +75,7 @@ package final class ExportJobs: Sendable {
             var entry = Entry(job: note.job, request: request, archive: archive, reserve: 0)
             entry.ended = UTCTime(milliseconds: note.ended)
             entries.withLock { entries in
-                // Before all jobs of this run of the process.
+                // Insert the job before all jobs of this run of the process.
                 let index = entries.firstIndex { $0.over != nil || ($0.ended?.milliseconds ?? .max) > note.ended }
                 entries.insert(entry, at: index ?? entries.endIndex)
             }
@@ -85,7 +85,7 @@ package final class ExportJobs: Sendable {
     /// Blocks until all jobs that were requested so far are done; for tests.
     func waitUntilIdle() { queue.sync {} }
 
-    /// Queues a clip from the files in `archive`; `reserve` bytes are to stay free on the disk.
+    /// Queues an export from the files in `archive`; `reserve` bytes must stay free on the disk.
     package func start(
         _ request: ExportRequest, in archive: ChannelArchive, reserve: Int64
     ) throws(Refusal) -> ExportJob {
@@ -176,7 +176,7 @@ extension ExportJobs {
         prune()
     }
 
-    /// Writes a note about the job next to its clip. Trials are temporary and get no note.
+    /// Writes a note about the job next to its clip. Temporary clips get no note.
     private func keep(_ id: String) {
         guard let entry = try? entry(id), !entry.request.isTrial, let ended = entry.ended else { return }
         do {
@@ -191,14 +191,13 @@ extension ExportJobs {
         }
     }
 
-    /// Makes the clip; the number is the clip's size in bytes.
+    /// Makes the clip, and also returns its size in bytes.
     private func make(_ entry: Entry) throws -> (ExportResult, Int64) {
         guard let directory = try entry.archive.directory() else { throw ClipFailure("Nothing was recorded yet.") }
         // Each file from which the clip is made stays open.
         DescriptorLimit.raise()
         let place = ExportPlace(directory: directory)
-        // The directory may have been created after the start of the process, and contains clips of other channels as
-        // well.
+        // The directory may have been created after the process started. It also contains the clips of other channels.
         let notes = place.notes().filter { UTCTime.now.milliseconds - $0.ended <= Self.lifetime }
         take(notes, from: entry.archive)
         try place.prepare(known: Set(jobs.map(\.id)).union(notes.map(\.job.id)))

@@ -4,38 +4,38 @@ internal import Encoder
 internal import Media
 package import Stitcher
 
-/// How much of an export may be re-encoded, so that it begins and ends with the requested frames.
+/// Whether frames may be re-encoded so that an export begins and ends with the requested frames.
 package enum ExportEnds: Sendable, CaseIterable {
-    /// Nothing may be re-encoded, whatever the consequences.
+    /// Nothing may be re-encoded, even if the export is then longer or impossible.
     case copied
-    /// Nothing may be re-encoded, unless the files cannot be joined otherwise.
+    /// Nothing may be re-encoded, unless the files cannot be joined in any other way.
     case widened
-    /// A few frames may be re-encoded; the export is longer than requested if that is not enough.
+    /// A few frames may be re-encoded. If more would be necessary, the export is longer than requested.
     case cheap
-    /// Everything may be re-encoded that is necessary.
+    /// As much may be re-encoded as is necessary.
     case exact
 }
 
-/// The ways to make an export, in their order: copying; re-encoding frames at the ends as the recording's own encoder
-/// would; and stitching, which re-encodes more. Pure.
+/// The ways to make an export, in the order in which they are tried: to copy; to re-encode frames at the ends with the
+/// settings of the recording's own encoder; and to stitch, which re-encodes more. Pure.
 package enum ExportRung: Equatable, Sendable {
     /// Recordings are copied. If it `isExact`, frames at the ends are re-encoded with the parameter sets of the
     /// recording.
     case copy(isExact: Bool)
-    /// Files are stitched; if `isCheap`, only if little of them is re-encoded.
+    /// Files are stitched. If it `isCheap`, this is done only if little is re-encoded.
     case stitch(isCheap: Bool)
 
-    /// The reason why a way is not possible.
+    /// The reason why a way of making the export is not possible.
     package enum Obstacle: Equatable, Sendable {
         /// The recordings do not have the same coding.
         case difference
-        /// Another encoder made the recordings, and this one cannot continue their streams.
+        /// Another encoder made the recordings, and this process's encoder cannot continue their streams.
         case encoder
         /// More would be re-encoded than is allowed, or stitching failed.
         case cost
     }
 
-    /// The first way to try for `contents`.
+    /// The way that is tried first for `contents`.
     package static func first(for contents: ExportContents, _ ends: ExportEnds) throws(ClipFailure) -> ExportRung {
         guard contents.recorded == nil else { return .copy(isExact: ends == .cheap || ends == .exact) }
         guard ends != .copied || !contents.isStream else {
@@ -54,7 +54,7 @@ package enum ExportRung: Equatable, Sendable {
         }
     }
 
-    /// The obstacle that `error` means for this way; nil if no other way would avoid it.
+    /// The obstacle that `error` shows for this way; nil if no other way would avoid the error.
     fileprivate func obstacle(_ error: any Error) -> Obstacle? {
         switch (self, error) {
         case (_, let failure as ClipFailure) where failure.isCancellation: nil
@@ -67,12 +67,12 @@ package enum ExportRung: Equatable, Sendable {
 }
 
 extension ExportContents {
-    /// How much of an export may be re-encoded without a request for it.
+    /// How much of an export may be re-encoded if the request does not allow more.
     private static let mostEncoded = Duration.seconds(4)
 
-    /// Makes the requested file, in the first way that is possible; `stepped` is called with the reason for each
-    /// further way. Blocks on the disk. `isCancelled` is called often, by the same thread. A file that could not be
-    /// completed is removed.
+    /// Makes the requested file in the first way that is possible. When a way fails, `stepped` is called with the
+    /// reason before the next way is tried. Blocks on the disk. `isCancelled` is called often, by the same thread. A
+    /// file that could not be completed is removed.
     package func make(
         _ ends: ExportEnds, _ request: StitchRequest, progress: @escaping (_ done: Int64, _ total: Int64) -> Void,
         isCancelled: @escaping () -> Bool, stepped: (ExportRung.Obstacle, any Error) -> Void = { _, _ in }
@@ -128,7 +128,7 @@ extension ExportContents {
         }
     }
 
-    /// Whether little enough is re-encoded: ends of a few seconds, or less than is copied.
+    /// Whether only a little is re-encoded: a few seconds at the ends, or no more than is copied.
     private static func isCheap(_ plan: StitchPlan) -> Bool {
         let encoded = Int64(plan.frameCount - plan.copiedFrames)
         return plan.clips.allSatisfy(\.reasons.isEmpty)
@@ -136,5 +136,5 @@ extension ExportContents {
     }
 }
 
-/// The error that more would be re-encoded than is allowed.
+/// The error that an export would re-encode more than is allowed.
 private struct ExportCost: Error {}

@@ -7,20 +7,20 @@ internal import Media
 internal import Networking
 internal import Stitcher
 
-/// Makes the file of one export of the API, from files that may be growing meanwhile. Used by one thread.
+/// Makes the file of one export for the API, from files that may still be growing. Used by one thread.
 struct ExportMaking: Sendable {
     let request: ExportRequest
     let archive: ChannelArchive
     let directory: RecordDirectory
     /// The path of the file to make.
     let output: String
-    /// The number of bytes that have to stay free on the disk.
+    /// The number of bytes that must stay free on the disk.
     let reserve: Int64
     let progress: @Sendable (_ done: Int64, _ total: Int64) -> Void
-    /// Is called often, by any thread.
+    /// Called often, by any thread.
     let isCancelled: @Sendable () -> Bool
 
-    /// How many times to check whether a clip is recorded, and the microseconds between two checks.
+    /// How often to check whether a clip is recorded, and the microseconds between two checks.
     private static let looks = (count: 300, pause: UInt32(50_000))
     /// Lower than the program's threads, which have the usual priority.
     private static let niceness: CInt = 10
@@ -43,7 +43,7 @@ struct ExportMaking: Sendable {
         return result
     }
 
-    /// If a recording is closed meanwhile, its name changes: the files are then selected again, once.
+    /// Makes the file. If a recording is closed meanwhile, its name changes: then the files are selected again, once.
     private func makeOnce() throws -> ExportResult {
         var paths: [String]?
         do {

@@ -4,12 +4,12 @@ internal import Archive
 internal import Foundation
 internal import Glibc
 
-/// The directory of exported clips: hidden among the recordings, so that clips are not taken for recordings. All calls
-/// block on the disk.
+/// The directory of exported clips. It is hidden among the recordings, so that clips are not mistaken for recordings.
+/// All calls block on the disk.
 struct ExportPlace {
     private static let name = ".relay-exports"
-    /// The age in seconds, a day, at which a file that belongs to no job is removed: a run of the process left it that
-    /// ended before the file was done.
+    /// The age in seconds, a day, at which a file without a job is removed. Such a file was left by a run of the
+    /// process that ended before the file was complete.
     private static let strangersAge = 86_400
 
     let directory: RecordDirectory
@@ -21,14 +21,14 @@ struct ExportPlace {
     /// The data stored next to a clip, for the next run of the process.
     struct Note: Codable {
         var job: ExportJob
-        /// The exported range, in milliseconds since 1970, and in `ended` the time at which the export was made.
+        /// The exported range, in milliseconds since 1970. `ended` is the time at which the export was made.
         let (from, to): (Int64, Int64)
         let ended: Int64
     }
 
     /// The valid times in notes: up to the year 2255.
     private static let times: Range<Int64> = 0..<9_000_000_000_000
-    /// Larger than any note.
+    /// The maximum size of a note that is read; every real note is smaller.
     private static let longestNote: Int64 = 1 << 16
 
     private func notePath(of id: String) -> String { "\(path)/\(id).json" }

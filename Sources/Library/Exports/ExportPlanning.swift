@@ -5,7 +5,8 @@ package import Media
 internal import Stitcher
 internal import Synchronization
 
-/// Computes the cost of making a file of clips: reads the clips' files, and makes nothing. Any thread may call.
+/// Computes the cost of exporting several clips as one file: reads the clips' files, but writes nothing. Any thread may
+/// call it.
 package final class ExportPlanning: Sendable {
     private static let patience = Duration.seconds(5)
 

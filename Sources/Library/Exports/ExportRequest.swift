@@ -7,18 +7,19 @@ package struct ExportRequest: Sendable {
     package var channel: String
     /// The source of the channel that is exported; nil means the channel's program.
     package var source: String?
-    /// When the first frame and the frame after the last one were on air: milliseconds since 1970.
+    /// The wall-clock times, in milliseconds since 1970, at which the first frame and the frame after the last one were
+    /// on air.
     package var range: Range<Int64>
     /// The name of the downloaded file.
     package var name: String?
-    /// Whether the export begins and ends with exactly the requested frames, which means re-encoding some; nil means
-    /// only if that is possible.
+    /// Whether the export begins and ends with exactly the requested frames, for which some frames are re-encoded. Nil
+    /// means that the export is exact only if few frames must be re-encoded.
     package var isExact: Bool?
     /// The clip whose exact frames are exported; `range` is its approximate time.
     package var clip: ClipExport?
     /// The clips that are joined to one file, instead of the range; empty for an export of one piece.
     package var stitched: [StitchedClip] = []
-    /// Whether the export is temporary, for a preview, and is deleted before others.
+    /// Whether the export is a temporary one, for a preview, which is deleted before other exports.
     package var isTrial = false
 
     /// Creates a request for one range.
@@ -58,7 +59,7 @@ package struct ExportJob: Sendable, Codable {
     /// The numbers of unchanged frames and of re-encoded frames.
     package var copiedFrames: Int?
     package var encodedFrames: Int?
-    /// The reason for a failure, in a sentence; or notes for the reader of the clip.
+    /// The reason for a failure, in a sentence; or notes for the person who gets the clip.
     package var detail: String?
     /// The clip's address, relative to the API's base; nil as long as there is no clip.
     package var url: String?
@@ -70,14 +71,14 @@ package struct ExportJob: Sendable, Codable {
     }
 }
 
-/// The cost of making a file of clips.
+/// The cost of exporting several clips as one file.
 package struct ExportPlan: Sendable, Encodable {
     /// The numbers of frames that would be copied unchanged, and of frames that would be re-encoded.
     package var copiedFrames: Int
     package var encodedFrames: Int
-    /// The reasons for which clips would be re-encoded completely, each once.
+    /// The reasons why clips would be re-encoded completely, without repetition.
     package var reasons: [String]
-    /// Notes for the reader of the file.
+    /// Notes for the person who gets the file.
     package var notes: [String]
 
     package init(copiedFrames: Int, encodedFrames: Int, reasons: [String], notes: [String]) {

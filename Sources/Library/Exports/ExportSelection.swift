@@ -6,8 +6,8 @@ package import Stitcher
 
 /// The recordings from which an export is made.
 package struct ExportSelection {
-    /// A file, and when it was on air, in milliseconds since 1970; the end of a file that is being written is not
-    /// known.
+    /// A file, and the range of time in which it was on air, in milliseconds since 1970. The end of a file that is
+    /// being written is unknown.
     struct Span {
         let path: String
         let name: String
@@ -15,8 +15,8 @@ package struct ExportSelection {
         let end: Int64?
         /// The length of a frame, in nanoseconds.
         let frameDuration: Int64
-        /// The run of the file's recorder, and in `programStart` the file's position in that run's program, in
-        /// nanoseconds; nil if not known.
+        /// The run of the file's recorder. `programStart` is the file's position in that run's program, in nanoseconds.
+        /// Nil if they are unknown.
         let run: String?
         let programStart: Int64?
 
@@ -37,8 +37,8 @@ package struct ExportSelection {
     /// The file that is being written now, if the range extends into it.
     let beingWritten: String?
 
-    /// Selects from `segments`, which are in `directory`, those of `channel`, or of the only channel that overlaps
-    /// `range`. The file that is being written is included only if `includesOpen`.
+    /// Selects the files of `channel` from `segments`, which are in `directory`. Without `channel`, only one channel
+    /// may have files that overlap `range`. The file that is being written is included only if `includesOpen`.
     package init(
         _ segments: [CatalogueSegment], in directory: String, channel: String?, range: Range<Int64>,
         includesOpen: Bool = false
@@ -75,13 +75,13 @@ package struct ExportSelection {
         }
         spans = closed
         beingWritten = open?.name
-        // The frames of the current file are not a gap.
+        // The part of the range after the beginning of the current file is not a gap.
         self.range = range.lowerBound..<min(range.upperBound, max(open?.start ?? .max, end))
     }
 
-    /// The pieces of the files in the range, for stitching, with the frames that were on air at its ends. Files that
-    /// follow each other are complete at their joins, so that no frame is lost or repeated there. After a gap a file
-    /// begins at the time at which it was on air.
+    /// The pieces of the files in the range, for stitching. At its ends the range includes the frames that were on air
+    /// then. Files that follow each other without a gap are joined completely, so that no frame is lost or repeated.
+    /// After a gap, a file begins at the time at which it was on air.
     var pieces: [StitchClip] {
         let airtimes = zip(spans, spans.dropFirst()).reduce(into: [Duration.zero]) { times, spans in
             times.append((times.last ?? .zero) + spans.1.distance(from: spans.0))
@@ -89,9 +89,9 @@ package struct ExportSelection {
         return pieces(behind: nil, airtimes: airtimes)
     }
 
-    /// The pieces for one file of several ranges, in which each file follows the previous one without a gap. `end` is
-    /// the end of the previous range, in milliseconds since 1970: a frame that is in both ranges is taken from the
-    /// previous one.
+    /// The pieces for one exported file of several ranges, in which each piece follows the previous one without a gap.
+    /// `end` is the end of the previous range, in milliseconds since 1970: a frame that is in both ranges is taken from
+    /// the previous range.
     func joinedPieces(behind end: Int64?) -> [StitchClip] { pieces(behind: end, airtimes: nil) }
 
     private func pieces(behind end: Int64?, airtimes: [Duration]?) -> [StitchClip] {
@@ -114,10 +114,10 @@ package struct ExportSelection {
         }
     }
 
-    /// Notes for the reader of the file of ``pieces``.
+    /// Notes for the person who gets the file of ``pieces``.
     var notes: [String] { notes(ofHole: "the frame before it stays, without audio") }
 
-    /// Notes for the reader of the file of ``joinedPieces(behind:)``.
+    /// Notes for the person who gets the file of ``joinedPieces(behind:)``.
     var joinedNotes: [String] { notes(ofHole: "it is left out") }
 
     private func notes(ofHole fate: String) -> [String] {
@@ -129,8 +129,8 @@ package struct ExportSelection {
         return holes + (beingWritten.map { ["what is being written now, \($0), is not in it"] } ?? [])
     }
 
-    /// Returns `segments` without those that others replace: a damaged file and the copy that was salvaged from it
-    /// count as one recording, as in `verify`.
+    /// Returns `segments`, but only one of a damaged file and the copy that was salvaged from it: they count as one
+    /// recording, as in `verify`.
     private static func counted(_ segments: [CatalogueSegment], in directory: String) -> [CatalogueSegment] {
         let counted = SegmentSalvage.counted(segments.map(\.name)) { name in
             (try? SegmentReader.read("\(directory)/\(name)"))?.problems.isEmpty ?? false
@@ -165,6 +165,6 @@ package struct ExportSelection {
 }
 
 extension CatalogueSegment {
-    /// When the last frame ended: milliseconds since 1970-01-01T00:00:00Z.
+    /// The wall-clock time at which the last frame ended: milliseconds since 1970-01-01T00:00:00Z.
     fileprivate var end: Int64 { start + duration / 1_000_000 }
 }

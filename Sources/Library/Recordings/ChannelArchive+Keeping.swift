@@ -7,7 +7,7 @@ internal import Logging
 package import Media
 internal import Segmenter
 
-/// Protecting and deleting recordings by hand.
+/// Protecting and deleting recordings on request.
 extension ChannelArchive {
     /// Protects a file from deletion, or ends its protection.
     package func setHold(_ isHeld: Bool, of id: String) throws(Refusal) {
@@ -23,10 +23,10 @@ extension ChannelArchive {
         return file.closedName
     }
 
-    /// How many times a hold checks whether the file is safe, and the microseconds between two checks.
+    /// How often to check whether a protected file is safe from deletion, and the microseconds between two checks.
     private static let holdLooks = (count: 500, pause: UInt32(10_000))
 
-    /// Marks the recording, and returns its name when nothing can delete it any more.
+    /// Marks the recording as protected, and returns its name when nothing can delete it any more.
     private func hold(_ id: String) throws(Refusal) -> String {
         var mark: (directory: RecordDirectory, name: String)?
         do throws(Refusal) {
@@ -44,8 +44,8 @@ extension ChannelArchive {
         }
     }
 
-    /// Returns whether a file that was marked is safe. A deletion checks the mark while it has the file's lock: when
-    /// the lock is free, every deletion that did not find the mark has ended. An open file is never deleted, only
+    /// Returns whether a marked file is safe from deletion. A deletion checks the mark while it holds the file's lock:
+    /// when the lock is free, every deletion that did not find the mark has ended. An open file is never deleted, only
     /// renamed.
     private func isSafe(_ file: OpenFile, in directory: RecordDirectory) -> Bool {
         (file.isOpen || file.descriptor.lock()) && (try? directory.open(recording: file.name)) != nil
@@ -62,8 +62,8 @@ extension ChannelArchive {
         return DeletionPlan(deletes: files, token: plans.add(files, for: .recording(id: id)))
     }
 
-    /// Plans the deletion of the oldest files, so that `bytes` are free on the disk. Throws `conflict` if that cannot
-    /// be reached.
+    /// Plans the deletion of the oldest files, so that `bytes` bytes are free on the disk. Throws `conflict` if that
+    /// cannot be reached.
     package func planRoom(for bytes: Int64) throws(Refusal) -> DeletionPlan {
         guard let directory = try directory() else {
             throw Refusal(.conflict, "There are no recordings that could be deleted.")
@@ -93,7 +93,7 @@ extension ChannelArchive {
         }
     }
 
-    /// Deletes the files of the plan with this token. A token is valid for one minute and for one use. Throws
+    /// Deletes the files of the plan with this token. A token is valid for one minute and can be used once. Throws
     /// `conflict` for any other token, or if a file must not be deleted any more; then nothing is deleted.
     package func delete(token: String, subject: DeletionSubject) throws(Refusal) -> DeletionResult {
         guard let plan = plans.take(token, for: subject), let directory = try directory() else {
@@ -131,8 +131,8 @@ extension ChannelArchive {
         return DeletionResult(deleted: deleted)
     }
 
-    /// Deletes the files of `run` to which there is no objection, after its recorder has ended and the catalogue
-    /// contains the files. Returns whether there were any.
+    /// Deletes the files of `run` that may be deleted, after the run's recorder has ended and the catalogue contains
+    /// the files. Returns whether there were any.
     func discard(run: String) throws(Refusal) -> Bool {
         guard let directory = try directory(), !directory.livingRuns().contains(run) else { return false }
         return try telling {
@@ -152,10 +152,10 @@ extension ChannelArchive {
         }
     }
 
-    /// The objections to deleting files.
+    /// The reasons not to delete files.
     private struct Objections {
         let directory: RecordDirectory
-        /// A catalogue that is not started only reads.
+        /// A catalogue that is not started, and therefore only reads.
         let catalogue: Catalogue
         let clips: ClipHold
 

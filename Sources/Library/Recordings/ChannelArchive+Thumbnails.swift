@@ -16,19 +16,19 @@ struct ThumbnailKey: Hashable {
 }
 
 extension ChannelArchive {
-    /// The number of thumbnails that are made at the same time, of all channels: the encoder needs the cores.
+    /// Limits how many thumbnails are made at the same time, for all channels: the encoder needs the processor cores.
     private static let turns = DispatchSemaphore(value: 2)
-    /// How long a request waits for its turn.
+    /// How long a request waits until it may make its thumbnail.
     private static let patience = DispatchTimeInterval.seconds(8)
     private static let largestFrame = 16 << 20
-    /// The maximum number of frames that are decoded for one thumbnail: a GOP of 10 s at 60 frames a second.
+    /// The maximum number of frames that are decoded for one thumbnail: a GOP of 10 s at 60 frames per second.
     private static let mostDecoded = 600
-    /// The rounding error, in nanoseconds, of a frame time that a client computes as a sum of milliseconds.
+    /// The maximum rounding error, in nanoseconds, of a frame time that a client computes as a sum of milliseconds.
     private static let rounding: Int64 = 3_000_000
 
-    /// Returns the frame that is visible `seconds` after a file's first frame, or at the file's beginning, as a JPEG of
-    /// `width` columns: exactly that frame if it `isExact`, or else the keyframe before it. Also returns whether a
-    /// later request will have the same result.
+    /// Returns, as a JPEG image of `width` columns, the frame that is visible `seconds` after the beginning of a file.
+    /// If it `isExact`, this is exactly that frame, otherwise the keyframe before it. Also returns whether a later
+    /// request will have the same result.
     package func thumbnail(
         of id: String, at seconds: Double, width: Int, isExact: Bool
     ) throws(Refusal) -> (bytes: [UInt8], isLasting: Bool) {
@@ -57,7 +57,7 @@ extension ChannelArchive {
         }
     }
 
-    /// The frame of `file` that is visible at `time`, in nanoseconds: decoded from its keyframe on.
+    /// The frame of `file` that is visible at `time`, in nanoseconds. It is decoded from the keyframe before it.
     private func frame(of file: OpenFile, at time: Int64, _ width: Int) throws -> [UInt8] {
         let index: SegmentIndex
         do throws(SegmentReadFailure) {
@@ -94,8 +94,8 @@ extension ChannelArchive {
             payload: SharedBytes(try file.descriptor.read(at: sample.offset, count: Int(sample.size))))
     }
 
-    /// Returns the stored thumbnail of the frame at `place` of `file`, or makes it with `make` after waiting for a
-    /// turn.
+    /// Returns the stored thumbnail of the frame at `place` of `file`, or waits until it may make one, and makes it
+    /// with `make`.
     private func made(
         of file: OpenFile, at place: Int64, _ width: Int, _ make: () throws -> [UInt8]
     ) throws -> [UInt8] {
@@ -115,8 +115,7 @@ extension ChannelArchive {
     private static let tooLarge = Refusal(.unusable, "The frame is too large.")
 }
 
-/// A cache of a limited number of values: the value whose last use is longest ago is removed first. Any thread may
-/// call.
+/// A cache of a limited number of values. The least recently used value is removed first. Any thread may call it.
 final class RecentValues<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private struct State {
         var values: [Key: (value: Value, used: UInt64)] = [:]

@@ -8,10 +8,11 @@ internal import MP4
 package import Media
 internal import Segmenter
 
-/// The recordings of one channel, for the API: read from the catalogue and the files while the recorder writes them.
+/// The recordings of one channel, for the API. They are read from the catalogue and the files while the recorder writes
+/// them.
 ///
-/// Opens only regular files of the channel below the directory, for any identifier. All calls may be made on any
-/// thread.
+/// Whatever the identifier, only regular files of the channel below the directory are opened. All calls may be made on
+/// any thread.
 package final class ChannelArchive: Sendable {
     /// A file that is open for reading.
     struct OpenFile {
@@ -26,7 +27,7 @@ package final class ChannelArchive: Sendable {
         var isStream: Bool { closedName.hasSuffix(RecordFormat.ts.fileExtension) }
     }
 
-    /// A file with a certain content.
+    /// Identifies a file with its present content.
     struct MapKey: Hashable {
         let name: String
         let number: UInt64
@@ -38,17 +39,17 @@ package final class ChannelArchive: Sendable {
     let template: NameTemplate
     /// The channel's name.
     let name: String
-    /// The channel's name in the form that file names contain.
+    /// The channel's name in the form in which file names contain it.
     let channel: String
-    /// The source whose recordings these are; nil means the program's.
+    /// The source whose recordings these are; nil means that they are recordings of the program.
     let source: String?
     let logger: Logger
     let plans = DeletionPlans()
     let thumbnails = RecentValues<ThumbnailKey, [UInt8]>(limit: 64)
-    /// The maps that were read, and whether each was read from a closed file.
+    /// The fragment maps that were read, and whether each map was read from a closed file.
     private let maps = RecentValues<MapKey, (map: FragmentMap, isWhole: Bool)>(limit: 24)
 
-    /// Creates the archive of `channel`, or of one of its sources, in the directory `path`. Nothing is opened yet.
+    /// Creates the archive of `channel`, or of one of its sources, in the directory `path`. Opens nothing yet.
     package init(
         _ path: String, mount: MountRule = .remembered, template: NameTemplate = .standard, channel: String,
         source: String? = nil
@@ -63,7 +64,7 @@ package final class ChannelArchive: Sendable {
 
     /// Returns the directory; nil as long as it does not exist.
     func directory() throws(Refusal) -> RecordDirectory? {
-        // Files in an empty mount point are no recordings, and nothing may be written there.
+        // Files in an empty mount point are not recordings, and nothing may be written there.
         guard (try? MountMemory.standard.checkMount(of: path, mount)) != nil else { return nil }
         do {
             return try RecordDirectory.existing(path, template: template)
@@ -75,7 +76,7 @@ package final class ChannelArchive: Sendable {
 
     func ledger(_ directory: RecordDirectory) -> ChannelLedger { ChannelLedger(directory: directory, channel: channel) }
 
-    /// Returns the result of `work`; throws its error in the form of the API, without a path of the machine.
+    /// Returns the result of `work`; converts its error for the API, without a path of the machine.
     func telling<Value>(_ work: () throws -> Value) throws(Refusal) -> Value {
         do {
             return try work()
@@ -89,7 +90,7 @@ package final class ChannelArchive: Sendable {
         }
     }
 
-    /// The file of `id`, open for reading. Throws `notFound` if it is no recording of the channel.
+    /// Opens the file of `id` for reading. Throws `notFound` if it is not a recording of the channel.
     func file(_ id: String) throws(Refusal) -> (directory: RecordDirectory, file: OpenFile) {
         guard let name = RecordingID.name(of: id), RecordDirectory.closedName(of: name) == name,
             let directory = try directory()
@@ -122,7 +123,7 @@ package final class ChannelArchive: Sendable {
 
     func ownership(_ directory: RecordDirectory) -> Ownership { Ownership(directory, channel: channel) }
 
-    /// The positions of the fragments of `file` that are complete now.
+    /// The positions of all fragments of `file` that are complete now.
     func map(_ file: OpenFile) throws -> FragmentMap {
         let stamp = try file.descriptor.stamp()
         let key = MapKey(name: file.closedName, number: stamp.number)
@@ -130,7 +131,8 @@ package final class ChannelArchive: Sendable {
         if let known = maps[key], known.map.end <= stamp.size {
             map = known.map
             if known.isWhole { return map }
-            // Also if the file was closed since: its last fragments were written after the map was read.
+            // The map is also extended if the file was closed meanwhile: its last fragments were written after the map
+            // was read.
             try map.extend(file.descriptor)
         } else {
             map = try FragmentMap(file.descriptor)
@@ -166,7 +168,8 @@ package final class ChannelArchive: Sendable {
 // MARK: Lists
 
 extension ChannelArchive {
-    /// The files, gaps and events that overlap `range`, in milliseconds since 1970; the newest `limit` of each.
+    /// The files, gaps and events that overlap `range`, in milliseconds since 1970. Each of the three lists contains at
+    /// most the newest `limit` entries.
     package func list(_ range: Range<Int64>, limit: Int) throws(Refusal) -> RecordingList {
         guard let directory = try directory() else { return RecordingList(recordings: [], gaps: [], events: []) }
         return try telling {
@@ -177,7 +180,7 @@ extension ChannelArchive {
                 entry.start < range.upperBound && entry.end >= range.lowerBound
                     && !recordings.contains { $0.id == entry.recording.id }
             }.map(\.recording)
-            // A file that a crash left open may be older than others.
+            // A file that a crash left open may be older than closed files.
             recordings.sort { ($0.start, $0.id) < ($1.start, $1.id) }
             return RecordingList(
                 recordings: recordings.suffix(limit), gaps: page.gaps.suffix(limit).map(Self.gap),
@@ -187,8 +190,8 @@ extension ChannelArchive {
         }
     }
 
-    /// The catalogue's entries in `range`, with the newest `limit` of the files that exist or were deleted on purpose.
-    /// A file that was removed by hand is ignored, and does not count towards the limit.
+    /// The catalogue's entries in `range`. At most the newest `limit` files that exist or were deleted on purpose are
+    /// included. A file that was removed by hand is ignored, and does not count towards the limit.
     private func page(
         _ range: Range<Int64>, limit: Int, _ directory: RecordDirectory
     ) throws -> (ChannelLedger.Page, [CatalogueSegment]) {
@@ -271,7 +274,7 @@ extension ChannelArchive {
     /// The maximum number of files that are read for one playlist.
     private static let mostFiles = 3000
 
-    /// Returns a media playlist of HLS (RFC 8216) of the recordings in `range`, which grows if `to` is nil.
+    /// Returns a media playlist of HLS (RFC 8216) of the recordings in `range`. The playlist grows if `to` is nil.
     package func playlist(from: Int64, to: Int64?) throws(Refusal) -> String {
         guard let directory = try directory() else { throw Self.nothing }
         let range = from..<(to ?? .max)
@@ -322,7 +325,7 @@ struct RunFile: Equatable {
     let closedName: String
     /// When the file's first frame was on air: milliseconds since 1970.
     let start: Int64
-    /// The file's program times, in nanoseconds, up to which no frame is missing.
+    /// The file's range of program times without a missing frame, in nanoseconds.
     let program: Range<Int64>
 }
 
@@ -349,7 +352,7 @@ extension ChannelArchive {
             let ownership = ownership(directory)
             for (name, kind) in try directory.recordings() where kind != .broken && !known.contains(name) {
                 let closed = RecordDirectory.closedName(of: name)
-                // A file that is closed during this loop would be found twice.
+                // If a file is closed during this loop, it appears under both names: take it once.
                 guard ownership.owns(name) ?? false, !found.contains(closed),
                     let facts = try? SegmentReader.read("\(directory.path)/\(name)"),
                     let position = facts.position, runs.contains(position.run)

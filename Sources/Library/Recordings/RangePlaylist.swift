@@ -20,7 +20,7 @@ struct RangePlaylist {
         var isOpen: Bool
     }
 
-    /// A moment that an operator marked.
+    /// A moment that an operator has marked.
     struct Mark {
         /// Milliseconds since 1970.
         var date: Int64
@@ -33,7 +33,7 @@ struct RangePlaylist {
         var start: Int64
         var duration: Int64
 
-        /// Returns the piece with `fragment` at its end; `hasFrames` says whether the file has video.
+        /// Returns the piece with `fragment` appended. `hasFrames` says whether the file has video.
         func joined(with fragment: FragmentMap.Fragment, hasFrames: Bool) -> Piece {
             var joined = self
             joined.bytes = bytes.lowerBound..<fragment.bytes.upperBound
@@ -41,8 +41,8 @@ struct RangePlaylist {
             if fragment.frames > 0 || !hasFrames {
                 joined.duration += fragment.duration
             } else if end - duration > RangePlaylist.audioTail {
-                // Audio ends a little after the frames of the same fragment, and adds no time of its own; audio without
-                // frames does.
+                // Audio in a fragment with frames ends a little after the frames, and adds no time. Only audio without
+                // frames adds time.
                 joined.duration = end
             }
             return joined
@@ -51,14 +51,15 @@ struct RangePlaylist {
 
     /// How far audio may extend beyond the frames of the same fragment, in nanoseconds: a few frames of AAC.
     private static let audioTail: Int64 = 100_000_000
-    /// The minimum length of a piece, in nanoseconds, if keyframes are more frequent. Pieces begin with a fragment that
-    /// contains a keyframe, usually as its first frame.
+    /// The minimum length of a piece, in nanoseconds, even if keyframes are more frequent. A piece begins with a
+    /// fragment that contains a keyframe, usually as its first frame.
     private static let shortest: Int64 = 2_000_000_000
-    /// The maximum length of a piece, in nanoseconds: before it gets longer without a keyframe, a piece ends without one.
+    /// The maximum length of a piece, in nanoseconds. A piece that would become longer ends without waiting for a
+    /// keyframe.
     private static let longest: Int64 = 10_000_000_000
-    /// The target duration, in seconds, whatever the lengths of the pieces are: it must not change while the playlist
-    /// grows, nor when it ends (RFC 8216, 6.2.1). Only a single fragment that is longer than a piece may be would raise
-    /// it, and recorders write fragments of half a second.
+    /// The target duration, in seconds. It does not depend on the lengths of the pieces, because it must not change
+    /// while the playlist grows, nor when the playlist ends (RFC 8216, 6.2.1). It would be too small only for a
+    /// fragment that is longer than the maximum length of a piece, and recorders write fragments of half a second.
     private static let target = longest / 1_000_000_000
 
     private let from: Int64
@@ -106,7 +107,8 @@ struct RangePlaylist {
         return (head + lines + (isGrowing ? [] : ["#EXT-X-ENDLIST"])).map { $0 + "\n" }.joined()
     }
 
-    /// Numbers marks of the same date, so that they can be told apart; the numbers stay the same while the list grows.
+    /// Numbers the marks that have the same date, so that they can be distinguished; a mark keeps its number while the
+    /// list grows.
     private static func numbered(_ marks: [Mark]) -> [HLSMark] {
         var (date, number) = (Int64?.none, 0)
         return marks.map { mark in
@@ -120,7 +122,8 @@ struct RangePlaylist {
         return start + piece.duration / 1_000_000 > from && to.map { start < $0 } ?? true
     }
 
-    /// The file's pieces; the last is not complete while the file is being written.
+    /// The file's pieces. If `leavesLast` is set, the last one is left out, because it is not complete while the file
+    /// is being written.
     private func pieces(of file: File, leavesLast: Bool) -> [Piece] {
         var pieces: [Piece] = []
         let hasFrames = file.fragments.contains { $0.frames > 0 }

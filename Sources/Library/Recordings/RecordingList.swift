@@ -44,7 +44,7 @@ package struct RecordingList: Sendable, Encodable {
         }
     }
 
-    /// A stretch of the program that is in no file.
+    /// A stretch of the program that no file contains.
     package struct Gap: Sendable, Encodable {
         package var start: String
         package var durationSeconds: Double?
@@ -67,7 +67,7 @@ package struct RecordingList: Sendable, Encodable {
         }
     }
 
-    /// Sums over the existing files.
+    /// Sums over all existing files.
     package struct Totals: Sendable, Encodable {
         package var count = 0
         package var seconds = 0.0
@@ -117,7 +117,7 @@ package struct ArchivedFile: Sendable {
 package enum DeletionSubject: Sendable, Equatable {
     /// One file is to be deleted.
     case recording(id: String)
-    /// This number of bytes is to be free on the disk.
+    /// As many bytes are to be free on the disk.
     case room(bytes: Int64)
 }
 
@@ -154,8 +154,8 @@ package struct DeletionResult: Sendable, Encodable {
     }
 }
 
-/// The API's identifier of a recorded file: its closed name, in letters that a path of a URL may contain (base64url,
-/// RFC 4648, 5). The identifier is the same while the file is being written and afterwards.
+/// The API's identifier of a recorded file: its closed name, encoded in characters that a URL's path may contain
+/// (base64url, RFC 4648, 5). It does not change when the file is closed.
 enum RecordingID {
     private static let longest = 4096
 
@@ -165,7 +165,7 @@ enum RecordingID {
             .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
     }
 
-    /// The closed name of the file of `id`; nil if `id` is no identifier.
+    /// The closed name of the file of `id`; nil if `id` is not an identifier.
     static func name(of id: String) -> String? {
         guard !id.isEmpty, id.utf8.count <= longest else { return nil }
         let plain = id.replacing("-", with: "+").replacing("_", with: "/")

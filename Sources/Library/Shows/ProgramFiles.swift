@@ -3,23 +3,23 @@
 internal import Catalogue
 internal import Media
 
-/// The recorded files of a program on one line of frames, which begins with the first frame of the first file. The
-/// distance between files of the same run follows from their program times, between files of different runs from the
-/// wall clock. Pure.
+/// The recorded files of a program on one timeline, which counts frames from the first frame of the first file. The
+/// distance between two files of the same run follows from their program times; between files of different runs it
+/// follows from the wall clock. Pure.
 struct ProgramFiles {
     private struct File {
         let rate: FrameRate
         /// The run of the file's recorder; nil if that is not known.
         let run: String?
-        /// When the file's first frame was on air, in nanoseconds since 1970.
+        /// The wall-clock time at which the file's first frame was on air, in nanoseconds since 1970.
         let start: Int64
         /// The number of the file's first frame in the program.
         let first: Int64
         let frames: Int64
-        /// The position of the file's first frame on the line.
+        /// The position of the file's first frame on the timeline.
         let place: Int64
 
-        /// When the file's frame `number` was on air.
+        /// The wall-clock time at which the frame number `number` of the file was on air, counted from its first frame.
         func time(of number: Int64) -> Int64 { start + rate.timeBase.duration(number).inNanoseconds }
     }
 
@@ -27,13 +27,14 @@ struct ProgramFiles {
     /// The indices of the files, by run, in the order of time.
     private let runs: [String: [Int]]
 
-    /// The tolerance, in nanoseconds: files are dated to the millisecond, and events when their frames were made.
+    /// The maximum difference, in nanoseconds, between the date of an event and the date of its frame in a file: files
+    /// are dated to the millisecond, and events are dated when their frames are made.
     private static let near: Int64 = 2_000_000_000
 
     private static let mostFrames: Int64 = 1 << 40
 
-    /// Creates the line of `segments`, which belong to one channel. Segments of the same run are in the order of the
-    /// program, even if the clock was changed.
+    /// Creates the timeline of `segments`, which belong to one channel. Segments of the same run are in the order of
+    /// the program, even if the clock was changed.
     init(_ segments: [CatalogueSegment]) {
         let began = Dictionary(segments.map { ($0.run ?? $0.name, $0.start) }, uniquingKeysWith: min)
         let order = { (segment: CatalogueSegment) in
@@ -65,18 +66,19 @@ struct ProgramFiles {
     /// All runs of the files.
     var runNames: Set<String> { Set(runs.keys) }
 
-    /// Returns the position at which `scene` went on air, and the end of the run of its recorder; nil if no file of
-    /// that run exists. `time` is when the event was noted, in nanoseconds since 1970, which is used if the event does
-    /// not name the run.
+    /// Returns the position at which `scene` went on air, and the end of its recorder's run; nil if no file of that run
+    /// exists. `time` is when the event was recorded, in nanoseconds since 1970; it is used if the event does not name
+    /// the run.
     ///
-    /// A scene that began before the existing files, or while nothing was recorded, is `late` by so many frames.
+    /// If a scene began before the existing files, or while nothing was recorded, `late` is the number of its frames
+    /// that are in no file.
     func place(of scene: SceneEvent, toldAt time: Int64) -> (range: Range<Int64>, late: Int64)? {
-        // A number that no program reaches comes from a damaged event.
+        // A frame number that no program reaches comes from a damaged event.
         let frame = min(max(-Self.mostFrames, scene.frame), Self.mostFrames)
         guard let run = scene.run else { return place(of: frame, at: time) }
         guard let own = runs[run], let last = own.last else { return nil }
         var index = own.last { files[$0].first <= frame } ?? own[0]
-        // A scene that went on air while nothing was recorded is in the following file.
+        // A scene that went on air while nothing was recorded begins with the next file.
         if frame >= files[index].first + files[index].frames {
             index = own.first { files[$0].first > frame } ?? index
         }
@@ -98,24 +100,24 @@ struct ProgramFiles {
         return place < end ? (place..<end, max(0, -frames)) : nil
     }
 
-    /// When the frame at `place` was on air, in nanoseconds since 1970.
+    /// The wall-clock time at which the frame at `place` was on air, in nanoseconds since 1970.
     func time(of place: Int64) -> Int64 {
         guard let file = file(of: place) else { return 0 }
         return file.time(of: place - file.place)
     }
 
-    /// When the frame at `place` was replaced by the next one, including one of another run.
+    /// The wall-clock time at which the frame at `place` ended, by the frame rate of its file.
     func end(of place: Int64) -> Int64 {
         guard let file = file(of: place) else { return 0 }
         return file.time(of: place - file.place + 1)
     }
 
-    /// The middle of the time in which the frame at `place` was on air: it identifies that frame even after rounding.
+    /// The middle of the time in which the frame at `place` was on air. Even after rounding, it identifies that frame.
     func middle(of place: Int64) -> Int64 { (time(of: place) + end(of: place)) / 2 }
 
     private func file(of place: Int64) -> File? { files.last { $0.place <= place } ?? files.first }
 
-    /// The frame that was on air at `time`, in nanoseconds since 1970; or if it is `roundedUp`, the first frame that
+    /// The frame that was on air at `time`, in nanoseconds since 1970; if `roundedUp` is set, the first frame that
     /// began at that time or later.
     func place(at time: Int64, roundedUp: Bool = false) -> Int64 {
         guard let index = files.lastIndex(where: { $0.start <= time }) else { return 0 }
@@ -127,10 +129,10 @@ struct ProgramFiles {
 }
 
 extension FrameRate {
-    /// Creates the rate at which a frame lasts so many nanoseconds, as far as an integral number of them allows.
+    /// Creates the rate whose frames last `frameDuration` nanoseconds, as exactly as whole nanoseconds can express it.
     init(frameDuration: Int64) {
         let duration = Double(max(100_000, frameDuration))
-        // Integral rates and halves, and those of NTSC.
+        // Whole rates, half rates, and the rates of NTSC.
         for (step, divisor) in [(1.0, 1.0), (1, 2), (1000, 1001)] {
             let number = (divisor * 1e9 / duration / step).rounded() * step
             guard number >= 1, abs(divisor * 1e9 / number - duration) < max(1.5, duration / 5000) else { continue }

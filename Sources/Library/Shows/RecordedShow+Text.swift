@@ -6,10 +6,10 @@ internal import Program
 internal import Studio
 
 extension RecordedShow {
-    /// Returns the run-down in YAML. `directory` contains the recordings, which have this `size`; comments describe how
-    /// to render the run-down.
+    /// Returns the run-down in YAML. `directory` contains the recordings, whose frames have this `size`; comments in
+    /// the run-down describe how to render it.
     package func text(directory: String, from: String, to: String, size: (width: Int, height: Int)? = nil) -> String {
-        // A line break in the name of a directory must not end a comment.
+        // The name of a directory may contain a line break, which must not end the comment.
         let comments = instructions(directory, from, to, size).map(YAMLText.plain)
         let lines = comments + ["segments:"] + parts.map(line)
         return lines.map { $0 + "\n" }.joined()
@@ -68,7 +68,7 @@ extension RecordedShow {
         return "  - {\(keys.joined(separator: ", "))}"
     }
 
-    /// The keys for the visible sources; nil for a segment's file alone.
+    /// The keys for the visible sources; nil if a segment's file is the only visible source.
     private func scene(_ scene: SceneEvent, isFile: Bool) -> String? {
         let overlays = overlays(of: scene)
         if overlays.isEmpty {
@@ -90,8 +90,7 @@ extension RecordedShow {
         scene.detail("overlays")?.split(separator: "+").map(String.init) ?? []
     }
 
-    /// The transition to a part. A transition that was interrupted keeps its full length: the following part covers its
-    /// end.
+    /// The transition to a part. An interrupted transition keeps its full length: the following part covers its end.
     private func change(_ scene: SceneEvent) -> String? {
         if let stinger = scene.stinger { return "transition: {type: stinger, name: \(YAMLText.quoted(stinger))}" }
         guard let seconds = scene.seconds, scene.transition != "cut" else { return nil }
@@ -104,7 +103,7 @@ extension RecordedShow {
 }
 
 extension SceneEvent {
-    /// The stinger by which the scene went on air; nil for any other transition.
+    /// The stinger that played when the scene went on air; nil for any other transition.
     fileprivate var stinger: String? {
         transition.hasPrefix("stinger ") ? String(transition.dropFirst("stinger ".count)) : nil
     }

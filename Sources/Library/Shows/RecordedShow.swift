@@ -18,18 +18,18 @@ package struct RecordedShow {
     /// One source, and its recording.
     struct Source {
         let name: String
-        /// How much later than the show the recording begins; nil if nothing of the source was recorded.
+        /// How much later than the show the source's recording begins; nil if nothing of the source was recorded.
         let lead: Duration?
     }
 
-    /// The channel that had the program.
+    /// The channel whose program it was.
     package let channel: String
-    /// Milliseconds since 1970: a moment within the first frame, and one within the last.
+    /// A moment within the first frame and a moment within the last frame, in milliseconds since 1970.
     package let range: Range<Int64>
     let rate: FrameRate
     /// All sources that are visible or audible.
     let sources: [Source]
-    /// Whether the program's own audio is needed: the source of the audio has no recording of its own.
+    /// Whether the program's own audio is needed, because the source of the audio has no recording.
     let needsAudio: Bool
     let parts: [Part]
 
@@ -40,7 +40,7 @@ package struct RecordedShow {
     ) throws(ClipFailure) {
         let told = try SceneChange.told(segments, events, channel: channel)
         let files = told.files
-        // A client that requests a thousand years means the end.
+        // A client that asks for the next thousand years wants everything up to the end.
         let nanoseconds = { (time: Int64) in TimeBase.milliseconds.rescale(time, to: .nanoseconds) }
         let limits = limits.map { limits in
             let first = files.place(at: nanoseconds(limits.lowerBound))
@@ -56,13 +56,14 @@ package struct RecordedShow {
             throw ClipFailure("Nothing was on air in \(told.channel) then, as far as the catalogue says.")
         }
         (self.channel, rate) = (told.channel, files.rate)
-        // The time between two runs belongs to the scene before it, because the exporter fills that time as well.
+        // The time between two runs counts as part of the scene before it, because the exporter fills that time as
+        // well.
         let starts = shown.map(\.place.lowerBound) + [end]
         let parts = zip(shown, zip(starts, starts.dropFirst())).compactMap { shown, frames in
             frames.0 < frames.1 ? Part(scene: shown.scene, frames: frames.1 - frames.0) : nil
         }
         self.parts = parts
-        // In milliseconds, a frame can be identified only by a moment well within it.
+        // Milliseconds identify a frame only if the moment is well within the frame.
         let moments = files.middle(of: first)..<max(files.middle(of: first), files.middle(of: end - 1))
         range = moments.lowerBound / 1_000_000..<moments.upperBound / 1_000_000
         let recorded = Self.recordings(segments, of: told)
@@ -70,7 +71,7 @@ package struct RecordedShow {
         needsAudio = names.contains(Self.audio) && recorded[Self.audio] == nil
         sources = names.subtracting(needsAudio ? [Self.audio] : []).sorted().map { name in
             let begins = recorded[name]?.filter { $0.upperBound > moments.lowerBound }.map(\.lowerBound).min()
-            // A recording that begins before the show is cut by the exporter.
+            // The exporter cuts a recording that begins before the show.
             let lead = begins.map { begins in
                 begins > moments.lowerBound ? Duration.nanoseconds(begins - files.time(of: first)) : .zero
             }
@@ -86,9 +87,9 @@ package struct RecordedShow {
         _ segments: [CatalogueSegment], of told: SceneChange.Told
     ) -> [String: [Range<Int64>]] {
         var found: [String: [Range<Int64>]] = [:]
-        // A recording of audio alone cannot be exported: the program's own audio replaces it.
+        // A recording without video cannot be exported: the program's own audio replaces it.
         for segment in segments where segment.frames > 0 && segment.channel.hasPrefix("\(told.channel)-") {
-            // The source's run is that of the program, followed by a number.
+            // The name of the source's run is the name of the program's run, followed by a number.
             guard let run = segment.run?.split(separator: ".").first, told.files.runNames.contains(String(run)) else {
                 continue
             }
@@ -116,7 +117,7 @@ package struct RecordedShow {
 }
 
 extension SceneEvent {
-    /// The scene as it is so many frames later: reached by a cut, and with its file at a later position.
+    /// The scene as it was `frames` frames later: it begins with a cut, and its file at a later position.
     fileprivate func goingOn(after frames: Int64, at rate: FrameRate) -> SceneEvent {
         var later = SceneEvent(
             name: name, layout: layout, sources: sources, frame: frame + frames, run: run, transition: "cut",

@@ -3,24 +3,24 @@
 internal import Catalogue
 internal import Stitcher
 
-/// A scene that went on air in a program of several sources, as noted in the catalogue.
+/// The change to a scene that went on air in a program of several sources, as the catalogue recorded it.
 struct SceneChange {
     let scene: SceneEvent
-    /// The position of the change on the line of the program's frames, and the end of its recorder's run.
+    /// The range of the program's frames from the change to the end of its recorder's run.
     var place: Range<Int64>
-    /// How many frames earlier the scene went on air, which are in no file.
+    /// The number of frames between the moment when the scene went on air and its first recorded frame.
     let late: Int64
 
     /// The catalogue's scenes of one program.
     struct Told {
         let channel: String
         let files: ProgramFiles
-        /// The changes in the order in which they were noted, even if the clock was changed.
+        /// The changes in the order in which they were recorded, even if the clock was changed.
         let changes: [SceneChange]
     }
 
     /// Returns all scenes that went on air in the program of `channel`, or in the program that has that channel as a
-    /// source; or in the only program.
+    /// source. Without `channel`, there must be only one program.
     static func told(
         _ segments: [CatalogueSegment], _ events: [CatalogueEvent], channel: String?
     ) throws(ClipFailure) -> Told {
@@ -53,12 +53,12 @@ struct SceneChange {
 }
 
 extension SceneChange.Told {
-    /// The changes in the order of the line, each with its range up to the next change of its recorder's run, or to the
-    /// end of that run.
+    /// The changes in the order of their times. The range of each change ends at the next change of the same run of the
+    /// recorder, or at the end of that run.
     ///
-    /// A change of another run ends none: after a change of the clock, a later run may be earlier on the line.
+    /// A change of another run does not end a range: if the clock was changed, a later run may have earlier times.
     var shown: [SceneChange] {
-        // By the end of the run.
+        // The time of the next change in each run, by the end of the run.
         var next: [Int64: Int64] = [:]
         let shown = changes.reversed().compactMap { change -> SceneChange? in
             let (begin, run) = (change.place.lowerBound, change.place.upperBound)

@@ -3,18 +3,18 @@
 package import Catalogue
 package import Stitcher
 
-/// The times at which a scene, or a source, was on air, as noted in the catalogue. Pure.
+/// The times at which a scene or a source was on air, as the catalogue recorded them. Pure.
 package struct SceneRanges {
-    /// The channel that had the program.
+    /// The channel whose program it was.
     package let channel: String
-    /// Milliseconds since 1970, in the order of time. A range ends when the next scene begins to go on air, or with the
-    /// recorder's run.
+    /// The ranges in milliseconds since 1970, in the order of time. A range ends when the next scene begins to replace
+    /// this one, or at the end of the recorder's run.
     package let ranges: [Range<Int64>]
 
     private static let millisecond: Int64 = 1_000_000
 
-    /// Finds `scene` in the program of `channel`, or in the program of which that channel is a source; or in the only
-    /// program. Only the part within `limits` counts.
+    /// Finds `scene` in the program of `channel`, or in the program that has that channel as a source. Without
+    /// `channel`, there must be only one program. Only the part within `limits` counts.
     package init(
         of scene: String, in segments: [CatalogueSegment], events: [CatalogueEvent], channel: String?,
         limits: Range<Int64>?

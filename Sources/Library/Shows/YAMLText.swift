@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Texts of people in YAML: names of clips, sources and files.
+/// Writes texts that people chose, such as the names of clips, sources and files, in YAML.
 enum YAMLText {
-    /// Returns `text` in double quotes (YAML 1.2.2, 7.3.1). A reader takes it for nothing else, and reads `text` back.
+    /// Returns `text` in double quotes (YAML 1.2.2, 7.3.1), so that every reader of YAML reads exactly `text`.
     static func quoted(_ text: String) -> String {
         let characters = text.unicodeScalars.map { scalar -> String in
             if scalar == "\"" || scalar == "\\" { return "\\\(scalar)" }
@@ -14,13 +14,13 @@ enum YAMLText {
         return "\"\(characters.joined())\""
     }
 
-    /// Returns `text` in one line, for a comment, which would end with the line.
+    /// Returns `text` without line breaks, for a comment, because a comment ends with its line.
     static func plain(_ text: String) -> String {
         String(String.UnicodeScalarView(text.unicodeScalars.map { isSpecial($0) ? " " : $0 }))
     }
 
-    /// Whether a reader refuses the character, or takes it for the end of a line, as readers of YAML 1.1 take U+0085,
-    /// U+2028 and U+2029.
+    /// Whether a reader of YAML refuses the character, or treats it as a line break, as readers of YAML 1.1 do with
+    /// U+0085, U+2028 and U+2029.
     private static func isSpecial(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator: true

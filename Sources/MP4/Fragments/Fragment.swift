@@ -32,7 +32,8 @@ package struct Fragment {
     /// Fragment number `sequence`, with payloads in the order of `runs`.
     package init(sequence: UInt32, runs: [Run]) { (self.sequence, self.runs) = (sequence, runs) }
 
-    /// Encodes `moof` and `mdat` header. The offsets are those of each run's payload from the start of the fragment.
+    /// Encodes `moof` and the `mdat` header. The offsets are those of each run's payload, counted from the start of the
+    /// fragment.
     package func encode() -> (header: [UInt8], offsets: [Int]) {
         var writer = BoxWriter()
         var patches: [Int] = []
@@ -53,7 +54,7 @@ package struct Fragment {
         return (writer.bytes, offsets)
     }
 
-    /// Durations as stored in the run: the distance to the next sample; for the last sample, its own duration.
+    /// Durations as stored in the run: the distance to the next sample, or, for the last sample, its own duration.
     private static func durations(_ samples: [SampleEntry]) -> [UInt32] {
         samples.indices.map { index in
             guard index + 1 < samples.count else { return samples[index].duration }
@@ -61,7 +62,7 @@ package struct Fragment {
         }
     }
 
-    /// Appends a `traf`; returns the position of its data offset, which is patched in later.
+    /// Appends a `traf`; returns the position of its data offset, which is filled in later.
     private func traf(_ run: Run, _ moof: inout BoxWriter) -> Int {
         var patch = 0
         let durations = Self.durations(run.samples)

@@ -29,13 +29,13 @@ package struct FragmentIndex {
         }
     }
 
-    /// The box.
+    /// Encodes the box.
     package func encode() -> [UInt8] {
         var writer = BoxWriter()
         writer.box("mfra") { mfra in
             mfra.fullBox("tfra", version: 1) { tfra in
                 tfra.u32(track)
-                // Numbers of `traf` and `trun` have one byte each, that of the sample has four.
+                // The numbers of `traf` and `trun` have one byte each; the number of the sample has four.
                 tfra.u32(3)
                 tfra.u32(UInt32(clamping: entries.count))
                 for entry in entries {

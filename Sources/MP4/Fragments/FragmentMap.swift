@@ -2,8 +2,8 @@
 
 internal import Media
 
-/// The fragments of a file, contiguous from its head on, with their offsets and times. A closed file has them too,
-/// inside its single `mdat`.
+/// The fragments of a file, with their offsets and times. They follow the file's head without a gap. A closed file has
+/// them too, inside its single `mdat`.
 ///
 /// For a growing file, the map is extended from its present end. The map ends at the first bytes that are not a
 /// fragment.
@@ -12,8 +12,8 @@ package struct FragmentMap: Sendable {
     package struct Fragment: Sendable, Equatable {
         /// The fragment's bytes in the file.
         package var bytes: Range<Int64>
-        /// Presentation time of its first frame, in nanoseconds since the file's first frame; that of the audio if
-        /// there are no frames.
+        /// Presentation time of its first frame, in nanoseconds since the file's first frame. Without frames, it is the
+        /// time of the audio.
         package var start: Int64
         /// Total duration of its samples, in nanoseconds.
         package var duration: Int64
@@ -21,8 +21,8 @@ package struct FragmentMap: Sendable {
         package var frames: Int
         /// Whether decoding can start at its first frame.
         package var beginsWithKeyframe: Bool
-        /// Its first keyframe, if there is one: the bytes in the file, and the presentation time on the scale of
-        /// ``start``.
+        /// Its first keyframe, if there is one: the keyframe's bytes in the file, and its presentation time on the same
+        /// scale as ``start``.
         package var keyframe: Keyframe?
 
         package init(
@@ -110,13 +110,13 @@ package struct FragmentMap: Sendable {
         let bytes = try source.read(at: offset, count: Int(head))
         guard bytes.count == Int(head), var fragment = try? lead(bytes, at: offset) else { return nil }
         fragment.bytes = offset..<offset + head + media
-        // Do not read bytes at an offset that a damaged table gives.
+        // A damaged table may give any offset: do not read bytes there.
         let named = fragment.keyframe?.bytes ?? fragment.bytes
         if named.lowerBound < offset || named.upperBound > fragment.bytes.upperBound { fragment.keyframe = nil }
         return fragment
     }
 
-    /// Reads the `traf` of the track that determines the file's times, or of the other track if that one is missing.
+    /// Reads the `traf` of the track that determines the file's times, or, if it is missing, of the other track.
     private func lead(_ moof: [UInt8], at offset: Int64) throws(MP4Failure) -> Fragment? {
         var found: Fragment?
         let hasVideo = layout.tracks.contains { $0.kind == .video }
@@ -134,7 +134,7 @@ package struct FragmentMap: Sendable {
                 beginsWithKeyframe: first.isSync && (track.kind == .video || !hasVideo),
                 keyframe: track.kind == .video ? Self.keyframe(of: run, track, at: offset) : nil)
         }
-        // No real file is longer, and the sum of a few such times must not overflow.
+        // No real file is longer, and the sum of several such times must not overflow.
         guard let found, found.start <= Self.longest, found.duration <= Self.longest,
             (found.keyframe?.time ?? 0) <= Self.longest
         else { return nil }

@@ -2,7 +2,7 @@
 
 internal import Media
 
-/// Reads one `traf`.
+/// Reads one `traf` box.
 enum FragmentReader {
     struct Run {
         /// Offset of the payload from the first byte of the `moof`.
@@ -47,7 +47,7 @@ enum FragmentReader {
             result.samples.append(
                 SampleEntry(
                     decodeTime: time, duration: duration, compositionOffset: offset, size: size, isSync: isSync))
-            // At most 2^60 + 2^22 × 2^32: far from overflow.
+            // At most 2^60 + 2^22 × 2^32, which cannot overflow.
             time += Int64(duration)
         }
         return result

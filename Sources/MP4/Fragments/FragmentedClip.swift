@@ -2,7 +2,7 @@
 
 internal import Media
 
-/// Splits a clip into fragments: one for each GOP, or several for a long GOP, each with the audio of that time.
+/// Splits a clip into fragments: one for each GOP, or several for a long GOP, each with the audio of the same time.
 package struct FragmentedClip {
     /// The parts of one fragment.
     package struct Piece {
@@ -27,8 +27,8 @@ package struct FragmentedClip {
             return (Fragment.Run(track: layout, samples: entries(taken)), payload(samples[taken]))
         }
 
-        /// The fragment's entries for these samples. The last one lasts until the next fragment begins; at a join that
-        /// may be longer than the sample's own duration.
+        /// The fragment's entries for these samples. The last sample lasts until the next fragment begins; where two
+        /// files are joined, that may be longer than the sample's own duration.
         private func entries(_ taken: Range<Int>) -> [SampleEntry] {
             var entries = samples[taken].map { SampleEntry($0, from: samples[0].dts) }
             if taken.upperBound < samples.count {
@@ -52,10 +52,10 @@ package struct FragmentedClip {
         }
     }
 
-    /// Limit for the bytes of a fragment's frames, without the last one: the size of an `mdat` has 32 bits.
+    /// Limit for the bytes of a fragment's frames, not counting the last frame: the size of an `mdat` has 32 bits.
     private static let most: Int64 = 256 << 20
-    /// The number of seconds after which a fragment ends even without a keyframe: files with open GOPs or intra refresh
-    /// have few keyframes, and a player that plays while it receives waits for a whole fragment.
+    /// The number of seconds after which a fragment ends even without a keyframe. Files with open GOPs or intra refresh
+    /// have few keyframes, and a player that plays a file while it receives it must wait for a whole fragment.
     private static let longest: Int64 = 10
 
     /// The bytes that a player needs before the first fragment.
@@ -65,7 +65,7 @@ package struct FragmentedClip {
     private var sequence: UInt32 = 0
     private var index = FragmentIndex(track: MovieLayout.videoID)
 
-    /// The fragments of the clip `movie`, which has these tracks.
+    /// The fragments of the clip `movie`, which has the tracks `video` and `audio`.
     package init(_ movie: ClipMovie, video: ClipTrack, audio: ClipTrack?) {
         head = MovieBox.openHead + MovieBox.open(movie)
         for layout in movie.layout.tracks {
@@ -77,7 +77,7 @@ package struct FragmentedClip {
         }
     }
 
-    /// The next fragment, for `offset` in the file; nil after the last one.
+    /// The next fragment, which is written at `offset` in the file; nil after the last one.
     package mutating func next(at offset: Int64) -> Piece? {
         guard var video, video.next < video.samples.count else { return nil }
         let end = Self.end(of: video)

@@ -8,8 +8,8 @@ package struct FragmentedFile {
     package var layout: MovieLayout
     /// The samples by track ID.
     package var tables: [UInt32: SampleTable] = [:]
-    /// End of the media: after the last complete fragment, or at the file's end if the search behind damage was cut
-    /// short.
+    /// End of the media: after the last complete fragment, or at the file's end if the search after damaged bytes
+    /// reached its limit.
     package var mediaEnd: Int64
     /// Bytes before ``mediaEnd`` that belong to no complete fragment.
     package var skippedBytes: Int64 = 0
@@ -26,7 +26,7 @@ package struct FragmentedFileReader {
     package enum Content {
         /// Fragments, perhaps followed by an incomplete one.
         case open(FragmentedFile)
-        /// The head is that of a closed file, and its `moov` is complete.
+        /// The file begins like a closed file, and its `moov` is complete.
         case closed(movie: Range<Int64>)
     }
 
@@ -39,13 +39,13 @@ package struct FragmentedFileReader {
     private static let movieLimit: Int64 = 1 << 20
     private static let fragmentLimit: Int64 = 16 << 20
     private static let searchBlock = 1 << 20
-    /// Seconds. A fragment that begins a day or more after the previous one is damaged: the recorder
-    /// ends a file when the program stops.
+    /// In seconds. A fragment that begins a day or more after the previous one is damaged, because the recorder ends a
+    /// file when the program stops.
     private static let longestJump: Int64 = 86_400
 
-    /// Creates a reader. After damage it searches at most `searchLimit` bytes for the next fragment: about a minute of
-    /// reading on the slowest disks. In the last `checkedTail` bytes it also checks the media: a fragment that lost
-    /// some of its media does not count.
+    /// Creates a reader. After damaged bytes it searches at most `searchLimit` bytes for the next fragment, which takes
+    /// about a minute on the slowest disks. In the last `checkedTail` bytes it also checks the media: a fragment that
+    /// has lost some of its media does not count.
     package init(_ source: any ByteSource, searchLimit: Int64 = 4 << 30, checkedTail: Int64 = 0) throws {
         self.checkedTail = checkedTail
         self.source = source
@@ -88,10 +88,10 @@ package struct FragmentedFileReader {
             mediaEnd: Self.headSize + Int64(movie.count))
     }
 
-    /// Searches for the next complete fragment after damaged bytes, adds it, and returns whether there is one. One
-    /// damaged sector must not cost the hour after it.
+    /// Searches for the next complete fragment after damaged bytes, adds it, and returns whether there is one. Without
+    /// this, one damaged sector would lose everything after it.
     private func resynchronise(_ file: inout FragmentedFile) throws -> Bool {
-        // A fragment's type follows four bytes after its beginning.
+        // A fragment's type is stored four bytes after its beginning.
         let mark = Array("moof".utf8)
         let damage = file.mediaEnd
         let limit = min(size, damage + searchLimit)
@@ -107,18 +107,18 @@ package struct FragmentedFileReader {
                 return true
             }
             guard block.count == Self.searchBlock else { break }
-            // The next block starts with the bytes that may begin a mark.
+            // The next block begins with the last bytes of this block, which may be the beginning of a mark.
             offset += Int64(block.count - mark.count + 1)
         }
         if limit < size {
-            // The unsearched bytes are kept, for a later search with a higher limit.
+            // The unsearched bytes stay in the file, for a later search with a higher limit.
             file.skippedBytes += size - damage
             file.mediaEnd = size
         }
         return false
     }
 
-    /// Like ``fragment(at:_:)``, but returns nil for damaged bytes. A read error of the disk is still thrown, because
+    /// Like ``fragment(at:_:)``, but returns nil for damaged bytes. It still throws a read error of the disk, because
     /// the bytes after it may be intact.
     private func wholeFragment(at offset: Int64, _ file: inout FragmentedFile) throws -> Int64? {
         do {
@@ -157,8 +157,8 @@ package struct FragmentedFileReader {
 
     /// Adds the fragment at `offset` to `file` if it is complete, and returns its end.
     private func fragment(at offset: Int64, _ file: inout FragmentedFile) throws -> Int64? {
-        // Check the headers of the first box within and of the media before reading: a false mark must not cause a large
-        // read, and several of them may end at the same media.
+        // Check the headers of `mfhd` and `mdat` before reading the whole `moof`: bytes that only look like a `moof`
+        // must not cause a large read, and several such positions may refer to the same media.
         guard let headLength = try length(of: "moof", at: offset, limit: Self.fragmentLimit),
             try length(of: "mfhd", at: offset + 8, limit: headLength - 8) != nil,
             try length(of: "mdat", at: offset + headLength, limit: size) != nil,
@@ -177,7 +177,7 @@ package struct FragmentedFileReader {
             guard media.contains(run.offset), media.contains(run.offset + bytes) else { return nil }
             let last = lasts[id] ?? 0
             let timescale = file.layout.tracks.first { $0.id == id }?.timescale ?? 1
-            // A table has 32 bits for the distance of two samples.
+            // A table has 32 bits for the difference between the times of two samples.
             let longest = min(Int64(timescale) * Self.longestJump, Int64(UInt32.max))
             guard let first = run.samples.first, first.decodeTime >= last, first.decodeTime - last < longest else {
                 return nil

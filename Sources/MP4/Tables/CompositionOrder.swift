@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The composition offsets of a track's samples (presentation minus decoding time), read from the tables of any plain
-/// MP4 or MOV, also of other programs.
+/// The composition offsets of a track's samples (presentation time minus decoding time), read from the tables of any
+/// plain MP4 or MOV, including files of other programs.
 package struct CompositionOrder {
     /// Number of samples of the track.
     package let count: Int
-    /// Number of entries in its `stsd`: one for each coding of its samples.
+    /// Number of entries in the track's `stsd`: one for each coding of its samples.
     package let codings: Int
     /// The offset of each sample in ticks; empty if all are 0.
     package let offsets: [Int32]
@@ -51,7 +51,7 @@ package struct CompositionOrder {
         throw MP4Failure(description: "there is no moov")
     }
 
-    /// Reads the tables of one track, with at most `limit` offsets.
+    /// Reads the tables of one track, which may have at most `limit` offsets.
     private init(_ stbl: BoxReader, limit: Int) throws(MP4Failure) {
         var (count, codings, offsets): (Int?, Int, [Int32]) = (nil, 0, [])
         for box in try stbl.boxes() {
@@ -73,7 +73,7 @@ package struct CompositionOrder {
         (self.count, self.codings, self.offsets) = (count, codings, offsets)
     }
 
-    /// Limit for the number of offsets of all tracks: more than a day at 240 frames per second.
+    /// Limit for the number of offsets of all tracks together: a day of video at 240 frames per second has fewer.
     private static let sampleLimit = 1 << 25
 
     private static func offsets(_ box: BoxReader, limit: Int) throws(MP4Failure) -> [Int32] {

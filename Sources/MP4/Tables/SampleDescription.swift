@@ -97,7 +97,7 @@ enum SampleDescription {
                 // QuickTime's compression ID: packets of variable size.
                 entry.u16(isQuickTime ? UInt16(bitPattern: -2) : 0)
                 entry.u16(0)
-                // 16.16 fixed point has no room for rates above 65535 Hz; players read those from the esds.
+                // 16.16 fixed point has no room for rates above 65535 Hz; players read such rates from the esds.
                 entry.u32(format.sampleRate < 65536 ? UInt32(format.sampleRate) << 16 : 0)
                 if isQuickTime { return quickTimeAudio(audio, format, &entry) }
                 switch audio.codec {
@@ -124,7 +124,7 @@ enum SampleDescription {
     }
 
     /// Converts an `OpusHead` (RFC 7845, 5.1) to the body of `dOps`: the same fields without the name, with another
-    /// version, in big-endian. Empty if it is not an `OpusHead`.
+    /// version, and in big-endian order. Empty if it is not an `OpusHead`.
     static func opusSpecific(_ head: [UInt8]) -> [UInt8] {
         guard head.count >= 19, head.starts(with: "OpusHead".utf8) else { return [] }
         return [0, head[9], head[11], head[10]] + head[12..<16].reversed() + [head[17], head[16]] + head[18...]
@@ -133,7 +133,7 @@ enum SampleDescription {
     private static func elementaryStream(_ audio: TrackDescription, _ esds: inout BoxWriter) {
         let isMP3 = audio.codec == .mp3
         let specific = isMP3 ? [] : audio.decoderConfiguration.array.prefix(64)
-        // MP3 needs no configuration, so it has no descriptor for one.
+        // MP3 needs no configuration, so there is no descriptor for a configuration.
         let specificBytes = isMP3 ? 0 : 5 + specific.count
         let bitrate = UInt32(clamping: max(0, audio.bitrate))
         descriptor(0x03, length: 3 + 5 + 13 + specificBytes + 5 + 1, &esds)

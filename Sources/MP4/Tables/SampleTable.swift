@@ -18,9 +18,9 @@ struct RunLengthList<Value: Equatable> {
 package struct SampleEntry {
     /// Decoding time on the track's own timeline, which starts at 0.
     package var decodeTime: Int64
-    /// Duration of the sample if no other follows.
+    /// Duration of the sample if no other sample follows.
     package var duration: UInt32
-    /// Presentation minus decoding time.
+    /// Presentation time minus decoding time.
     package var compositionOffset: Int32
     /// Size in bytes.
     package var size: UInt32
@@ -34,7 +34,7 @@ package struct SampleEntry {
 }
 
 /// The samples in the `stbl` of a closed file (ISO/IEC 14496-12, 8.6 and 8.7), in a compact form while the file grows:
-/// 4 bytes per sample for its size, runs for times.
+/// 4 bytes per sample for its size, and run-length codes for the times.
 package struct SampleTable {
     /// Consecutive samples that are contiguous in the file.
     struct Chunk {
@@ -63,10 +63,10 @@ package struct SampleTable {
     package var isEmpty: Bool { sizes.isEmpty }
     /// Whether any sample has a presentation time before its decoding time, which `ctts` version 0 cannot express.
     private(set) var hasNegativeOffset = false
-    /// Whether presentation and decoding time differ for any sample.
+    /// Whether presentation time and decoding time differ for any sample.
     private(set) var hasOffsets = false
 
-    /// Durations of all samples (`stts`): the distance to the next one; for the last one, its own duration.
+    /// Durations of all samples (`stts`): the distance to the next sample, or, for the last sample, its own duration.
     var durations: RunLengthList<UInt32> {
         var result = deltas
         if let last { result.append(last.duration) }
@@ -79,7 +79,7 @@ package struct SampleTable {
     /// Sum of ``durations``.
     var duration: Int64 { last.map { $0.decodeTime - start + Int64($0.duration) } ?? 0 }
 
-    /// Appends `samples`, which are contiguous from `offset` on.
+    /// Appends `samples`, which follow each other in the file from `offset` on.
     package mutating func append(_ samples: [SampleEntry], at offset: UInt64) {
         guard !samples.isEmpty else { return }
         if offset == chunkEnd, !chunks.isEmpty {

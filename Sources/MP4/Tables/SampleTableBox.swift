@@ -59,8 +59,8 @@ enum SampleTableBox {
         }
     }
 
-    /// `sgpd` and `sbgp` of type `roll` (10.1): an AAC frame decodes correctly only if the frame before it was decoded
-    /// too.
+    /// `sgpd` and `sbgp` of type `roll` (10.1): an AAC frame is decoded correctly only if the frame before it was
+    /// decoded too.
     private static func preRoll(_ table: SampleTable, _ stbl: inout BoxWriter) {
         stbl.fullBox("sgpd", version: 1) { box in
             box.code("roll")

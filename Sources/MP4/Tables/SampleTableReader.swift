@@ -19,7 +19,7 @@ enum SampleTableReader {
         return try placed(samples, stbl)
     }
 
-    /// The number of entries that follow, of `width` bytes each; throws unless all are there.
+    /// The number of the entries that follow, each of `width` bytes. Throws unless the box contains all of them.
     private static func count(_ box: inout BoxReader, width: Int) throws(MP4Failure) -> Int {
         let count = Int(try box.u32())
         guard count <= box.count / width else { throw MP4Failure(description: "a table ends too early") }
@@ -122,7 +122,8 @@ enum SampleTableReader {
         return table
     }
 
-    /// The number of samples per chunk, each with the first chunk that it applies to, counted from 0.
+    /// The number of samples per chunk, for each group of chunks with the same number. `first` is the first chunk of
+    /// the group, counted from 0.
     private static func groups(_ box: BoxReader, chunks: Int) throws(MP4Failure) -> [(first: Int, count: Int)] {
         var box = box
         _ = try box.versionAndFlags()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A run of audio: planar 32-bit float samples, one array for each channel, all of one length.
+/// A run of audio: planar 32-bit float samples, one array for each channel, all of the same length.
 package struct AudioBuffer: Sendable {
     /// The position of the first sample, in samples of ``format`` since the start of the buffer's timeline.
     package var position: Int64
@@ -30,7 +30,7 @@ package struct AudioBuffer: Sendable {
             position: position, format: format, channels: Array(repeating: channel, count: format.channels))
     }
 
-    /// The part of the buffer within `range` of positions; empty if they do not meet.
+    /// The part of the buffer within `range`, a range of positions; empty if the two do not overlap.
     package func slice(_ range: Range<Int64>) -> AudioBuffer {
         let wanted = range.clamped(to: position..<end)
         let first = Int(wanted.lowerBound - position)

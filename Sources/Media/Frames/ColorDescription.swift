@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The color of a video as in ITU-T H.273: the code points that the SPS, the `colr` box and libav share.
+/// The color of a video as in ITU-T H.273: the code points that the SPS, the `colr` box and libav use.
 package struct ColorDescription: Sendable, Hashable, Codable {
     /// The code point for "unspecified" in all three tables.
     private static let unspecifiedCode: UInt8 = 2
@@ -11,7 +11,7 @@ package struct ColorDescription: Sendable, Hashable, Codable {
     package var transfer: UInt8
     /// `MatrixCoefficients`; 2 is unspecified.
     package var matrix: UInt8
-    /// Whether samples use the full range (0–255) and not the limited one (16–235).
+    /// Whether samples use the full range (0–255) instead of the limited range (16–235).
     package var isFullRange: Bool
 
     /// A description of the three code points and the range.
@@ -22,7 +22,7 @@ package struct ColorDescription: Sendable, Hashable, Codable {
         self.isFullRange = isFullRange
     }
 
-    /// Nothing known, limited range.
+    /// All code points are unspecified, and the range is limited.
     package static let unspecified = ColorDescription(primaries: 2, transfer: 2, matrix: 2, isFullRange: false)
     /// ITU-R BT.709, limited range: high definition.
     package static let bt709 = ColorDescription(primaries: 1, transfer: 1, matrix: 1, isFullRange: false)
@@ -34,8 +34,9 @@ package struct ColorDescription: Sendable, Hashable, Codable {
     /// Returns this description with its unspecified fields filled in. Specified fields and the range do not change.
     ///
     /// A specified matrix or specified primaries determine the other fields. If neither is specified, the size of the
-    /// video decides, as in players: BT.709 from 720 lines or 1280 columns up, in either orientation; BT.601 below
-    /// that, with 625 lines if the height is that of a 625-line frame or field (576, 288), else with 525 lines.
+    /// video decides, as in players. BT.709 is used from 720 lines or 1280 columns up, in either orientation. Below
+    /// that, BT.601 is used: with 625 lines if the height is that of a 625-line frame or field (576, 288), otherwise
+    /// with 525 lines.
     package func resolved(width: Int, height: Int) -> ColorDescription {
         let system = Self.system(of: matrix) ?? Self.system(of: primaries) ?? Self.system(width: width, height: height)
         var color = self
@@ -45,10 +46,11 @@ package struct ColorDescription: Sendable, Hashable, Codable {
         return color
     }
 
-    /// 0 is reserved in two of the tables; in the third, that of the matrix, it means RGB.
+    /// Whether `code` means "unspecified". 0 is reserved in two of the tables; in the third, the table of matrices, it
+    /// means RGB.
     private static func isUnspecified(_ code: UInt8) -> Bool { code == unspecifiedCode || code == 0 }
 
-    /// The standard that uses this code point for its matrix and its primaries; both tables use the same numbers.
+    /// The standard that has this code point for its matrix and its primaries; both tables use the same numbers.
     private static func system(of code: UInt8) -> ColorDescription? {
         switch code {
         case 1: bt709

@@ -8,7 +8,7 @@ package struct FrameFormat: Sendable, Hashable, Codable {
     package var height: Int
     /// Sample (pixel) aspect ratio, width to height; 1:1 is square.
     package var sampleAspectRatio: SampleAspectRatio
-    /// Color tags, carried through to every output.
+    /// Color tags, which every output preserves.
     package var color: ColorDescription
 
     /// Creates a format. Width and height must be positive.
@@ -32,12 +32,12 @@ extension VideoFormat {
 
 /// The shape of one pixel.
 package struct SampleAspectRatio: Sendable, Hashable, Codable {
-    /// Width of a pixel in units of ``vertical``.
+    /// The width of a pixel, relative to the height ``vertical``.
     package var horizontal: Int32
-    /// Height of a pixel in units of ``horizontal``.
+    /// The height of a pixel, relative to the width ``horizontal``.
     package var vertical: Int32
 
-    /// `horizontal` to `vertical`; both positive.
+    /// A ratio of `horizontal` to `vertical`; both must be positive.
     package init(_ horizontal: Int32, _ vertical: Int32) {
         precondition(horizontal > 0 && vertical > 0, "an aspect ratio is positive")
         self.horizontal = horizontal

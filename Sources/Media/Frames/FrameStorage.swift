@@ -8,8 +8,8 @@ package protocol FrameStorage: AnyObject, Sendable {
 
 /// Memory of a frame with an alpha plane.
 package protocol AlphaFrameStorage: FrameStorage {
-    /// Lends the alpha plane for the duration of the call. It has luma's size; 255 is opaque. Colors are not
-    /// premultiplied.
+    /// Lends the alpha plane for the duration of the call. It has the size of the luma plane; 255 is opaque. Colors are
+    /// not premultiplied.
     func withAlpha<R>(_ body: (Planes.Plane) throws -> R) rethrows -> R
 }
 
@@ -51,8 +51,8 @@ package final class FrameBuffer: FrameStorage {
     private let width: Int
     private let height: Int
 
-    /// A frame of `width` by `height` (both even) that `draw` fills: luma first, then the two chroma planes, without
-    /// padding between rows.
+    /// Creates a frame of `width` by `height` (both even). `draw` fills it: luma first, then the two chroma planes,
+    /// without padding between rows.
     package init(width: Int, height: Int, draw: (UnsafeMutableRawBufferPointer) throws -> Void) rethrows {
         precondition(width % 2 == 0 && height % 2 == 0, "4:2:0 needs even sizes")
         self.width = width

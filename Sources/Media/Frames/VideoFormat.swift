@@ -10,7 +10,7 @@ package struct VideoFormat: Sendable, Hashable, Codable {
     package var frameRate: FrameRate
     /// Sample (pixel) aspect ratio, width to height; 1:1 is square.
     package var sampleAspectRatio: SampleAspectRatio
-    /// Color tags, carried through to every output.
+    /// Color tags, which every output preserves.
     package var color: ColorDescription
 
     /// Creates a format. Width and height must be even.
@@ -26,7 +26,7 @@ package struct VideoFormat: Sendable, Hashable, Codable {
         self.color = color
     }
 
-    /// The format of a program when nothing is known of its video: 1280x720 at 30 frames per second.
+    /// The format of a program of whose video nothing is known: 1280x720 at 30 frames per second.
     package static let usual = VideoFormat(width: 1280, height: 720, frameRate: FrameRate(30), color: .unspecified)
 
     /// The valid format nearest to `frames`: even sizes within the bounds.
@@ -44,7 +44,7 @@ package struct FrameSize: Sendable, Hashable, Codable {
     /// Rows.
     package var height: Int
 
-    /// `width` by `height`.
+    /// A size of `width` by `height` pixels.
     package init(width: Int, height: Int) {
         self.width = width
         self.height = height

@@ -17,8 +17,8 @@ package struct VideoFrame: Sendable {
     /// Closed captions of this frame and of skipped frames before it: `cc_data` of CEA-708 in runs of 3 bytes, as in
     /// A/53 (part 4, 6.2.3). Empty without captions.
     package var captions: [UInt8] = []
-    /// The part of the frame that the video fills when it has another aspect ratio and bars beside it; nil if it fills
-    /// the frame.
+    /// The part of the frame that the video fills if it has another aspect ratio and there are bars beside it; nil if
+    /// it fills the frame.
     package var region: FrameRegion?
 
     package init(
@@ -33,15 +33,15 @@ package struct VideoFrame: Sendable {
     }
 }
 
-/// The part of a frame that the video fills when there are bars beside it. All numbers are even.
+/// The part of a frame that the video fills if there are bars beside the video. All numbers are even.
 package struct FrameRegion: Sendable, Hashable {
-    /// Columns left of it.
+    /// Number of columns to the left of the region.
     package let x: Int
-    /// Rows above it.
+    /// Number of rows above the region.
     package let y: Int
-    /// Its columns.
+    /// Number of columns in the region.
     package let width: Int
-    /// Its rows.
+    /// Number of rows in the region.
     package let height: Int
 
     package init(x: Int, y: Int, width: Int, height: Int) {

@@ -2,7 +2,7 @@
 
 /// The fields of an `AudioSpecificConfig`, the header of AAC (ISO/IEC 14496-3, 1.6.2.1).
 package struct AACHeader: Sendable, Equatable {
-    /// Samples per second after decoding, spectral band replication included.
+    /// Samples per second after decoding, including spectral band replication.
     package let sampleRate: Int32
     /// Number of channels; nil if the stream itself describes them.
     package let channels: Int?

@@ -18,9 +18,9 @@ package enum Codec: String, Sendable, Hashable, Codable, CaseIterable, CustomStr
     case ac3
     /// Splice information for advertisements (ANSI/SCTE 35): timed data.
     case scte35
-    /// Timed metadata and cue points in AMF0, as FLV's data messages hold them.
+    /// Timed metadata and cue points in AMF0, the format of FLV's data messages.
     case amf0
-    /// Text for a moment of the program, in UTF-8: the words of an operator's marker. Timed data.
+    /// A text for a moment of the program, in UTF-8: the text of an operator's marker. Timed data.
     case text
 
     /// The kind of track that uses this codec.

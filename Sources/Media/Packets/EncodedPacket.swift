@@ -21,7 +21,7 @@ package final class EncodedPacket: Sendable {
     /// Presentation time in ticks of ``timeBase`` since the start of the program. It is negative for the first audio
     /// packet of an encoder with priming samples.
     package let pts: Int64
-    /// Decoding time in the same ticks; at most ``pts``.
+    /// Decoding time in the same ticks; not later than ``pts``.
     package let dts: Int64
     /// Duration of the packet, in the same ticks.
     package let duration: Int64
@@ -54,7 +54,7 @@ package final class EncodedPacket: Sendable {
         ptsNanoseconds = timeBase.rescale(pts, to: .nanoseconds, rounding: .down)
     }
 
-    /// The same packet with `payload` in place of its bytes.
+    /// The same packet with the bytes `payload`.
     package func carrying(_ payload: SharedBytes) -> EncodedPacket {
         EncodedPacket(
             of: description, pts: pts, dts: dts, duration: duration, isKeyframe: isKeyframe,
@@ -75,7 +75,7 @@ package final class EncodedPacket: Sendable {
 // MARK: Words on a moment
 
 extension EncodedPacket {
-    /// One description for all texts, so that a second text does not look like a change of coding.
+    /// One description for all texts, so that a new text does not look like a change of coding.
     private static let texts = TrackDescription(data: .text, timeBase: .nanoseconds)
 
     /// A text for the moment `time`, in nanoseconds since the start of the program.

@@ -12,7 +12,7 @@ package protocol PacketSink: AnyObject, Sendable {
     func finish()
 }
 
-/// The only request that goes upstream, from an output to the encoder.
+/// The only kind of request that outputs send back to the encoder.
 package protocol KeyframeRequester: Sendable {
     /// Asks that the first frame at or after `programTime` (nanoseconds since the program's start) be an IDR frame; nil
     /// means as soon as possible. Requests without a time are rate-limited. Requests with a time are not, because a
@@ -20,11 +20,11 @@ package protocol KeyframeRequester: Sendable {
     func requestKeyframe(at programTime: Int64?)
 }
 
-/// Forwards the requests of one client and counts them. Any thread.
+/// Forwards the requests of one client and counts them. Any thread may call it.
 package final class CountedKeyframes: KeyframeRequester {
-    /// Requests so far.
+    /// The numbers of requests so far.
     package struct Counts: Sendable, Codable, Equatable {
-        /// Requests for a given time; these are always granted.
+        /// Requests for a certain time; these are always granted.
         package var timed = 0
         /// Requests for a keyframe as soon as possible.
         package var prompt = 0
@@ -38,7 +38,7 @@ package final class CountedKeyframes: KeyframeRequester {
     /// Forwards requests to `requester`.
     package init(_ requester: any KeyframeRequester) { self.requester = requester }
 
-    /// Requests so far.
+    /// The numbers of requests so far.
     package var counts: Counts { state.withLock { $0 } }
 
     package func requestKeyframe(at programTime: Int64?) {

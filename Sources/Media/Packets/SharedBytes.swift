@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Immutable bytes that many holders share without copying.
+/// Immutable bytes that several holders share without copying.
 ///
-/// The closure passed to the initializer writes the bytes once; their address never changes. So an output can gather
-/// the payloads of several packets into one `writev`.
+/// The closure passed to the initializer writes the bytes once; their address never changes. So an output can pass the
+/// payloads of several packets to one `writev`.
 package final class SharedBytes: Sendable {
     // Written only in `init`, before any other reference exists; read-only from then on; freed in `deinit`.
     nonisolated(unsafe) private let storage: UnsafeMutableRawBufferPointer
@@ -11,7 +11,7 @@ package final class SharedBytes: Sendable {
     /// Number of bytes.
     package var count: Int { storage.count }
 
-    /// `count` bytes that `fill` writes. `fill` must write all of them.
+    /// Creates `count` bytes, all of which `fill` must write.
     package init(count: Int, fill: (UnsafeMutableRawBufferPointer) throws -> Void) rethrows {
         storage = .allocate(byteCount: count, alignment: 16)
         do {

@@ -24,8 +24,8 @@ package struct StreamDescription: Sendable {
     /// All tracks: video, audio, data.
     package var tracks: [TrackDescription] { [video, audio].compactMap(\.self) + data }
 
-    /// The track whose keyframes are the points where a program can start, be cut and be joined: the video, or the
-    /// audio if there is no video. Every audio packet is a keyframe. Video if no track is known yet.
+    /// The track whose keyframes are the points at which a program can start, be cut and be joined: the video, or the
+    /// audio if there is no video. Every audio packet is a keyframe. If no track is known yet, this is the video.
     package var leadingKind: TrackKind { video == nil && audio != nil ? .audio : .video }
 
     /// Whether there is splice information (SCTE 35).
@@ -39,7 +39,7 @@ package struct StreamDescription: Sendable {
         video === other.video && audio === other.audio && data.elementsEqual(other.data, by: ===)
     }
 
-    /// Whether `packet` has the coding that this description has for its track.
+    /// Whether `packet` has the same coding as its track in this description.
     @inlinable
     package func holds(_ packet: EncodedPacket) -> Bool {
         switch packet.track {

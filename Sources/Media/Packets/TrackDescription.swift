@@ -10,11 +10,11 @@ package enum TrackKind: String, Sendable, Codable, CaseIterable {
     case data
 }
 
-/// How the packets of one track are coded: what a decoder, a muxer or a server must know about them.
+/// How the packets of one track are coded: the information that a decoder, a muxer or a server needs about them.
 ///
-/// Each packet refers to its description. Descriptions are compared by identity: a packet with another description
-/// object is coded differently, and such a change takes effect at a keyframe. So a producer keeps one description for
-/// as long as nothing in it changes.
+/// Each packet refers to its description. Descriptions are compared by identity: if a packet refers to another object
+/// than the packet before it, the coding has changed, which happens at a keyframe only. So a producer uses the same
+/// description as long as nothing in it changes.
 package final class TrackDescription: Sendable {
     /// The kind of track and its format after decoding.
     package enum Format: Sendable, Hashable {
@@ -34,12 +34,12 @@ package final class TrackDescription: Sendable {
     package let format: Format
     /// The time base of the packets' times.
     package let timeBase: TimeBase
-    /// What a decoder needs before the first packet: `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1.2) for
-    /// H.264, `HEVCDecoderConfigurationRecord` (8.3.3.1.2) for HEVC, `AV1CodecConfigurationRecord` (AV1-ISOBMFF,
-    /// 2.3.3), `AudioSpecificConfig` (ISO/IEC 14496-3, 1.6.2.1) for AAC, `OpusHead` (RFC 7845, 5.1) for Opus, the body
-    /// of `dac3` for AC-3, see ``AC3Header``. Empty if the payload needs no header: MP3, data.
+    /// The data that a decoder needs before the first packet: `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15,
+    /// 5.3.3.1.2) for H.264, `HEVCDecoderConfigurationRecord` (8.3.3.1.2) for HEVC, `AV1CodecConfigurationRecord`
+    /// (AV1-ISOBMFF, 2.3.3), `AudioSpecificConfig` (ISO/IEC 14496-3, 1.6.2.1) for AAC, `OpusHead` (RFC 7845, 5.1) for
+    /// Opus, the body of `dac3` for AC-3, see ``AC3Header``. Empty if the payload needs no such data: MP3, data.
     package let decoderConfiguration: SharedBytes
-    /// Average bits per second; 0 if unknown, or if the encoder aims for a quality.
+    /// Average bits per second; 0 if it is unknown, or if the encoder keeps the quality constant and not the bitrate.
     package let bitrate: Int
     /// Frames per second, for display and metadata; nil if the rate is variable or unknown, and for audio and data.
     package let nominalRate: FrameRate?
@@ -47,7 +47,7 @@ package final class TrackDescription: Sendable {
     package let reorderDepth: Int64
     /// Usual number of samples per audio packet: 1024 for AAC-LC. 0 if unknown, and for video and data.
     package let frameLength: Int
-    /// The encoder's own text about its settings, kept with recordings; empty if unknown.
+    /// The encoder's own text about its settings, stored in recordings; empty if unknown.
     package let encoderSettings: String
 
     private init(
@@ -122,7 +122,7 @@ package final class TrackDescription: Sendable {
         if case .audio(let format) = format { format } else { nil }
     }
 
-    /// Whether frames have a constant rate and each lasts one tick, as from our encoder.
+    /// Whether the frame rate is constant and each frame lasts one tick, as in packets from our encoder.
     package var hasSteadyRate: Bool { nominalRate?.timeBase == timeBase }
 
     /// The same track with another time base.

@@ -2,13 +2,13 @@
 
 internal import Synchronization
 
-/// How one clock reads while another runs: a straight line through one pair of readings.
+/// Converts the readings of one clock to those of another: a straight line through one pair of readings.
 ///
 /// The line is valid while the rate holds; the type that creates it knows how fast the rate may change.
 package struct ClockLine: Sendable, Hashable {
     /// A reading of the first clock.
     package let origin: Timestamp
-    /// The second clock's reading at that moment.
+    /// The second clock's reading at the same moment.
     package let image: Timestamp
     /// How much faster the second clock runs, as a fraction: 0.0001 is 100 ppm.
     package let rate: Double
@@ -20,14 +20,14 @@ package struct ClockLine: Sendable, Hashable {
         self.rate = rate
     }
 
-    /// The second clock's reading when the first reads `moment`, to the nanosecond.
+    /// The second clock's reading when the first clock reads `moment`, to the nanosecond.
     package func image(of moment: Timestamp) -> Timestamp {
         let distance = moment.nanoseconds &- origin.nanoseconds
         let slant = (Double(distance) * rate).rounded()
         return Timestamp(nanoseconds: image.nanoseconds &+ distance &+ Int64(slant))
     }
 
-    /// The first clock's reading when the second reads `moment`, to the nanosecond.
+    /// The first clock's reading when the second clock reads `moment`, to the nanosecond.
     package func origin(of moment: Timestamp) -> Timestamp {
         let distance = moment.nanoseconds &- image.nanoseconds
         let slant = (Double(distance) * rate / (1 + rate)).rounded()
@@ -35,18 +35,18 @@ package struct ClockLine: Sendable, Hashable {
     }
 }
 
-/// The program's time against CLOCK_MONOTONIC, for sources that position media in the program. The program's thread
-/// writes it at each tick; any thread reads it.
+/// The conversion between CLOCK_MONOTONIC and the program's time, for sources that position media in the program. The
+/// program's thread writes it at each tick; any thread reads it.
 package final class ProgramTime: Sendable {
     private let current: Mutex<ClockLine?>
 
-    /// The time of a program that has not begun.
+    /// The time of a program that has not started.
     package convenience init() { self.init(nil) }
 
-    /// A program's time as `line` maps it; nil for a program that has not begun.
+    /// The time of a program that `line` converts from CLOCK_MONOTONIC; nil for a program that has not started.
     package init(_ line: ClockLine?) { current = Mutex(line) }
 
-    /// The current line from CLOCK_MONOTONIC to the program's time; nil before the program began.
+    /// The line that converts CLOCK_MONOTONIC to the program's time; nil before the program starts.
     package var line: ClockLine? {
         get { current.withLock { $0 } }
         set { current.withLock { $0 = newValue } }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A length of time as a person writes it: `500ms`, `10s`, `30m`, `1h30m`, `2d`, or seconds without a unit.
+/// A length of time in the form in which people write it: `500ms`, `10s`, `30m`, `1h30m`, `2d`, or seconds without a
+/// unit.
 package struct DurationText: Sendable, Hashable, CustomStringConvertible {
     /// The length.
     package let duration: Duration
@@ -13,7 +14,7 @@ package struct DurationText: Sendable, Hashable, CustomStringConvertible {
         "s": 1_000_000_000, "ms": 1_000_000,
     ]
 
-    /// Reads `text`: numbers with units, the largest first, each unit once.
+    /// Reads `text`: numbers with units, the largest unit first, and each unit once.
     package init(parsing text: String) throws(TextFailure) {
         guard let nanoseconds = Self.nanoseconds(text) else {
             throw TextFailure("\"\(text)\" is not a length of time; write for example 10s, 30m, 1h or 1h30m.")
@@ -42,7 +43,7 @@ package struct DurationText: Sendable, Hashable, CustomStringConvertible {
         return lastFactor == .max ? nil : total
     }
 
-    /// The shortest text in the same notation, such as `1h30m`; to the millisecond.
+    /// The shortest text in the same notation, such as `1h30m`, with a precision of a millisecond.
     package var description: String {
         var rest = max(0, duration.inNanoseconds / 1_000_000)
         var result = ""

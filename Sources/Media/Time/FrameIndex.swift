@@ -16,20 +16,20 @@ package struct FrameIndex: Sendable, Hashable, Comparable, ExpressibleByIntegerL
     /// The frame `count` frames earlier.
     package static func - (index: FrameIndex, count: Int64) -> FrameIndex { FrameIndex(index.number - count) }
 
-    /// How many frames the left one comes after the right one.
+    /// The number of frames from the right index to the left one.
     package static func - (later: FrameIndex, earlier: FrameIndex) -> Int64 { later.number - earlier.number }
 
     package static func < (left: FrameIndex, right: FrameIndex) -> Bool { left.number < right.number }
 }
 
 extension FrameRate {
-    /// The frame that begins nearest to `moment` of the program; with `rounding` up, the first at or after it; with
-    /// `rounding` down, the last at or before it.
+    /// The frame that begins nearest to `moment` of the program. With `rounding` up, it is the first frame that begins
+    /// at or after `moment`; with `rounding` down, the last frame that begins at or before it.
     package func frame(at moment: Timestamp, rounding: TimeBase.Rounding = .nearest) -> FrameIndex {
         FrameIndex(TimeBase.nanoseconds.rescale(moment.nanoseconds, to: timeBase, rounding: rounding))
     }
 
-    /// When frame `index` of the program begins, to the nanosecond.
+    /// The time at which frame `index` of the program begins, to the nanosecond.
     package func start(of index: FrameIndex, rounding: TimeBase.Rounding = .nearest) -> Timestamp {
         Timestamp(nanoseconds: timeBase.rescale(index.number, to: .nanoseconds, rounding: rounding))
     }
@@ -45,7 +45,7 @@ package struct SampleIndex: Sendable, Hashable, Comparable, ExpressibleByInteger
 
     package init(integerLiteral number: Int64) { self.number = number }
 
-    /// How many samples the left one comes after the right one.
+    /// The number of samples from the right index to the left one.
     package static func - (later: SampleIndex, earlier: SampleIndex) -> Int64 { later.number - earlier.number }
 
     package static func < (left: SampleIndex, right: SampleIndex) -> Bool { left.number < right.number }

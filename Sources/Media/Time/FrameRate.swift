@@ -2,9 +2,9 @@
 
 /// A constant frame rate as an exact fraction, such as 30000/1001.
 package struct FrameRate: Sendable, Hashable, Codable, CustomStringConvertible {
-    /// Frames, per ``denominator`` seconds; at least 1.
+    /// Number of frames in ``denominator`` seconds; at least 1.
     package let numerator: Int32
-    /// The denominator; at least 1.
+    /// The number of seconds in which ``numerator`` frames are shown; at least 1.
     package let denominator: Int32
 
     /// `numerator / denominator` frames per second, reduced. Both must be positive.
@@ -32,7 +32,7 @@ package struct FrameRate: Sendable, Hashable, Codable, CustomStringConvertible {
 
 /// The constant frame rate that fits a stream best.
 package enum NominalRate {
-    /// The rates in use in broadcasting and on the web.
+    /// The rates that are used in broadcasting and on the web.
     package static let standard: [FrameRate] = [
         FrameRate(5), FrameRate(10), FrameRate(12), FrameRate(25, 2), FrameRate(15000, 1001), FrameRate(15),
         FrameRate(20), FrameRate(24000, 1001), FrameRate(24), FrameRate(25), FrameRate(30000, 1001), FrameRate(30),
@@ -42,7 +42,7 @@ package enum NominalRate {
     package static let fallback = FrameRate(30)
     package static let highest = FrameRate(120)
 
-    /// The standard rate within 0.1 % of `average`; else `base` if it is between 1 and 120; else 30.
+    /// The standard rate within 0.1 % of `average`; otherwise `base` if it is between 1 and 120; otherwise 30.
     package static func of(average: FrameRate?, base: FrameRate?) -> FrameRate {
         if let average, let snapped = nearestStandard(to: average) { return snapped }
         if let base, let snapped = nearestStandard(to: base) { return snapped }
@@ -52,7 +52,7 @@ package enum NominalRate {
     }
 
     private static func nearestStandard(to rate: FrameRate) -> FrameRate? {
-        // Takes the nearest, because an average between 23.976 and 24 is within 0.1 % of both.
+        // Take the nearest rate, because an average between 23.976 and 24 is within 0.1 % of both.
         let nearest = standard.min { difference($0, rate) < difference($1, rate) }
         return nearest.flatMap { difference($0, rate) <= 1_000_000 ? $0 : nil }
     }

@@ -3,13 +3,15 @@
 /// Estimates how long the current frame of a stream lasts: as long as its packet says, but no longer than the frames
 /// before it.
 ///
-/// Packets come in decoding order. No frame rate is needed, so a variable one needs no special case. An estimate that
-/// is too long delays packets that are spread over the frame; one that is too short only sends them earlier.
+/// Packets come in decoding order. No frame rate is needed, so a variable frame rate needs no special case. If an
+/// estimate is too long, packets that are spread over the frame are delayed; if it is too short, they are only sent
+/// earlier.
 package struct FrameSpacing: Sendable {
-    /// Limit for a frame's duration, in nanoseconds, so that pacing never delays a packet longer.
+    /// Limit for a frame's duration, in nanoseconds, so that pacing never delays a packet by more.
     private static let longest: Int64 = 1_000_000_000
-    /// The same limit for a sender with a variable rate, whose next frame may come at any time. A longer frame is sent
-    /// in less than its time, and delays the frame after it by at most one frame of 25 per second.
+    /// The same limit for a sender with a variable rate, whose next frame may come at any time. A frame that lasts
+    /// longer is sent in this time. It delays the next frame by at most the duration of one frame at 25 frames per
+    /// second.
     private static let longestUnsteady: Int64 = 100_000_000
 
     /// Duration of the newest frame in nanoseconds; 0 before the first.
@@ -31,10 +33,11 @@ package struct FrameSpacing: Sendable {
     }
 }
 
-/// The last few intervals between a track's packets. The shortest is the duration of a packet that does not declare
-/// one: an interval across a gap or a still is longer than the frames after it.
+/// The last few intervals between a track's packets. The shortest interval serves as the duration of a packet that does
+/// not declare one: an interval over a gap or a still image is longer than the frames after it.
 package struct RecentSteps: Sendable {
-    /// How many intervals are kept: a slower rate counts after that many frames, a faster one at once.
+    /// How many intervals are kept. A lower frame rate therefore takes effect after that many frames, and a higher one
+    /// at once.
     private static let count = 3
 
     private var steps: [Int64] = []
@@ -42,7 +45,7 @@ package struct RecentSteps: Sendable {
     /// Starts without an interval.
     package init() {}
 
-    /// The shortest of the last intervals, in the ticks of the caller; nil before the first.
+    /// The shortest of the last intervals, in the caller's ticks; nil before the first interval.
     package var shortest: Int64? { steps.min() }
 
     /// Adds the next interval, which must be positive.

@@ -2,12 +2,14 @@
 
 /// Measures the frame rate of a track that does not declare it: once, over some seconds without a pause.
 package struct MeasuredRate: Sendable {
-    /// Nanoseconds to measure, long enough that timestamps in milliseconds tell 59.94 from 60 frames per second.
+    /// How many nanoseconds are measured: long enough to distinguish 59.94 and 60 frames per second by timestamps in
+    /// milliseconds.
     private static let span: Int64 = 5_000_000_000
-    /// A longer interval, in nanoseconds, means that frames are missing.
+    /// An interval that is longer than this, in nanoseconds, means that frames are missing.
     private static let pause: Int64 = 500_000_000
 
-    /// The measured rate; nil until then. It never changes afterwards, because frame numbers depend on it.
+    /// The measured rate; nil until the measurement is complete. It never changes afterwards, because frame numbers
+    /// depend on it.
     package private(set) var rate: FrameRate?
     private var times: ClosedRange<Int64>?
     private var frames: Int64 = 0
@@ -33,7 +35,7 @@ package struct MeasuredRate: Sendable {
         let (thousandths, milliseconds) = (frames * 1000, length / 1_000_000)
         let average = FrameRate(Int32(clamping: thousandths), Int32(clamping: milliseconds))
         let nominal = NominalRate.of(average: average, base: average)
-        // Timestamps in milliseconds resolve the rate to a thousandth only.
+        // Timestamps in milliseconds are too coarse to measure the rate to better than a thousandth.
         let whole = (thousandths + milliseconds / 2) / milliseconds
         let isWhole = nominal == average && abs(thousandths - whole * milliseconds) * 1000 <= thousandths
         rate = isWhole ? FrameRate(Int32(clamping: whole)) : nominal

@@ -6,9 +6,9 @@ import Glibc
 import Musl
 #endif
 
-/// A clock that never steps: nanoseconds since an arbitrary moment.
+/// A clock that is never set: nanoseconds since an arbitrary moment.
 package protocol MonotonicClock: Sendable {
-    /// Now.
+    /// The current time.
     var now: Int64 { get }
     /// Waits until `deadline` on this clock, or returns at once if it has passed. Blocks the thread.
     func sleep(until deadline: Int64)

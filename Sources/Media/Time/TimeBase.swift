@@ -2,12 +2,12 @@
 
 /// The length of one tick of a media clock, in seconds, as an exact fraction.
 ///
-/// All media time is an integer number of ticks. It is converted once, at the edge of an output, by
+/// All media time is an integer number of ticks. An output converts it once, when it writes it, by
 /// ``rescale(_:to:rounding:)``, which is exact for every 64-bit tick count.
 package struct TimeBase: Sendable, Hashable, Codable, CustomStringConvertible {
-    /// Seconds per tick, numerator; at least 1.
+    /// The numerator of the number of seconds per tick; at least 1.
     package let numerator: Int32
-    /// Seconds per tick, denominator; at least 1.
+    /// The denominator of the number of seconds per tick; at least 1.
     package let denominator: Int32
 
     /// A time base of `numerator / denominator` seconds. Both must be positive.
@@ -30,14 +30,14 @@ package struct TimeBase: Sendable, Hashable, Codable, CustomStringConvertible {
         case down
         /// Toward positive infinity.
         case up
-        /// To the nearest tick, halves upward.
+        /// To the nearest tick; halves are rounded up.
         case nearest
     }
 
-    /// `ticks` of this time base as ticks of `other`.
+    /// Converts `ticks` of this time base to ticks of `other`.
     ///
-    /// The product is formed in 128 bits, so nothing overflows before the division; a result outside 64 bits
-    /// is clamped.
+    /// The product is computed in 128 bits, so nothing overflows before the division; a result that does not fit in 64
+    /// bits is clamped.
     package func rescale(_ ticks: Int64, to other: TimeBase, rounding: Rounding = .nearest) -> Int64 {
         if self == other { return ticks }
         let product = Int128(ticks) * Int128(numerator) * Int128(other.denominator)
@@ -56,18 +56,20 @@ package struct TimeBase: Sendable, Hashable, Codable, CustomStringConvertible {
         return remainder < 0 ? quotient - 1 : quotient
     }
 
-    /// Returns `ticks`, or nil if they are further than 100 years from 0. Files may contain any 64-bit number, and sums
-    /// and differences of those overflow. The limit is a century, because alsa and pulse count from 1970
-    /// (libavdevice/alsa_dec.c), and below 2^61, so that the difference of two accepted times still fits.
+    /// Returns `ticks`, or nil if they are more than 100 years from 0. Files may contain any 64-bit number, and sums
+    /// and differences of such numbers overflow. The limit is a century, because the times of alsa and pulse begin in
+    /// 1970 (libavdevice/alsa_dec.c). It is also below 2^61 ticks, so that the difference of two accepted times fits in
+    /// 64 bits.
     package func believed(_ ticks: Int64?) -> Int64? {
         guard let ticks, ticks.magnitude <= 1 << 61 else { return nil }
         return rescale(ticks, to: TimeBase(1, 1)).magnitude <= 100 * 366 * 86_400 ? ticks : nil
     }
 
-    /// `duration` in ticks of this time base, rounded to the nearest.
+    /// `duration` in ticks of this time base, rounded to the nearest tick.
     package func ticks(_ duration: Duration) -> Int64 { TimeBase.nanoseconds.rescale(duration.inNanoseconds, to: self) }
 
-    /// The duration of `ticks`, to the nanosecond. For display, deadlines and logs; never to compute media time.
+    /// The duration of `ticks`, to the nanosecond. Use it for display, deadlines and logs, but never to compute media
+    /// times.
     package func duration(_ ticks: Int64) -> Duration { .nanoseconds(rescale(ticks, to: .nanoseconds)) }
 
     package var description: String { "\(numerator)/\(denominator)" }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A moment, in nanoseconds since the zero of the clock or timeline that the declaration names.
+/// A moment, in nanoseconds since the zero of a clock or timeline. The declaration of a variable says which one.
 ///
-/// The difference of two moments of one clock is a `Duration`; a moment plus a `Duration` is a moment. Moments cannot
-/// be added, nor mistaken for frame or sample numbers.
+/// The difference between two moments of one clock is a `Duration`; a moment plus a `Duration` is a moment. Moments
+/// cannot be added, and cannot be confused with frame or sample numbers.
 package struct Timestamp: Sendable, Hashable, Comparable {
     /// Nanoseconds since zero; may be negative.
     package var nanoseconds: Int64
@@ -11,10 +11,10 @@ package struct Timestamp: Sendable, Hashable, Comparable {
     /// The moment `nanoseconds` after zero.
     package init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
-    /// `ticks` of `base`, to the nearest nanosecond.
+    /// The moment at `ticks` of `base`, to the nearest nanosecond.
     package init(_ ticks: Int64, in base: TimeBase) { nanoseconds = base.rescale(ticks, to: .nanoseconds) }
 
-    /// Where the clock or timeline begins.
+    /// The zero of the clock or timeline.
     package static let zero = Timestamp(nanoseconds: 0)
 
     /// The moment `duration` later, to the nanosecond.
@@ -27,7 +27,7 @@ package struct Timestamp: Sendable, Hashable, Comparable {
         Timestamp(nanoseconds: moment.nanoseconds - duration.inNanoseconds)
     }
 
-    /// How much later the left moment is than the right one, on the same clock.
+    /// How much later the left moment is than the right moment, on the same clock.
     package static func - (later: Timestamp, earlier: Timestamp) -> Duration {
         .nanoseconds(later.nanoseconds - earlier.nanoseconds)
     }
@@ -35,15 +35,15 @@ package struct Timestamp: Sendable, Hashable, Comparable {
     package static func < (left: Timestamp, right: Timestamp) -> Bool { left.nanoseconds < right.nanoseconds }
 }
 
-/// Nanoseconds with a fraction. A clock that is 0.1 ppm off moves by 4·10⁻³ ns in a 40 ms frame: whole nanoseconds lose
-/// that, and a floating-point number loses whole nanoseconds after some months.
+/// Nanoseconds with a fraction. During a frame of 40 ms, a clock that is 0.1 ppm off moves by 4·10⁻³ ns. Whole
+/// nanoseconds would lose that, and a floating-point number loses whole nanoseconds after some months.
 package struct FineTime: Sendable, Hashable {
     /// Nanoseconds, rounded down.
     package private(set) var whole: Int64
     /// The fraction, in nanoseconds: 0 or more, below 1.
     private var rest: Double = 0
 
-    /// Exactly `nanoseconds`.
+    /// A time of exactly `nanoseconds`.
     package init(_ nanoseconds: Int64) { whole = nanoseconds }
 
     /// Adds `nanoseconds`, which must be finite and below 2^62 in magnitude.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where a client calls from, for counting what it does: its IPv4 address, or the /64 network of its IPv6 address,
+/// The network of a client, by which its actions are counted: its IPv4 address, or the /64 network of its IPv6 address,
 /// because a host may use all addresses of such a network (RFC 7934).
 package struct ClientNetwork: Hashable, Sendable, CustomStringConvertible {
     /// The address or network as text.
     package let description: String
 
-    /// The network of `address`; nil stands for all clients whose address is not known.
+    /// The network of `address`. Nil stands for all clients whose addresses are unknown.
     package init(_ address: IPAddress?) {
         guard let bytes = address?.bytes else {
             description = "?"
@@ -22,6 +22,6 @@ package struct ClientNetwork: Hashable, Sendable, CustomStringConvertible {
         description = "\(groups.joined(separator: ":"))::/64"
     }
 
-    /// The network of `address`, an IP address as text, with or without a zone.
+    /// The network of `address`, an IP address as text, which may contain a zone.
     package init(_ address: String) { self.init(IPAddress(String(address.prefix { $0 != "%" }))) }
 }

@@ -2,31 +2,31 @@
 
 internal import Media
 
-/// Counts wrong guesses of a secret by the network that they come from. A value without a clock of its own: `now` is in
-/// monotonic nanoseconds.
+/// Counts wrong guesses of a secret, separately for each network from which they come. A value without a clock of its
+/// own: `now` is in monotonic nanoseconds.
 package struct GuessLimit: Sendable {
     private struct Count {
         var guesses = 0
-        /// When a guess was last admitted above the limit.
+        /// When a guess was last admitted although the limit was reached.
         var admitted = Int64.min
     }
 
-    /// How many wrong guesses a network may make within ``window``.
+    /// How many wrong guesses each network may make within ``window``.
     package static let most = 10
     package static let window = Duration.seconds(10)
-    /// Above the limit one guess is admitted in this time.
+    /// When the limit is reached, one guess is admitted in each interval of this length.
     package static let pace = Duration.milliseconds(500)
-    /// How many networks are counted. Further networks have no limit: strangers must not be able to use up the memory,
-    /// nor to lock out others by calling from many networks.
+    /// How many networks are counted. All other networks have no limit: attackers must not be able to use up the
+    /// memory, nor to lock out other clients by guessing from many networks.
     package static let mostNetworks = 1000
 
     private var end = Int64.min
     private var counts: [ClientNetwork: Count] = [:]
 
-    /// A limit that has counted no guess.
+    /// A limit without any counted guesses.
     package init() {}
 
-    /// Counts a wrong guess from `network`. Returns whether the network had reached its limit before.
+    /// Counts a wrong guess from `network`. Returns whether the network had already reached its limit.
     package mutating func record(from network: ClientNetwork, at now: Int64) -> Bool {
         beginWindow(at: now)
         guard counts[network] != nil || counts.count < Self.mostNetworks else { return false }
@@ -39,7 +39,8 @@ package struct GuessLimit: Sendable {
         now < end && (counts[network]?.guesses ?? 0) >= Self.most
     }
 
-    /// Whether a guess from `network` may be examined: each one below the limit, and one per ``pace`` above it.
+    /// Whether a guess from `network` may be checked. Below the limit every guess may be checked; when the limit is
+    /// reached, one guess per ``pace``.
     package mutating func admits(_ network: ClientNetwork, at now: Int64) -> Bool {
         guard isReached(by: network, at: now), let last = counts[network]?.admitted else { return true }
         guard last == .min || now - last >= Self.pace.inNanoseconds else { return false }

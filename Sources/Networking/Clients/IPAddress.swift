@@ -2,13 +2,13 @@
 
 internal import Glibc
 
-/// An IP address without a port. An IPv4 address that is written as an IPv6 one, `::ffff:192.0.2.1`, is an IPv4 address:
-/// a socket that accepts both reports it so.
+/// An IP address without a port. An IPv4-mapped IPv6 address, such as `::ffff:192.0.2.1`, counts as the IPv4 address: a
+/// socket for both families reports IPv4 clients in this form.
 package struct IPAddress: Hashable, Sendable {
-    /// The bytes in network order: 4 or 16.
+    /// The bytes in network order: 4 or 16 bytes.
     package let bytes: [UInt8]
 
-    /// Parses `text`, without brackets and without a zone; nil if it is a name or anything else.
+    /// Parses `text`, which has no brackets and no zone; nil if it is not an IP address, for example a host name.
     package init?(_ text: String) {
         var bytes = [UInt8](repeating: 0, count: 16)
         if inet_pton(AF_INET, text, &bytes) == 1 {
@@ -20,10 +20,10 @@ package struct IPAddress: Hashable, Sendable {
         }
     }
 
-    /// The address in a `sockaddr`; nil if it is of another family. Takes the bytes, because the fields of that type may
-    /// belong to another C module than Glibc.
+    /// The IP address in a socket address; nil if the socket address is of another family. It takes the bytes of a
+    /// `sockaddr`, because the fields of that type may belong to another C module than Glibc.
     package init?(socketAddress raw: UnsafeRawPointer) {
-        // The address follows the family and the port, and in IPv6 the flow label, too (ip(7), ipv6(7)).
+        // The IP address is behind the family and the port, and in IPv6 also behind the flow label (ip(7), ipv6(7)).
         switch CInt(raw.loadUnaligned(as: sa_family_t.self)) {
         case AF_INET: bytes = Array(UnsafeRawBufferPointer(start: raw + 4, count: 4))
         case AF_INET6: bytes = Self.unmapped(Array(UnsafeRawBufferPointer(start: raw + 8, count: 16)))
@@ -31,7 +31,7 @@ package struct IPAddress: Hashable, Sendable {
         }
     }
 
-    /// The IPv4 address in an IPv4-mapped IPv6 address (RFC 4291, 2.5.5.2), or else the same bytes.
+    /// The IPv4 address in an IPv4-mapped IPv6 address (RFC 4291, 2.5.5.2). Other addresses are returned unchanged.
     private static func unmapped(_ bytes: [UInt8]) -> [UInt8] {
         let isMapped = bytes.prefix(10).allSatisfy { $0 == 0 } && bytes[10...11].allSatisfy { $0 == 0xFF }
         return isMapped ? Array(bytes.suffix(4)) : bytes
@@ -41,7 +41,7 @@ package struct IPAddress: Hashable, Sendable {
 /// A range of IP addresses: one address, or a network such as `10.0.0.0/8`.
 package struct AddressRange: Hashable, Sendable {
     private let first: IPAddress
-    /// How many bits all addresses of the range share.
+    /// The number of leading bits that all addresses of the range have in common.
     private let length: Int
 
     /// Parses `text`; nil if it is neither an address nor a network.

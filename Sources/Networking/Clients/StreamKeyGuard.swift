@@ -3,15 +3,15 @@
 package import Media
 internal import Synchronization
 
-/// Counts the wrong stream keys, stream IDs and passphrases that clients of a server show, and limits how fast they can
-/// be guessed.
+/// Counts the wrong stream keys, stream IDs and passphrases that a server's clients present, and limits how fast
+/// clients can guess them.
 ///
 /// Any thread may use it; all calls return at once.
 package final class StreamKeyGuard: Sendable {
     private struct State {
         var limit = GuessLimit()
         var wrongKeys: UInt64 = 0
-        /// Wrong keys since the last report, and when the next report may follow.
+        /// The number of wrong keys since the last report, and the earliest time of the next report.
         var unreported = 0
         var nextReport = Int64.min
     }
@@ -21,25 +21,26 @@ package final class StreamKeyGuard: Sendable {
     private let clock: any MonotonicClock
     private let state = Mutex(State())
 
-    /// A guard that has seen no wrong key.
+    /// A guard without any counted keys.
     package init(clock: any MonotonicClock = SystemClock()) { self.clock = clock }
 
-    /// How many wrong keys were shown.
+    /// The number of wrong keys that clients have presented.
     package var wrongKeys: UInt64 { state.withLock { $0.wrongKeys } }
 
-    /// Whether so many wrong keys came from `network` that a client there must wait.
+    /// Whether `network` has presented so many wrong keys that its clients must wait.
     package func isLimited(_ network: ClientNetwork) -> Bool {
         let now = clock.now
         return state.withLock { $0.limit.isReached(by: network, at: now) }
     }
 
-    /// Whether the key of a client from `network` may be examined now. See ``GuessLimit/admits(_:at:)``.
+    /// Whether a key from a client in `network` may be checked now. See ``GuessLimit/admits(_:at:)``.
     package func admits(_ network: ClientNetwork) -> Bool {
         let now = clock.now
         return state.withLock { $0.limit.admits(network, at: now) }
     }
 
-    /// Counts a wrong key from `network`. Returns a sentence to log when a network guesses keys, once a minute at most.
+    /// Counts a wrong key from `network`. If the network guesses keys, returns a sentence for the log, at most once a
+    /// minute.
     package func record(from network: ClientNetwork) -> String? {
         let now = clock.now
         return state.withLock { state in

@@ -9,7 +9,7 @@ internal import NIOSSL
 
 /// Creates the two channels of a ``TLSTunnel`` and connects them to each other.
 struct TLSChannels: Sendable {
-    /// Buffer size of the near socket and of each channel, in bytes: a fraction of a second of the program.
+    /// Buffer size of the near socket and of each channel, in bytes: a fraction of a second of media.
     private static let nearBytes: CInt = 64 << 10
     private static let waterMark = ChannelOptions.Types.WriteBufferWaterMark(low: 32 << 10, high: 64 << 10)
     private static let readBytes = 32 << 10
@@ -24,7 +24,7 @@ struct TLSChannels: Sendable {
     let buffered: @Sendable (Int) -> Void
 
     /// Starts the handshake over a duplicate of `socket`'s descriptor. Returns the near end's descriptor, which the
-    /// caller must close, and the network channel. After an error the promise has failed, too. Blocks briefly.
+    /// caller must close, and the network channel. If it throws, the promise has failed too. Blocks briefly.
     func connect(over socket: TCPSocket, on loop: any EventLoop) throws -> (CInt, any Channel) {
         do {
             let context = try TLSContexts.shared.context(
@@ -57,7 +57,7 @@ struct TLSChannels: Sendable {
         OutputFailure(.unreachable, step: "tls", reason: "no descriptor for TLS: \(TCPSocket.message(errno))")
     }
 
-    /// From here on the channels own the descriptors.
+    /// Creates the channels, which own the descriptors from here on.
     private func assemble(
         _ network: CInt, _ far: CInt, _ context: NIOSSLContext, on loop: any EventLoop
     ) -> EventLoopFuture<any Channel> {

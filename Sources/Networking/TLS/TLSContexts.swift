@@ -20,8 +20,8 @@ final class TLSContexts: Sendable {
 
     private let made = Mutex<[Key: (context: NIOSSLContext, at: Int64)]>([:])
 
-    /// The context for a host verified by `trust`. `isAddress`: the host is a literal, which ``TLSGuard`` compares with
-    /// the certificate. Blocks while it reads.
+    /// The context for a connection to a host whose certificate is verified by `trust`. With `isAddress`, the host is a
+    /// literal address, which ``TLSGuard`` compares with the certificate. Blocks while it reads.
     func context(for trust: TLSVerification, isAddress: Bool) throws(OutputFailure) -> NIOSSLContext {
         let key = Key(trust: trust, isAddress: isAddress)
         let now = SystemClock().now
@@ -63,9 +63,9 @@ final class TLSContexts: Sendable {
     }
 }
 
-/// Which server certificates are accepted.
+/// Determines which server certificates are accepted.
 package enum TLSVerification: Sendable, Hashable {
-    /// Certificates of the system's authorities.
+    /// Certificates of the authorities that the system trusts.
     case system
     /// Certificates of the authorities in this PEM file, and no others.
     case authority(file: String)

@@ -6,7 +6,8 @@ internal import NIOCore
 internal import NIOSSL
 internal import NIOTLS
 
-/// Follows the TLS handler in the pipeline: reports how the handshake ended, and why the connection ends later.
+/// Comes after the TLS handler in the pipeline. Reports the result of the handshake, and later the reason why the
+/// connection ended.
 final class TLSGuard: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
@@ -18,8 +19,8 @@ final class TLSGuard: ChannelInboundHandler {
     private let ended: @Sendable (String) -> Void
     private var isDone = false
 
-    /// A guard of the connection to `host`. `address` is set if the host is a literal that must be verified; the TLS
-    /// handler verifies names. `ended` is called with the reason when the connection ends after the handshake.
+    /// A guard of the connection to `host`. `address` is set if the host is a literal address that must be verified;
+    /// the TLS handler verifies names. `ended` is called with the reason when the connection ends after the handshake.
     init(
         host: String, address: [UInt8]?, handshake: EventLoopPromise<Void>, ended: @escaping @Sendable (String) -> Void
     ) {
@@ -43,8 +44,8 @@ final class TLSGuard: ChannelInboundHandler {
         }
     }
 
-    /// Whether `address` is among the certificate's alternative names (RFC 9525, 6.4). NIOSSL compares the connection's
-    /// remote address instead, which behind a proxy is not the server.
+    /// Whether `address` is among the certificate's alternative names (RFC 9525, 6.4). NIOSSL would compare the
+    /// connection's remote address, which is not the server's if there is a proxy.
     private func names(_ certificate: NIOSSLCertificate?, _ address: [UInt8]) -> Bool {
         certificate?._subjectAlternativeNames().contains {
             $0.nameType == .ipAddress && Array($0.contents) == address
@@ -81,7 +82,7 @@ final class TLSGuard: ChannelInboundHandler {
 }
 
 extension TLSGuard {
-    /// Describes `error` for an operator. An invalid certificate counts as a lasting refusal.
+    /// Describes `error` for an operator. An invalid certificate counts as a permanent refusal.
     private func failure(_ error: any Error, _ certificate: NIOSSLCertificate?) -> OutputFailure {
         if let error = error as? NIOSSLExtraError, error == .failedToValidateHostname {
             return Self.refusal("the certificate is not valid for the host \(host)")

@@ -10,8 +10,8 @@ internal import Synchronization
 
 /// The certificate and key of a listener, from two PEM files that are read again when they change.
 ///
-/// A private queue checks the files every five seconds. If a new pair cannot be used, the old one stays in use and a
-/// notice is logged. Any thread may call.
+/// A private queue checks the files every five seconds. If a new pair cannot be used, the old pair stays in use and a
+/// notice is logged. Any thread may call it.
 package final class TLSServerIdentity: Sendable {
     /// Identifies a version of the two files.
     private struct Version: Equatable {
@@ -21,7 +21,7 @@ package final class TLSServerIdentity: Sendable {
     /// A certificate and its key.
     private struct Pair {
         let context: NIOSSLContext
-        /// Expiry of the certificate, in seconds since 1970.
+        /// When the certificate expires, in seconds since 1970.
         let expiry: Int
     }
 
@@ -29,7 +29,7 @@ package final class TLSServerIdentity: Sendable {
         var pair: Pair
         /// The version that was last read, or reported as unusable.
         var version: Version
-        /// An unusable version that is not reported yet: the second file may still be about to change.
+        /// An unusable version that is not reported yet, because the second file may be about to change too.
         var rejected: Version?
         var timer: (any DispatchSourceTimer)?
     }
@@ -41,9 +41,10 @@ package final class TLSServerIdentity: Sendable {
     private let notice: @Sendable (String) -> Void
     private let state: Mutex<State>
 
-    /// Reads the pair from the files `certificate` (the certificate, then the intermediate ones) and `key`. Blocks.
-    /// Throws if they are unreadable, not PEM, not a pair, expired, or if every user of the machine may read the key.
-    /// `notice` is called after each later change, with one sentence.
+    /// Reads the pair from the files `certificate` (the certificate, then the intermediate certificates) and `key`.
+    /// Blocks. Throws if a file is unreadable or not PEM, if the two do not belong together, if the certificate has
+    /// expired, or if every user of the machine may read the key. `notice` is called after each later change, with one
+    /// sentence.
     package init(certificate: String, key: String, notice: @escaping @Sendable (String) -> Void) throws(OutputFailure) {
         self.certificate = certificate
         self.key = key
@@ -67,11 +68,11 @@ package final class TLSServerIdentity: Sendable {
         try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
     }
 
-    /// Expiry of the current certificate, in seconds since 1970-01-01T00:00:00Z.
+    /// When the current certificate expires, in seconds since 1970-01-01T00:00:00Z.
     package var expiry: Int { state.withLock { $0.pair.expiry } }
 
-    /// Describes a channel's error for an operator; nil for a peer that closed the connection before any TLS, as many
-    /// do.
+    /// Describes a channel's error for an operator. Nil if the peer closed the connection before the TLS handshake
+    /// began, as port scanners and health checks do.
     package static func words(of error: any Error) -> String? {
         error as? NIOSSLError == .uncleanShutdown ? nil : TLSGuard.words(error)
     }

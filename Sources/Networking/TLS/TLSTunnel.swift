@@ -8,21 +8,22 @@ internal import NIOPosix
 internal import NIOSSL
 internal import Synchronization
 
-/// The connection behind a socket that is only its near end.
+/// The real connection behind a socket that is only the near end of a tunnel.
 protocol SocketTunnel: AnyObject, Sendable {
     /// Resets the real connection at once.
     func reset()
     /// Bytes read from the near socket that the peer has not acknowledged.
     var unacknowledgedBytes: Int { get }
-    /// Why the real connection ended, unless it ended in order.
+    /// Why the real connection ended; nil if it was closed regularly.
     var ending: String? { get }
 }
 
-/// A TLS session over a connected socket. Bytes written to the near end of a socket pair go out encrypted, and received
-/// bytes arrive there decrypted; so librtmp and ``RTMPConnection`` need no TLS.
+/// A TLS session over a connected socket. Bytes written to the near end of a socket pair are sent encrypted, and
+/// received bytes arrive there decrypted; so librtmp and ``RTMPConnection`` need no TLS.
 ///
-/// One thread serves all tunnels. Its buffers are small: what a peer does not accept stays in the near socket, then in
-/// the output's queue. Releasing the near end closes the session with `close_notify`; ``reset()`` closes it without.
+/// One thread serves all tunnels. Its buffers are small: data that a peer does not accept stays in the near socket,
+/// then in the output's queue. Releasing the near end closes the session with `close_notify`; ``reset()`` closes it
+/// without.
 package final class TLSTunnel: SocketTunnel {
     private final class Tally: Sendable {
         let buffered = Atomic<Int>(0)
@@ -53,7 +54,7 @@ package final class TLSTunnel: SocketTunnel {
         Self.close(channel, in: .zero)
     }
 
-    /// Closes the channel directly, because the TLS handler would wait for the peer's `close_notify`.
+    /// Closes the channel itself after a delay, because the TLS handler would wait for the peer's `close_notify`.
     private static func close(_ channel: any Channel, in delay: TimeAmount) {
         channel.eventLoop.scheduleTask(in: delay) {
             let pipeline = channel.pipeline.syncOperations
@@ -64,8 +65,8 @@ package final class TLSTunnel: SocketTunnel {
         }
     }
 
-    /// Opens a session with `host` over `socket`, verified by `trust`, and returns the near end after the handshake.
-    /// Blocks, at most for `timeout`, and no longer than `socket` is open.
+    /// Opens a session with `host` over `socket`, verifies the host by `trust`, and returns the near end after the
+    /// handshake. Blocks, at most for `timeout`, and no longer than `socket` is open.
     package static func open(
         over socket: TCPSocket, host: String, trust: TLSVerification, within timeout: Duration
     ) throws(OutputFailure) -> TCPSocket {
@@ -107,12 +108,12 @@ package final class TLSTunnel: SocketTunnel {
 }
 
 extension TLSTunnel {
-    /// Buffer size of the near socket and of the far one, in bytes: a fraction of a second of the program.
+    /// Buffer size of the near socket and of the far one, in bytes: a fraction of a second of media.
     private static let nearBytes: CInt = 64 << 10
     private static let waterMark = ChannelOptions.Types.WriteBufferWaterMark(low: 32 << 10, high: 64 << 10)
 
     /// Returns the near end for the session of `channel`, an accepted channel whose pipeline starts with the TLS
-    /// handler. The channel's reading handler must hold back its data, remove itself, then turn reading on again. Runs
+    /// handler. The channel's reading handler must keep its data back, remove itself, then turn reading on again. Runs
     /// on the channel's loop.
     package static func socket(of channel: any Channel) -> EventLoopFuture<TCPSocket> {
         let loop = channel.eventLoop

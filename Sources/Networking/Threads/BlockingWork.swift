@@ -9,12 +9,12 @@ internal import Synchronization
 
 /// Runs work that may block, even forever, on its own thread.
 ///
-/// Dispatch runs at most 255 blocked serial queues at a time, so on its queues 300 hanging targets would keep all
+/// Dispatch runs at most 255 blocked serial queues at a time, so 300 hanging targets on its queues would keep all
 /// others from connecting. A thread costs an entry in the kernel's tables and the stack pages that it touches.
 package enum BlockingWork {
-    /// Enough for `getaddrinfo` with its plug-ins, which needs the most.
+    /// Enough for `getaddrinfo` with its plug-ins, which needs more stack than any other work.
     private static let stackBytes = 512 << 10
-    /// The kernel keeps 15 bytes of a thread's name.
+    /// The maximum length of a thread's name in the kernel.
     private static let nameBytes = 15
 
     private final class Job {
@@ -50,8 +50,8 @@ package enum BlockingWork {
         return code
     }
 
-    /// Names the calling thread for `top` and debuggers; the kernel truncates `name`. Glibc hides its function for this
-    /// from Swift, and names set by Foundation stay inside Foundation.
+    /// Names the calling thread, for `top` and debuggers; the kernel truncates `name`. Glibc's function for this is not
+    /// available in Swift, and Foundation does not pass its names to the kernel.
     package static func setName(_ name: String) {
         let name = String(decoding: name.utf8.prefix(nameBytes), as: UTF8.self)
         let file = open("/proc/thread-self/comm", O_WRONLY | O_CLOEXEC)
@@ -61,7 +61,7 @@ package enum BlockingWork {
     }
 }
 
-/// The result of another thread's work, for a caller that may stop waiting. It is given once. Any thread.
+/// The result of another thread's work, for a caller that may stop waiting. It is set once. Any thread may call it.
 package final class Answer<Value: Sendable>: Sendable {
     private let value = Mutex<Value?>(nil)
     private let isGiven = DispatchSemaphore(value: 0)
@@ -89,8 +89,8 @@ package final class Answer<Value: Sendable>: Sendable {
         return value.withLock { $0 }
     }
 
-    /// The result of `work` on a queue called `name`; nil if it takes longer than `limit`. Disks, pipes and libraries
-    /// may hang: then a blocked thread stays behind.
+    /// Runs `work` on a queue called `name` and returns its result; nil if it takes longer than `limit`. If a disk, a
+    /// pipe or a library hangs, a blocked thread remains.
     package static func of(_ name: String, within limit: Duration, _ work: @escaping @Sendable () -> Value) -> Value? {
         let answer = Answer()
         DispatchQueue(label: name).async { answer.give(work()) }

@@ -17,7 +17,8 @@ extension HTTPClient {
             let addresses = AddressRace.interleaved(try await resolve(host, port, within: limit))
             let tls = try isSecure ? Self.context(for: trust, of: host) : nil
             for address in addresses.dropLast() {
-                // Half of the time, so that an address that does not answer leaves time for the next.
+                // Each address gets half of the remaining time, so that one that does not answer leaves time for the
+                // next.
                 let share = max(.milliseconds(100), (deadline - .now) / 2)
                 do {
                     return try await connect(
@@ -38,7 +39,7 @@ extension HTTPClient {
         try TLSContexts.shared.context(for: trust, isAddress: HostAddress(literal: host, port: 0) != nil)
     }
 
-    /// Resolves `host` within `limit`; the resolver's own limit is longer than some of ours.
+    /// Resolves `host` within `limit`, because the resolver's own limit may be longer.
     private func resolve(_ host: String, _ port: UInt16, within limit: Duration) async throws -> [HostAddress] {
         let (answers, giver) = AsyncThrowingStream.makeStream(of: [HostAddress].self)
         resolver.resolve(host, port: port) { answer in

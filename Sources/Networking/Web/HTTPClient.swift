@@ -8,7 +8,8 @@ internal import NIOPosix
 /// An HTTP client: one connection per request, one deadline for name lookup, connection and TLS together, certificates
 /// verified. It follows no redirect, so a request never goes to another server.
 ///
-/// Any task may call. A call returns as soon as its task is cancelled; while it connects, by its deadline.
+/// Any task may call it. When the task is cancelled, a call returns at once; while it connects, it returns by its
+/// deadline.
 ///
 /// ```swift
 /// let client = HTTPClient(try HTTPEndpoint("https://example.com/api"))
@@ -78,7 +79,7 @@ package struct HTTPClient: Sendable {
                     throw late
                 }
                 defer { group.cancelAll() }
-                // Takes the first task that ends: the request or the time limit.
+                // Take the result of the task that ends first: the request or the time limit.
                 guard let answer = try await group.next() else { throw late }
                 return answer
             }
@@ -87,8 +88,9 @@ package struct HTTPClient: Sendable {
         }
     }
 
-    /// Sends `request`, and passes the response's bytes to `take` as they arrive, until `take` returns false or they
-    /// end. Fails if nothing arrives for 30 s. Returns the head. Throws ``OutputFailure``, or the error of `take`.
+    /// Sends `request`, and passes the response's bytes to `take` as they arrive, until `take` returns false or the
+    /// response ends. Fails if nothing arrives for 30 s. Returns the head. Throws ``OutputFailure``, or the error of
+    /// `take`.
     package func stream(
         _ request: Request, connecting limit: Duration, _ take: (Head, [UInt8]) async throws -> Bool
     ) async throws -> Head {
@@ -132,7 +134,7 @@ extension HTTPClient {
                 case (.head(let first), _):
                     let first = Head(first)
                     head = first
-                    // `take` may stop after the head.
+                    // `take` may refuse the body when it gets the head.
                     if try await !take(first, ByteBuffer()) { return first }
                 case (.body(let piece), let head?): if try await !take(head, piece) { return head }
                 case (.end, let head?): return head

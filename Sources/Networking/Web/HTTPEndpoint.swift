@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Where requests go: a server by TCP, with or without TLS, or one behind a Unix socket; and the path with which all
-/// requests begin.
+/// The destination of requests: a server that is reached by TCP, with or without TLS, or through a Unix socket, and the
+/// path with which all requests begin.
 package struct HTTPEndpoint: Sendable, Equatable {
-    /// How the server is reached.
+    /// The way to reach the server.
     enum Place: Sendable, Equatable {
         case tcp(host: String, port: UInt16, isSecure: Bool)
         case socket(path: String)
@@ -50,7 +50,7 @@ package struct HTTPEndpoint: Sendable, Equatable {
         }
     }
 
-    /// Whether requests cannot be read on the way.
+    /// Whether requests are protected from being read on the network.
     package var isPrivate: Bool {
         switch place {
         case .tcp(let host, _, let isSecure): isSecure || host == "localhost" || host == "::1" || host.hasPrefix("127.")

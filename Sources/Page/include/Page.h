@@ -4,15 +4,15 @@
 
 #include <stddef.h>
 
-// A file that the HTTP server hands out, compiled into the executable so that there is one thing to install.
+// A file that the HTTP server serves. It is compiled into the executable, so that only one file must be installed.
 struct relay_asset {
-    const char *path;          // under which it is asked for, without the leading slash
+    const char *path;          // the path under which it is requested, without the leading slash
     const char *type;          // the media type
     const unsigned char *bytes;
     size_t count;
 };
 
-// All of them, `count` in number.
+// Returns all files; `count` is set to their number.
 const struct relay_asset *relay_assets(size_t *count);
 
 #endif

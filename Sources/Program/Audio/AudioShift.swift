@@ -2,31 +2,33 @@
 
 internal import Media
 
-/// Keeps a source's recent audio by its position in the program, so that it can be played later, or earlier if it was
-/// taken ahead. A change of the shift is cross-faded within 10 ms.
+/// Stores a source's recent audio by its position in the program, so that it can be played later than it arrives, or
+/// earlier if it was read ahead. A change of the shift is cross-faded within 10 ms.
 struct AudioShift {
     static let fade: Int64 = 480
 
     private let format: AudioFormat
     private let capacity: Int
-    /// The largest number of samples that is shifted at a time: after a standstill of the program a frame can be that
+    /// The maximum number of samples that is shifted at once. After the program has been blocked, a frame can be that
     /// long.
     private let most: Int64
     private var channels: [[Float]]
-    /// By how many samples the audio is played later than it came; negative if earlier, nil before the first audio.
+    /// How many samples later than it arrives the audio is played; negative if it is played earlier, nil before the
+    /// first audio.
     private(set) var shift: Int64?
 
-    /// An empty buffer: silence.
+    /// An empty buffer, which contains silence.
     init(format: AudioFormat) {
         self.format = format
         most = Int64(format.sampleRate)
-        // Includes audio that is taken ahead, and one chunk of shifting.
+        // The capacity includes audio that is read ahead, and one chunk of shifting.
         capacity = Int(Double(most) * (Fader.latest - Fader.earliest + 1))
         channels = Array(repeating: Array(repeating: 0, count: capacity), count: format.channels)
     }
 
-    /// Takes `audio`, which continues the audio taken before and ends `ahead` samples after `range`. Returns the
-    /// samples of `range` twice: as they came, and `wanted` samples later, or earlier as far as they are available.
+    /// Adds `audio`, which continues the audio added before and ends `ahead` samples after `range`. Returns two
+    /// versions of `range`: the samples as they arrive, and the samples shifted by `wanted` (later if positive, earlier
+    /// as far as they are available).
     mutating func take(
         _ audio: AudioBuffer, _ range: Range<SampleIndex>, ahead: Int64, wanted: Int64
     ) -> (came: AudioBuffer, heard: AudioBuffer) {
@@ -63,7 +65,7 @@ struct AudioShift {
         }
     }
 
-    /// Returns the samples that came `shift` before `range`.
+    /// Returns the samples that arrived `shift` samples before `range`.
     private func kept(_ range: Range<Int64>, shift: Int64) -> AudioBuffer {
         let first = range.lowerBound - shift
         let samples = channels.map { channel in
@@ -72,7 +74,7 @@ struct AudioShift {
         return AudioBuffer(position: range.lowerBound, format: format, channels: samples)
     }
 
-    /// Cross-fades the beginning of `part` from the previous shift.
+    /// Cross-fades from the previous shift at the beginning of `part`.
     private func cross(from old: Int64, to part: inout AudioBuffer) {
         let count = Int(min(Self.fade, Int64(part.count)))
         let before = kept(part.position..<part.position + Int64(count), shift: old)

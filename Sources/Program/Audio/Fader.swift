@@ -7,12 +7,12 @@ internal import Synchronization
 package final class Fader: Sendable {
     /// The settings.
     package struct Settings: Sendable, Equatable {
-        /// In decibels.
+        /// The gain, in decibels.
         package var gain = 0.0
         /// Whether the source is muted.
         package var isMuted = false
-        /// How much later the audio is played than it comes, in seconds, from ``Fader/earliest`` to ``Fader/latest``;
-        /// negative for earlier, as far as the audio is available by then.
+        /// How much later than it arrives the audio is played, in seconds, from ``Fader/earliest`` to ``Fader/latest``.
+        /// If it is negative, the audio is played earlier, as far as it is available by then.
         package var offset = 0.0
 
         /// Settings that leave the audio unchanged.
@@ -25,7 +25,8 @@ package final class Fader: Sendable {
         }
     }
 
-    /// The limits of a source's offset, in seconds: ``latest`` delays it, ``earliest`` plays it ahead.
+    /// The limits of a source's offset, in seconds: ``latest`` is the maximum delay, and ``earliest`` the maximum
+    /// advance, which is negative.
     package static let latest = 2.0
     package static let earliest = -0.5
 
@@ -40,16 +41,16 @@ package final class Fader: Sendable {
     /// The current settings.
     package var settings: Settings { state.withLock { $0.now } }
 
-    /// The initial settings and the changed ones.
+    /// The initial settings and the present ones.
     package struct Memory: Sendable {
         fileprivate let now: Settings
         fileprivate let start: Settings
     }
 
-    /// The changes since the beginning; nil without changes.
+    /// The initial and the present settings, if an operator has changed them; otherwise nil.
     package var memory: Memory? { state.withLock { $0.now == $0.start ? nil : Memory(now: $0.now, start: $0.start) } }
 
-    /// Repeats the changes in `memory`, except for settings whose initial value is now different.
+    /// Repeats the changes in `memory`, except for settings that now have another initial value.
     package func restore(_ memory: Memory) {
         func restore<Value: Equatable>(
             _ setting: WritableKeyPath<Settings, Value>, _ now: inout Settings, _ start: Settings

@@ -4,8 +4,8 @@ internal import Foundation
 internal import Media
 internal import Synchronization
 
-/// Measures how loud a source is: the sample peak of each channel, which falls by 20 dB per second. Any thread may use
-/// it.
+/// Measures how loud a source is: the sample peak of each channel. The reading falls by 20 dB per second. Any thread
+/// may use it.
 package final class LevelMeter: Sendable {
     /// The fall in decibels per second, as in peak programme meters (IEC 60268-10, type I).
     private static let fall = 20.0
@@ -17,7 +17,7 @@ package final class LevelMeter: Sendable {
     /// A meter without a reading.
     package init() {}
 
-    /// Peaks of each channel, in dBFS; empty before any audio.
+    /// The peak of each channel, in dBFS; empty before any audio.
     package var levels: [Double] {
         peaks.withLock { $0 }.map { $0 > 0 ? max(Self.floor, 20 * log10(Double($0))) : Self.floor }
     }

@@ -4,34 +4,35 @@ internal import Foundation
 internal import Media
 
 /// Mixes the audio of several sources, one program frame at a time. From the first sample of a frame on, new sources
-/// fade in and others fade out, at constant loudness: with equal power for unrelated signals, with levels that add up
-/// to 1 for identical signals, and in between for similar ones. A source that is alone and unchanged passes through as
-/// it is.
+/// fade in and other sources fade out, at constant loudness: with equal power for unrelated signals, with levels that
+/// add up to 1 for identical signals, and in between for similar signals. A source that is alone and has no gain passes
+/// through unchanged.
 struct Mixer {
-    /// A feed with its mixing settings.
+    /// A feed, and how it is mixed.
     struct Part {
         let feed: SourceFeed
         /// Whether it should be audible.
         let isHeard: Bool
-        /// The factor for its samples.
+        /// The factor for the feed's samples.
         var gain: Float = 1
-        /// By how many samples it is played later than it comes, or earlier if negative; nil if that never changes.
+        /// How many samples later than it arrives the audio is played, or earlier if negative; nil if that never
+        /// changes.
         var offset: Int64?
-        /// The source that the audio belongs to; its meter measures the audio, audible or not.
+        /// The source to which the audio belongs. The source's meter measures the audio even if it is not audible.
         var source: Bus?
     }
 
-    /// A feed that is audible, or just was.
+    /// A feed that is audible, or was audible until now.
     fileprivate struct Strip {
         let feed: SourceFeed
-        /// Its level is the sine of this angle: from 0 to a quarter of a turn.
+        /// The level is the sine of this angle, which goes from 0 to a quarter of a turn.
         var angle: Double
         var target: Double
         /// By how much the angle changes with each sample.
         var step = 0.0
         /// The factor at the end of the previous frame.
         var gain: Float
-        /// The audio to mix next, and its factor at the end of the frame.
+        /// The audio to mix next, and the factor that it has at the end of the frame.
         var audio: AudioBuffer?
         var nextGain: Float = 1
         /// The level of each sample.
@@ -40,22 +41,22 @@ struct Mixer {
 
     private let format: AudioFormat
     private var strips: [Strip] = []
-    /// The cross-fades: in each, one feed fades in while the other fades out.
+    /// The cross-fades. In each pair, one feed fades in while the other fades out.
     private var pairs: [FadePair] = []
-    /// The shift buffers of feeds that can be played later or earlier than they come.
+    /// The shift buffers of feeds that can be played later or earlier than they arrive.
     private var shifts: [(feed: SourceFeed, audio: AudioShift)] = []
     private var taken: [SourceFeed] = []
     /// The unshifted audio of each source.
     private var came: [(source: Bus, audio: AudioBuffer)] = []
     private var hasBegun = false
-    /// Whether the last mix consists of one source at no more than its own level, or of nothing.
+    /// Whether the last mix consists of one source with a gain of at most 1, or of no source.
     private(set) var isAlone = true
 
     /// A mixer without audio.
     init(format: AudioFormat) { self.format = format }
 
-    /// Returns the samples of `range`. A feed that becomes audible or inaudible fades within `fade` samples from the
-    /// first of the range on.
+    /// Returns the samples of `range`. A feed that becomes audible or inaudible fades within `fade` samples, beginning
+    /// with the first sample of the range.
     mutating func mix(_ parts: [Part], _ range: Range<SampleIndex>, fade: Int64) -> AudioBuffer {
         plan(parts, fade: fade)
         came.removeAll(keepingCapacity: true)
@@ -68,7 +69,7 @@ struct Mixer {
             guard let index = strips.firstIndex(where: { $0.feed === part.feed }) else { continue }
             (strips[index].audio, strips[index].nextGain) = (audio, part.gain)
         }
-        // A feed whose source has left the program has no part any more, but still fades out.
+        // A feed whose source has left the program is not among `parts` any more, but still fades out.
         for index in strips.indices where !parts.contains(where: { $0.feed === strips[index].feed }) {
             let feed = strips[index].feed
             let offset = shifts.first { $0.feed === feed }?.audio.shift
@@ -81,7 +82,7 @@ struct Mixer {
         return sum(range)
     }
 
-    /// Fades the strips and adds them up.
+    /// Fades the audible feeds and adds them up.
     private mutating func sum(_ range: Range<SampleIndex>) -> AudioBuffer {
         let count = Int(range.upperBound - range.lowerBound)
         isAlone = strips.count < 2 && strips.allSatisfy(\.isUntouched)
@@ -103,14 +104,14 @@ struct Mixer {
             let one = strips[coming].audio, let other = strips[going].audio
         else { return }
         pairs[index].measure(coming: one, going: other)
-        // Swapped out, because both are elements of one array.
+        // The arrays are swapped out of the elements, because both elements belong to one array.
         var levels: [Float] = []
         swap(&levels, &strips[coming].levels)
         pairs[index].level(&levels, &strips[going].levels)
         swap(&levels, &strips[coming].levels)
     }
 
-    /// Takes the audio of the part's feed, unshifted and as it is played.
+    /// Takes the audio of the part's feed, and returns it twice: without a shift, and as it is played.
     private mutating func take(_ part: Part, _ range: Range<SampleIndex>) -> (came: AudioBuffer, heard: AudioBuffer) {
         guard let offset = part.offset else {
             let audio = part.feed.audio(from: range.lowerBound, upTo: range.upperBound)
@@ -130,14 +131,15 @@ struct Mixer {
     /// Whether the audio of `feed` was taken by the last call of ``mix(_:_:fade:)``.
     func isTaken(_ feed: SourceFeed) -> Bool { taken.contains { $0 === feed } }
 
-    /// The unshifted audio that the last call of ``mix(_:_:fade:)`` took from `source`; nil if it has no audio.
+    /// The audio, without a shift, that the last call of ``mix(_:_:fade:)`` took from `source`; nil if the source has
+    /// no audio.
     func audio(of source: Bus) -> AudioBuffer? { came.first { $0.source === source }?.audio }
 
-    /// Whether `feed` was still audible after that call.
+    /// Whether `feed` was still audible after the last call of ``mix(_:_:fade:)``.
     func isHeard(_ feed: SourceFeed) -> Bool { strips.contains { $0.feed === feed && $0.angle > 0 } }
 
     private mutating func plan(_ parts: [Part], fade: Int64) {
-        // A feed that comes back may be in a new pair, so its old pairs are removed, too.
+        // A feed that becomes audible again may be in a new pair, so its old pairs are removed, too.
         pairs.removeAll { pair in
             strips.contains { $0.isOver && ($0.feed === pair.coming || $0.feed === pair.going) }
         }
@@ -155,7 +157,7 @@ struct Mixer {
         pair()
     }
 
-    /// Pairs feeds that begin to fade in with those that fade out.
+    /// Pairs each feed that begins to fade in with a feed that fades out.
     private mutating func pair() {
         let strips = strips
         for coming in strips where coming.angle == 0 && coming.target > 0 {
@@ -167,22 +169,22 @@ struct Mixer {
 }
 
 extension Mixer.Strip {
-    /// Whether it is at full level.
+    /// Whether the feed is at full level.
     fileprivate var isFull: Bool { angle == .pi / 2 && target == angle }
-    /// Whether it has been faded out.
+    /// Whether the feed has been faded out completely.
     fileprivate var isOver: Bool { target == 0 && angle == 0 }
-    /// Whether its gain leaves it unchanged.
+    /// Whether the feed's gain leaves its samples unchanged.
     fileprivate var isUntouched: Bool { gain == 1 && nextGain == 1 }
 
-    /// Fades to the angle `next` within `count` samples, unless it gets there earlier anyway.
+    /// Fades to the angle `next` within `count` samples, or earlier if the running fade is faster.
     fileprivate mutating func aim(at next: Double, within count: Int64) {
         if next == target, angle == target || abs(target - angle) <= abs(step) * Double(count + 1) { return }
         target = next
         step = (next - angle) / Double(max(1, count))
     }
 
-    /// Computes ``levels`` for the next samples: the fade at the middle of each sample, so that it begins at the
-    /// boundary and is symmetric.
+    /// Computes ``levels`` for the next samples. The level of a sample is the level in the middle of the sample, so
+    /// that the fade begins exactly between two samples and is symmetric.
     fileprivate mutating func fade(_ count: Int) {
         levels.removeAll(keepingCapacity: true)
         for _ in 0..<count {
@@ -196,7 +198,7 @@ extension Mixer.Strip {
         }
     }
 
-    /// Adds the next audio at its levels, with a smooth change of the gain.
+    /// Adds the next audio to `sum` at its levels, with a smooth change of the gain.
     fileprivate mutating func add(to sum: inout [[Float]]) {
         guard let audio else { return }
         let count = min(levels.count, audio.count)

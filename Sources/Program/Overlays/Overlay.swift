@@ -3,8 +3,8 @@
 package import Media
 internal import Synchronization
 
-/// An image over the whole program, shown by the scenes that name it or by an operator. It fades in and out by itself:
-/// if the next scene names it too, it stays. Any thread may use it.
+/// An image over the whole program, which is shown by the scenes that name it or by an operator. It fades in and out by
+/// itself; if the next scene names it too, it remains visible. Any thread may use it.
 package final class Overlay: Sendable {
     /// An operator's choice, and the frame from which it applies.
     private struct Choice {
@@ -15,24 +15,24 @@ package final class Overlay: Sendable {
 
     private struct State {
         var art: OverlayArt
-        /// The operator's last choice; nil leaves it to the scenes.
+        /// The operator's last choice; nil leaves the visibility to the scenes.
         var said: Bool?
-        /// The choice that is in force on air.
+        /// The choice that applies now on air.
         var choice: Bool?
         var waiting: [Choice] = []
-        /// The last frame of an operator's fade, which does not depend on the scenes.
+        /// The last frame of a fade that an operator has started, which does not depend on the scenes.
         var fadeEnd: FrameIndex?
         var fader = OverlayFader()
     }
 
-    /// How many changes may wait for their frames.
+    /// The maximum number of changes that wait for their frames.
     package static let mostChoices = 64
 
-    /// Its name in scenes.
+    /// The overlay's name in scenes.
     package let name: String
     private let state: Mutex<State>
 
-    /// An overlay that looks like `art`. The scenes decide whether it is visible, unless `isVisible` is set.
+    /// An overlay with the appearance `art`. The scenes determine whether it is visible, unless `isVisible` is set.
     package init(_ name: String, _ art: OverlayArt, isVisible: Bool? = nil) {
         self.name = name
         state = Mutex(State(art: art, said: isVisible, choice: isVisible))
@@ -41,15 +41,15 @@ package final class Overlay: Sendable {
     /// The operator's last choice of visibility; nil leaves it to the scenes.
     package var choice: Bool? { state.withLock { $0.said } }
 
-    /// Whether it is visible in the current frame.
+    /// Whether the overlay is visible in the current frame.
     package var isSeen: Bool { state.withLock { $0.fader.level > 0 } }
 
-    /// Changes its look from the next frame on.
+    /// Changes the overlay's appearance from the next frame on.
     package func draw(as art: OverlayArt) { state.withLock { $0.art = art } }
 
-    /// Shows it, hides it, or leaves that to the scenes again (nil), from program frame `frame` on, with a fade of
-    /// `frames` frames; `art` changes its look from the next frame on. Returns false and changes nothing if too many
-    /// changes are waiting.
+    /// Shows the overlay, hides it, or leaves its visibility to the scenes again (nil), from program frame `frame` on,
+    /// with a fade of `frames` frames. `art` changes its appearance from the next frame on. Returns false and changes
+    /// nothing if too many changes are waiting.
     package func show(_ isVisible: Bool?, frames: Int64, at frame: FrameIndex, as art: OverlayArt? = nil) -> Bool {
         state.withLock { state in
             state.waiting.removeAll { $0.frame == frame }
@@ -62,9 +62,10 @@ package final class Overlay: Sendable {
         }
     }
 
-    /// Returns its opacity at frame `index`, from 0 to 1, and its look; nil if it is invisible. `isNamed` says whether
-    /// the scene names it, and `frames` how many frames are left of the change to that scene, including this one: 0
-    /// after a cut. An operator's fade keeps its own length. Must be called once per frame.
+    /// Returns the overlay's opacity at frame `index`, from 0 to 1, and its appearance; nil if it is invisible.
+    /// `isNamed` says whether the scene names the overlay. `frames` is the number of frames that are left of the change
+    /// to that scene, including this one, and 0 after a cut. A fade that an operator has started keeps its own length.
+    /// Must be called once per frame.
     func look(at index: FrameIndex, isNamed: Bool, frames: Int64) -> (level: Double, art: OverlayArt)? {
         state.withLock { state in
             while let next = state.waiting.first, next.frame <= index {
@@ -79,13 +80,13 @@ package final class Overlay: Sendable {
     }
 }
 
-/// Fades an overlay linearly. As in a transition, the first frame already shows some of it, and the last one does not
-/// show all of it.
+/// Fades an overlay linearly. As in a transition, the first frame already shows the overlay a little, and the last
+/// frame does not show it completely.
 struct OverlayFader {
     private(set) var level = 0.0
     private var last: FrameIndex?
 
-    /// Returns the level at frame `index`, when `frames` frames are left until the target is reached; 0 for a cut.
+    /// Returns the level at frame `index`, if `frames` frames are left until the target is reached; 0 means a cut.
     mutating func level(at index: FrameIndex, isOn: Bool, within frames: Int64) -> Double {
         let elapsed = last.map { Double(max(1, index - $0)) }
         last = index

@@ -3,17 +3,17 @@
 package import Kernels
 package import Media
 
-/// The look of an overlay: prerendered images at positions in the frame. Each digit of a clock has ten images, one of
-/// which is drawn, so that nothing is rendered while the program runs.
+/// The appearance of an overlay: prerendered images at positions in the frame. For each digit of a clock there are ten
+/// images, one of which is drawn, so that nothing is rendered while the program runs.
 package struct OverlayArt: Sendable {
     /// A rendered letter or text, in rows of red, green, blue and alpha.
     package struct Glyph: Sendable {
         package var pixels: [UInt8]
         package var width: Int
         package var height: Int
-        /// The distance of its left edge from the pen position; even.
+        /// The distance of the glyph's left edge from the pen position; even.
         package var offset: Int
-        /// How far the pen moves after it; even.
+        /// How far the pen moves after the glyph; even.
         package var advance: Int
 
         package init(pixels: [UInt8], width: Int, height: Int, offset: Int, advance: Int) {
@@ -33,12 +33,12 @@ package struct OverlayArt: Sendable {
     private let y: Int
     private let opacity: Double
 
-    /// An image whose upper left corner is at (x, y), with an opacity from 0 to 1.
+    /// An image whose upper left corner is at (x, y). Its opacity is from 0 to 1.
     package init(_ image: OverlayImage, x: Int, y: Int, opacity: Double) {
         (parts, self.y, self.opacity) = ([Part(images: [image], x: x, digit: nil)], y, opacity)
     }
 
-    /// A text whose line has its upper left corner at (x, y). `paint` renders a piece of it.
+    /// A text whose line has its upper left corner at (x, y). `paint` renders a piece of the text.
     package init<Failure: Error>(
         _ text: OverlayText, x: Int, y: Int, opacity: Double, color: ColorDescription,
         paint: (String) throws(Failure) -> Glyph
@@ -66,10 +66,11 @@ package struct OverlayArt: Sendable {
         (self.parts, self.y, self.opacity) = (parts, y, opacity)
     }
 
-    /// Whether it shows a clock.
+    /// Whether the overlay shows a clock.
     package var hasClock: Bool { parts.contains { $0.digit != nil } }
 
-    /// Draws it on `canvas` as it is at `time`, with an opacity of `level` from 0 to 1.
+    /// Draws the overlay on `canvas` with the digits that its clocks have at `time`. `level` is its opacity, from 0 to
+    /// 1.
     package func draw(on canvas: inout Canvas, at time: OverlayTime, level: Double) {
         for part in parts {
             let index = part.digit.map { time.digit($0.place, of: $0.clock) } ?? 0

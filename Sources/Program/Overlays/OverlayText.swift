@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The text of an overlay, in which `{time}` and `{timecode}` stand for clocks.
+/// The text of an overlay, in which `{time}` and `{timecode}` are replaced by clocks.
 package struct OverlayText: Sendable, Equatable {
     /// A piece that is drawn separately.
     package enum Piece: Sendable, Equatable {
@@ -18,9 +18,9 @@ package struct OverlayText: Sendable, Equatable {
     /// The maximum number of letters.
     package static let longest = 200
 
-    /// The text as written.
+    /// The text in the form in which it was written.
     package let text: String
-    /// Its pieces, from left to right.
+    /// The text's pieces, from left to right.
     package let pieces: [Piece]
 
     /// Reads `text`: one line of at most ``longest`` letters.

@@ -7,13 +7,13 @@ package import Media
 package struct OverlayTime: Sendable, Equatable {
     /// A clock for an overlay's text.
     package enum Clock: String, Sendable, CaseIterable {
-        /// Hours, minutes, seconds and frames since the beginning of the program. All frames are counted: no drop-frame
-        /// timecode.
+        /// Hours, minutes, seconds and frames since the beginning of the program. All frames are counted; it is not a
+        /// drop-frame timecode.
         case timecode
         /// Hours, minutes and seconds of the machine's wall clock, in its time zone.
         case time
 
-        /// How many digits it has: two for each number.
+        /// The number of digits: two for each number.
         package var digits: Int { self == .timecode ? 8 : 6 }
     }
 
@@ -21,7 +21,8 @@ package struct OverlayTime: Sendable, Equatable {
     private let framesPerSecond: Int
     private let secondOfDay: Int
 
-    /// The readings at program frame `index` at this rate, when the wall clock is `secondOfDay` seconds into its day.
+    /// The readings at program frame `index` at this rate. `secondOfDay` is the number of seconds that have passed of
+    /// the day on the wall clock.
     package init(of index: FrameIndex, at rate: FrameRate, secondOfDay: Int) {
         (frame, framesPerSecond) = (max(0, Int(index.number)), Int(rate.value.rounded(.up)))
         self.secondOfDay = secondOfDay
@@ -40,7 +41,7 @@ package struct OverlayTime: Sendable, Equatable {
         return place % 2 == 0 ? number / 10 % 10 : number % 10
     }
 
-    /// How many seconds of its day have passed on the wall clock.
+    /// The number of seconds that have passed of the day on the wall clock.
     static var secondOfDay: Int {
         var (seconds, parts) = (Glibc.time(nil), tm())
         guard localtime_r(&seconds, &parts) != nil else { return 0 }

@@ -3,7 +3,7 @@
 internal import Media
 internal import Synchronization
 
-/// Whether the packets of a source are needed. It is read for each packet. Any thread may use it.
+/// Whether the packets of a source are needed. It is checked for each packet. Any thread may use it.
 package final class PacketSwitch: Sendable {
     private let state = Mutex(true)
 
@@ -17,13 +17,13 @@ package final class PacketSwitch: Sendable {
     }
 }
 
-/// Keeps a live source's packets, with times on the source's timeline, until the program reaches them. Packets that
+/// Stores a live source's packets, with times on the source's timeline, until the program reaches them. Packets that
 /// were taken are kept from the newest keyframe on, for a consumer that starts later. Any thread may use it.
 final class PacketBuffer: Sendable {
     private struct Track {
         /// The packets in order of arrival.
         var packets: [EncodedPacket] = []
-        /// How many of them were taken.
+        /// How many of the packets were taken.
         var taken = 0
     }
 
@@ -31,7 +31,7 @@ final class PacketBuffer: Sendable {
         var tracks: [TrackKind: Track] = [:]
         var bytes = 0
         var refusal: String?
-        /// Whether frames arrived that were not kept, so that the next one must be a keyframe.
+        /// Whether frames arrived that were not stored, so that the next stored frame must be a keyframe.
         var awaitsKeyframe = false
 
         mutating func removeFirst(_ count: Int, of kind: TrackKind) {
@@ -43,13 +43,13 @@ final class PacketBuffer: Sendable {
         }
     }
 
-    /// How long packets that no consumer takes are kept, in nanoseconds: longer than a GOP, so that a new consumer gets
-    /// its keyframe; and how many bytes are kept at most. A source that is shown with a delay keeps more, for the
-    /// delay.
+    /// How long packets are kept if no consumer takes them, in nanoseconds: longer than a GOP, so that a new consumer
+    /// gets its keyframe. Also the maximum number of bytes that are kept. If a source is shown with a delay, more is
+    /// kept, because of the delay.
     private static let (longest, mostBytes): (Int64, Int) = (12_000_000_000, 96 << 20)
-    /// Bytes per second of delay.
+    /// The number of additional bytes for each second of delay.
     private static let bytesPerSecond = 16 << 20
-    /// Audio that is kept from before a keyframe, in nanoseconds.
+    /// How much audio from before a keyframe is kept, in nanoseconds.
     private static let audioBefore: Int64 = 500_000_000
 
     private let longest: Int64
@@ -57,7 +57,8 @@ final class PacketBuffer: Sendable {
     private let wanted: PacketSwitch
     private let state = Mutex(State())
 
-    /// A buffer for a source that is shown `delay` after it comes. It stays empty while its packets are not `wanted`.
+    /// A buffer for a source that is shown `delay` after it arrives. The buffer stays empty while its packets are not
+    /// `wanted`.
     init(delay: Duration, wanted: PacketSwitch) {
         longest = Self.longest + delay.inNanoseconds
         mostBytes = Self.mostBytes + Int(delay.inSeconds) * Self.bytesPerSecond
@@ -67,10 +68,10 @@ final class PacketBuffer: Sendable {
     /// Why the source's packets are unavailable; nil if they are available, or if that is not known yet.
     var refusal: String? { state.withLock { $0.refusal } }
 
-    /// Notes that the source is open. Earlier packets stay: the program has not reached them yet.
+    /// Records that the source is open. Earlier packets remain, because the program has not reached them yet.
     func begin(refusal: String?) { state.withLock { $0.refusal = refusal } }
 
-    /// Adds a packet. The packets begin with a keyframe, also after they were not wanted for a while.
+    /// Adds a packet. The stored packets begin with a keyframe, even after packets were not wanted for a while.
     func put(_ packet: EncodedPacket) {
         let isWanted = wanted.isOn
         state.withLock { state in
@@ -101,8 +102,8 @@ final class PacketBuffer: Sendable {
         }
     }
 
-    /// Takes from each track the packets that were not taken before, up to the first one for which `place` returns nil,
-    /// and returns them as `place` placed them.
+    /// Takes the packets of each track that were not taken before, up to the first packet for which `place` returns
+    /// nil. Returns the packets that `place` returned.
     func take(_ place: (EncodedPacket) -> EncodedPacket?) -> [EncodedPacket] {
         state.withLock { state in
             var taken: [EncodedPacket] = []
@@ -120,7 +121,7 @@ final class PacketBuffer: Sendable {
         }
     }
 
-    /// Forgets taken packets that a consumer beginning with this keyframe does not need.
+    /// Forgets taken packets that are not needed by a consumer which begins with this keyframe.
     private func forget(before keyframe: Int, _ state: inout State) {
         guard let time = state.tracks[.video]?.packets[keyframe].dtsNanoseconds else { return }
         state.removeFirst(keyframe, of: .video)

@@ -2,40 +2,43 @@
 
 package import Media
 
-/// Gives a live source's packets program times: the times at which its decoded frames are shown and its audio is heard.
+/// Converts the times of a live source's packets to program times: the times at which the decoded frames are shown and
+/// the audio is heard.
 ///
-/// The sender's own intervals are kept while the program's clock and the sender's are at most 5 ms apart; beyond that
-/// the packets follow the program's clock by no more than necessary. A sudden step to later times leaves a hole; a step
-/// to earlier times is made up at a twentieth of real time, and nothing is left out.
+/// The intervals between the sender's timestamps are kept while the program's clock and the sender's clock are at most
+/// 5 ms apart. Beyond that, the packets follow the program's clock, but only as far as necessary. A sudden step to
+/// later times leaves a gap. After a step to earlier times, the difference is reduced by a twentieth of the elapsed
+/// time, and no packet is left out.
 ///
 /// A value type without a clock or I/O.
 package struct PacketPlacing {
     /// The state of one track.
     private struct Track {
-        /// The difference between program times and the source's times, in nanoseconds.
+        /// The difference between program times and source times, in nanoseconds.
         var offset: Int64?
         var given: TrackDescription?
         var known: TrackDescription?
-        /// The previous packet's decoding time on the source's timeline and in the program, in nanoseconds.
+        /// The previous packet's decoding time on the source's timeline and in program time, in nanoseconds.
         var last: (own: Int64, dts: Int64)?
-        /// Where the previous audio packet ends, in samples.
+        /// The end of the previous audio packet, in samples.
         var end: Int64?
         var length: Int64 = 0
     }
 
-    /// How far the two clocks may be apart, and the distance beyond which the program's clock is followed at once; in
-    /// nanoseconds.
+    /// The maximum difference between the two clocks, and the difference beyond which packets follow the program's
+    /// clock at once; in nanoseconds.
     private static let (band, leap): (Int64, Int64) = (5_000_000, 100_000_000)
-    /// A packet that is further from the previous one than this, in nanoseconds, comes from another sender.
+    /// If a packet's time differs from the previous packet's by more than this, in nanoseconds, the packet comes from
+    /// another sender.
     private static let jump: Int64 = 5_000_000_000
-    /// The longest duration of a frame whose sender states none, in nanoseconds.
+    /// The maximum duration of a frame whose sender gives none, in nanoseconds.
     private static let longestFrame: Int64 = 1_000_000_000
-    /// Corrections to earlier times take at most one part in this many of the elapsed time.
+    /// A correction to earlier times is at most the elapsed time divided by this number.
     private static let slew: Int64 = 20
 
     private var tracks: [TrackKind: Track] = [:]
 
-    /// A placing for a source that has sent nothing yet.
+    /// A conversion for a source that has sent nothing yet.
     package init() {}
 
     /// Prepares for the packets of another source that continues the tracks.
@@ -43,8 +46,8 @@ package struct PacketPlacing {
         for track in tracks.keys { tracks[track]?.offset = nil }
     }
 
-    /// Returns `packet` with program times. Its decoding time is at present `target` nanoseconds later in the program
-    /// than on the source's timeline.
+    /// Returns `packet` with program times. `target` is the present difference between its decoding time in the program
+    /// and on the source's timeline, in nanoseconds.
     package mutating func place(_ packet: EncodedPacket, target: Int64) -> EncodedPacket {
         var track = tracks[packet.track] ?? Track()
         let offset = Self.follow(target, packet, track)
@@ -53,7 +56,7 @@ package struct PacketPlacing {
         var dts = TimeBase.nanoseconds.rescale(packet.dtsNanoseconds + offset, to: base)
         var length = packet.timeBase.rescale(packet.duration, to: base)
         if packet.track == .audio {
-            // The coding gives the packet's duration, and the packet follows the previous one directly, except for the
+            // The coding determines the packet's duration. The packet follows the previous one directly, apart from the
             // difference between the clocks.
             if description.frameLength > 0 { length = Int64(description.frameLength) }
             let rounding = packet.timeBase.rescale(1, to: base, rounding: .up) + 1
@@ -86,14 +89,14 @@ package struct PacketPlacing {
         let passed = own - last.own
         let isLater = own + target > last.dts
         guard let offset = track.offset else { return isLater ? target : last.dts - own }
-        // Another sender's times are unrelated to the previous ones.
+        // The times of another sender have no relation to the previous times.
         if passed < 0 || passed > jump { return isLater ? target : last.dts - own }
         if (target - offset).magnitude > UInt64(leap), isLater { return target }
         return max(min(max(offset, target - band), target + band), offset - passed / slew)
     }
 
-    /// Returns a description equivalent to `given`, with a time base that is fine enough; reuses the track's previous
-    /// one if it matches.
+    /// Returns a description that is equivalent to `given` and has a time base that is fine enough. If the track's
+    /// previous description is the same, it is used again.
     private static func known(_ given: TrackDescription, _ track: inout Track) -> TrackDescription {
         if let known = track.known, track.given === given { return known }
         let timed = finelyTimed(given)
@@ -108,7 +111,7 @@ package struct PacketPlacing {
 }
 
 extension TrackDescription {
-    /// Whether packets of `other` can follow those of this one in one file.
+    /// Whether packets with the description `other` can follow packets with this one in one file.
     fileprivate func isCodedAs(_ other: TrackDescription) -> Bool {
         codec == other.codec && format == other.format && timeBase == other.timeBase
             && decoderConfiguration.array == other.decoderConfiguration.array

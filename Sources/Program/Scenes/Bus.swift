@@ -5,12 +5,12 @@ package import Kernels
 package import Media
 internal import Synchronization
 
-/// Holds the scene that a program shows, which changes at frame boundaries, and the feeds and sources that run along
-/// unseen, so that a change to them takes effect with one frame. A source with backups is a bus, too: its scene selects
-/// the visible input.
+/// Holds the scene that a program shows, which changes between two frames. It also holds the feeds and sources that are
+/// kept running although they are not visible, so that a change to them takes effect within one frame. A source with
+/// backups is a bus, too: its scene selects the visible input.
 ///
-/// A bus whose scene may change outlives its sources: if a source has no frame, its last one is held. Any thread may
-/// use it.
+/// A bus whose scene may change exists longer than its sources: if a source has no frame, its last one is repeated. Any
+/// thread may use it.
 package final class Bus: Sendable {
     /// A change of scene, and the frame at which it begins.
     struct Cue {
@@ -18,7 +18,7 @@ package final class Bus: Sendable {
         let transition: Transition
         let frames: Int64
         let frame: FrameIndex
-        /// The video that covers the change, which is then a cut.
+        /// The video that covers the change; under it, the change is a cut.
         var stinger: (any Stinger)?
     }
 
@@ -38,28 +38,28 @@ package final class Bus: Sendable {
     let isFixed: Bool
     /// The operator's settings for a source's audio.
     package let fader = Fader()
-    /// The level of a source, audible or not; for a program's bus, the level of the program.
+    /// The level of a source, whether it is audible or not; for a program's bus, the level of the program.
     package let meter = LevelMeter()
-    /// Whether the packets of a source are needed, whichever of its inputs is visible.
+    /// Whether the packets of a source are needed, regardless of which of its inputs is visible.
     package let packets = PacketSwitch()
     private let state: Mutex<State>
     private let changed = DispatchSemaphore(value: 0)
     /// The watchers of the sources.
     let watches = Mutex<[SourceWatch]>([])
-    /// Is called before each frame.
+    /// The closure that is called before each frame.
     private let watcher = Mutex<(@Sendable (FrameIndex) -> Void)?>(nil)
 
     /// A bus that waits for its first scene.
     package convenience init() { self.init(nil) }
 
-    /// A bus with this scene; a scene that is given here never changes.
+    /// A bus with this scene. Such a bus never changes its scene.
     package init(_ scene: Scene?) {
         isFixed = scene != nil
         state = Mutex(State(scene: scene))
     }
 
-    /// The scene that was requested last for the next possible frame; nil before the first request. Scenes requested
-    /// for later frames are not included.
+    /// The scene that was last requested for the next possible frame; nil before the first request. Scenes requested
+    /// for later frames do not count.
     package var scene: Scene? { state.withLock { $0.scene } }
 
     /// The first program frame at which a change can still begin.
@@ -68,8 +68,8 @@ package final class Bus: Sendable {
     /// Cuts to `scene` at the program's next frame.
     package func show(_ scene: Scene) { show(scene, by: Transition(.cut), frames: 0) }
 
-    /// Puts `scene` on air at program frame `frame`, or at the next one if that is later, by a transition of `frames`
-    /// frames, or by a cut under `stinger`. Returns the frame at which it begins.
+    /// Puts `scene` on air at program frame `frame`, or at the next frame if that is later, by a transition of `frames`
+    /// frames, or by a cut under `stinger`. Returns the frame at which the change begins.
     @discardableResult
     package func show(
         _ scene: Scene, by transition: Transition, frames: Int64, stinger: (any Stinger)? = nil,
@@ -86,17 +86,17 @@ package final class Bus: Sendable {
         }
     }
 
-    /// Calls `watch` on the program's thread before each frame is made: a scene that `watch` shows is on air with that
-    /// very frame.
+    /// Calls `watch` on the program's thread before each frame is made. A scene that `watch` shows is on air with that
+    /// frame.
     package func beforeEachFrame(_ watch: @escaping @Sendable (FrameIndex) -> Void) {
         watcher.withLock { $0 = watch }
     }
 
-    /// Calls the watcher, if there is one, before frame `index` is made.
+    /// Calls the closure of ``beforeEachFrame(_:)``, if there is one, before frame `index` is made.
     func announce(_ index: FrameIndex) { watcher.withLock { $0 }?(index) }
 
-    /// Returns the change that begins at frame `index`, or should have begun since the previous frame; nil if there is
-    /// none. Later changes cannot begin at this frame any more.
+    /// Returns the change that begins at frame `index`, or should have begun since the previous frame; nil without such
+    /// a change. Later changes cannot begin at this frame any more.
     func takeCue(for index: FrameIndex) -> Cue? {
         state.withLock { state in
             state.next = index + 1
@@ -108,7 +108,8 @@ package final class Bus: Sendable {
         }
     }
 
-    /// Cancels the change scheduled for `frame`; returns false if there is no such change, or if it is on air.
+    /// Cancels the change that is scheduled for `frame`. Returns false if there is no such change, or if it is already
+    /// on air.
     package func withdraw(at frame: FrameIndex) -> Bool {
         state.withLock { state in
             guard frame > state.next, let index = state.cues.firstIndex(where: { $0.frame == frame }) else {
@@ -119,19 +120,19 @@ package final class Bus: Sendable {
         }
     }
 
-    /// Adds an overlay in front of the earlier ones. Must be called before the program runs.
+    /// Adds an overlay in front of the overlays that were added before. Must be called before the program runs.
     package func add(_ overlay: Overlay) { state.withLock { $0.overlays.append(overlay) } }
 
-    /// The overlays, from the back to the front.
+    /// The overlays, from back to front.
     var overlays: [Overlay] { state.withLock { $0.overlays } }
 
-    /// Lets a feed run along.
+    /// Keeps a feed running while it is not visible.
     package func add(_ feed: SourceFeed) { state.withLock { $0.standby.append(feed) } }
 
-    /// Lets a source run along, with all its inputs.
+    /// Keeps a source running while it is not visible, with all its inputs.
     package func add(_ source: Bus) { state.withLock { $0.sources.append(source) } }
 
-    /// Removes a feed that runs along, and ends all waiting for it. A feed that is on air stays there.
+    /// Removes a feed that is kept running, and ends all waiting for it. A feed that is on air remains on air.
     package func remove(_ feed: SourceFeed) {
         state.withLock { state in state.standby.removeAll { $0 === feed } }
         feed.close()
@@ -151,7 +152,7 @@ package final class Bus: Sendable {
     /// Whether the program must end.
     package var isOver: Bool { state.withLock { $0.isOver } }
 
-    /// Waits for a scene other than `gone`; nil if the program ends before.
+    /// Waits for a scene other than `gone`; nil if the program ends first.
     func waitForScene(besides gone: Scene? = nil) -> Scene? {
         while true {
             let (scene, isOver) = state.withLock { ($0.scene, $0.isOver) }
@@ -161,7 +162,8 @@ package final class Bus: Sendable {
         }
     }
 
-    /// All feeds that may be visible or audible: those of the scene, those that run along, and those of the sources.
+    /// All feeds that may be visible or audible: the feeds of the scene, the feeds that are kept running, and the feeds
+    /// of the sources.
     var feeds: [SourceFeed] {
         let (scene, standby, sources) = state.withLock { ($0.scene, $0.standby, $0.sources) }
         var feeds = scene?.feeds ?? []
@@ -171,8 +173,8 @@ package final class Bus: Sendable {
         return feeds
     }
 
-    /// Returns the mixer's inputs for `scene`: the audible sources, and the others for their meters. The meters of
-    /// sources without audio fall for `seconds`.
+    /// Returns the mixer's inputs for `scene`: the audible sources, and also the other sources, for their meters. The
+    /// meters of sources without audio fall by `seconds`.
     func parts(of scene: Scene, silentFor seconds: Double) -> [Mixer.Part] {
         let sources = state.withLock { $0.sources }
         var parts: [Mixer.Part] = []
@@ -192,13 +194,13 @@ package final class Bus: Sendable {
         return parts
     }
 
-    /// How much earlier a source can be played than it comes, in seconds; nil if it has no audio now.
+    /// How much earlier than it arrives a source can be played, in seconds; nil if it has no audio now.
     package var mostAhead: Double? {
         let feeds = scene?.audio.flatMap(\.feeds) ?? []
         return feeds.map { Double($0.mostAhead) / Double(AudioFormat.program.sampleRate) }.min()
     }
 
-    /// The frame that a source shows now; nil before its first.
+    /// The frame that a source shows now; nil before its first frame.
     var shown: VideoFrame? {
         switch scene?.layers.first?.video.resolved {
         case .feed(let feed): feed.newestFrame
@@ -207,8 +209,8 @@ package final class Bus: Sendable {
         }
     }
 
-    /// Returns the frame that a source shows now, scaled to a width of `width` columns (rounded to an even number); nil
-    /// before its first frame.
+    /// Returns the frame that a source shows now, scaled to `width` columns (rounded to an even number); nil before its
+    /// first frame.
     package func thumbnail(width: Int) -> VideoFrame? {
         guard let frame = shown else { return nil }
         let size = (width: max(2, width / 2 * 2), height: max(2, frame.height * width / frame.width / 2 * 2))
@@ -218,15 +220,17 @@ package final class Bus: Sendable {
     }
 }
 
-/// A short video with alpha that is shown over a change of scene; the scene changes while the video covers the frame.
+/// A short video with alpha that is shown over a change of scene. The scene changes while the video covers the whole
+/// frame.
 package protocol Stinger: AnyObject, Sendable {
-    /// Its length in program frames.
+    /// The stinger's length in program frames.
     var frames: Int64 { get }
-    /// The number of its frame with which the new scene begins.
+    /// The number of the stinger's frame at which the new scene begins.
     var cut: Int64 { get }
-    /// Returns its frame `number` in the program's size, in memory with alpha; the previous frame if it is not ready;
-    /// nil before the first frame is ready. Called on the program's thread; does not wait.
+    /// Returns the stinger's frame `number`, in the program's size and in memory with alpha. If that frame is not
+    /// ready, returns the previous one; nil before the first frame is ready. Called on the program's thread; does not
+    /// wait.
     func frame(_ number: Int64) -> VideoFrame?
-    /// Makes it ready to be shown again. Returns at once.
+    /// Prepares the stinger to be shown again. Returns at once.
     func rewind()
 }

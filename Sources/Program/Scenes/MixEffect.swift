@@ -3,17 +3,17 @@
 internal import Kernels
 internal import Media
 
-/// The state of the program's thread: the scene on air, a running transition, and the frame and audio made from them.
-/// Only that thread uses it.
+/// The state of the program's thread: the scene on air, a running transition, and the frame and audio that are made
+/// from them. Only that thread uses it.
 struct MixEffect {
-    /// What a transition starts from.
+    /// The content with which a transition begins.
     private enum Origin {
         case scenes(SceneMix)
-        /// The frame that was on air when a new transition interrupted another one.
+        /// The frame that was on air when a new transition interrupted another transition.
         case still(VideoFrame)
     }
 
-    /// A stinger's frame that was in front when the stinger was interrupted: it fades out with the new transition.
+    /// A frame of a stinger that was visible when the stinger was interrupted: it fades out with the new transition.
     private struct Leaving {
         let frame: VideoFrame
         let opacity: Double
@@ -25,11 +25,11 @@ struct MixEffect {
         let start: FrameIndex
         let origin: Origin
         let stinger: (any Stinger)?
-        /// The scene that was on air before, or was about to be.
+        /// The scene that was on air before, or was about to go on air.
         let former: Scene
         let leaving: Leaving?
 
-        /// Returns the progress at frame `index`: the first frame already shows both sides, and so does the last one.
+        /// Returns the progress at frame `index`: both the first frame and the last frame show both sides.
         func progress(at index: FrameIndex) -> Double {
             transition.easing.progress(at: Double(index - start + 1) / Double(frames + 1))
         }
@@ -39,22 +39,22 @@ struct MixEffect {
     private(set) var scene: Scene
     private var compositor: Compositor?
     private var running: Running?
-    /// The last frame without overlays; with a compositor only if it was blended from two.
+    /// The last frame without overlays. If there is a compositor, it is stored only if it was blended from two frames.
     private var last: VideoFrame?
     private var isBlended = false
-    /// The stinger's frame in the current frame.
+    /// The frame of a stinger in the current frame.
     private var covering: VideoFrame?
-    /// The layers of a frame; the memory is reused.
+    /// The layers of a frame. The array is reused, to save memory allocations.
     private var layers: [(frame: VideoFrame?, placement: Placement)] = []
-    /// What each visible feed shows in the current frame.
+    /// The frame that each visible feed shows in the current frame.
     private var choices: [(feed: SourceFeed, choice: LiveFrames.Choice?)] = []
-    /// What each visible source shows in the current frame. It is read once per frame, because it may change at any
-    /// time.
+    /// The video that each visible source shows in the current frame. It is read once per frame, because it may change
+    /// at any time.
     private var shown: [(source: Bus, video: Scene.Video?)] = []
-    /// The last frame of each visible source: it is held while another of its inputs has no frame yet.
+    /// The last frame of each visible source. It is repeated while another input of the source has no frame yet.
     private var standing: [(source: Bus, frame: VideoFrame)] = []
     private var mixer: Mixer
-    /// Nil for a scene that never changes, because its one source is played unchanged.
+    /// The limiter; nil for a scene that never changes, because its single source is played unchanged.
     private var limiter: Limiter?
     /// The number of samples per frame.
     private let frameSamples: Int64
@@ -63,9 +63,9 @@ struct MixEffect {
     /// The visible overlays in the current frame.
     private var looks: [(level: Double, art: OverlayArt)] = []
 
-    /// Puts `scene` on air, in frames of `frameSamples` samples. Without a `compositor` only one source is visible at a
-    /// time, and all changes are cuts. `holdsLast` holds the last frame of a source that has ended. With a compositor
-    /// `overlays` may be visible, the last one in front.
+    /// Puts `scene` on air, in frames of `frameSamples` samples. Without a `compositor`, only one source is visible at
+    /// a time, and all changes are cuts. `holdsLast` repeats the last frame of a source that has ended. With a
+    /// compositor, `overlays` may be visible, with the last one in front.
     init(
         _ scene: Scene, audio: AudioFormat, frameSamples: Int64, compositor: Compositor?, holdsLast: Bool,
         overlays: [Overlay] = []
@@ -89,7 +89,7 @@ struct MixEffect {
         scene = cue.scene
     }
 
-    /// Returns the scene whose audio and overlays are used: under a stinger the previous scene until the cut.
+    /// Returns the scene whose audio and overlays are used. Under a stinger, this is the previous scene until the cut.
     func inForce(at index: FrameIndex) -> Scene {
         guard let running, let stinger = running.stinger, index - running.start < stinger.cut else { return scene }
         return running.former
@@ -100,7 +100,7 @@ struct MixEffect {
         (running, covering) = (nil, nil)
     }
 
-    /// Returns what a transition at frame `index` starts from: the content of the previous frame.
+    /// Returns the content with which a transition at frame `index` begins: the content of the previous frame.
     private func origin(at index: FrameIndex) -> Origin {
         guard let running else { return .scenes(SceneMix(scene)) }
         if let stinger = running.stinger {
@@ -110,7 +110,7 @@ struct MixEffect {
         return last.map { .still($0) } ?? .scenes(SceneMix(scene))
     }
 
-    /// Returns the stinger's frame that was in front in the previous frame.
+    /// Returns the frame of a stinger that was visible in the previous frame; nil without a stinger.
     private func leaving(at index: FrameIndex) -> Leaving? {
         if let covering { return Leaving(frame: covering, opacity: 1) }
         guard let running else { return nil }
@@ -127,7 +127,7 @@ struct MixEffect {
         return origin.moved(to: scene, fraction: running.progress(at: index), shaped: shaped)
     }
 
-    /// The visible videos whose frames have bars.
+    /// The visible videos whose frames contain bars.
     private var shaped: [Scene.Video] {
         scenes.flatMap(\.layers).map(\.video).filter { newest($0)?.region != nil }
     }
@@ -152,7 +152,7 @@ struct MixEffect {
         return frame
     }
 
-    /// Returns the frame of a running change at frame `index`, without overlays.
+    /// Returns frame `index` of a running change, without overlays.
     private mutating func changing(_ running: Running, at index: FrameIndex) -> VideoFrame? {
         if let mix = moved(running, at: index) { return compose(mix) }
         if let stinger = running.stinger, index - running.start >= stinger.cut { return compose(scene) }
@@ -167,11 +167,11 @@ struct MixEffect {
         return compositor?.blend(from, next, by: running.transition, progress: running.progress(at: index))
     }
 
-    /// Draws the visible overlays over `frame`, and a stinger in front of everything.
+    /// Draws the visible overlays over `frame`, and then a stinger in front of all.
     private mutating func key(_ frame: inout VideoFrame?, at index: FrameIndex) {
         looks.removeAll(keepingCapacity: true)
         let named = inForce(at: index).overlays
-        // Under a stinger, and with a cut, overlays change at once.
+        // Under a stinger, and at a cut, overlays change at once.
         let rest = running.map { $0.stinger == nil ? $0.frames - (index - $0.start) : 0 } ?? 0
         for overlay in overlays {
             let isNamed = named.contains { $0 === overlay }
@@ -203,12 +203,12 @@ struct MixEffect {
         if case .still(let frame) = scene.layers.first.flatMap({ resolved($0.video) }) { frame } else { nil }
     }
 
-    /// The visible scenes.
+    /// The scenes that are visible.
     private var scenes: [Scene] {
         if case .scenes(let origin) = running?.origin { [scene] + origin.shares.map(\.scene) } else { [scene] }
     }
 
-    /// Reads from each visible source what it shows.
+    /// Reads from each visible source which video it shows.
     private mutating func look() {
         shown.removeAll(keepingCapacity: true)
         for layer in scenes.flatMap(\.layers) {
@@ -261,7 +261,7 @@ struct MixEffect {
         return compositor?.blend(frame, other, by: Transition(.fade), progress: last.weight)
     }
 
-    /// Returns the frame of `video` in the current frame, or its last one.
+    /// Returns the current frame of `video`, or its last frame if it has none now.
     private func newest(_ video: Scene.Video) -> VideoFrame? {
         let frame: VideoFrame? =
             switch resolved(video) {
@@ -288,16 +288,17 @@ struct MixEffect {
 // MARK: Audio
 
 extension MixEffect {
-    /// Mixes `parts` for `range`, the samples of the current frame, and returns the audio that is ready, which
-    /// continues the audio returned before. The fade lasts as long as the transition, or half a frame for a cut, even
-    /// if the current frame is longer because it makes up for skipped ones.
+    /// Mixes `parts` for `range`, the samples of the current frame, and returns the audio that is ready. It continues
+    /// the audio that was returned before. The fade lasts as long as the transition, or half a frame for a cut, even if
+    /// the current frame is longer because frames were skipped before it.
     mutating func audio(_ range: Range<SampleIndex>, _ parts: [Mixer.Part]) -> AudioBuffer {
         let fade = running.flatMap { $0.stinger == nil ? $0.frames * frameSamples : nil }
         let mixed = mixer.mix(parts, range, fade: fade ?? frameSamples / 2)
         return limiter?.limit(mixed, alone: mixer.isAlone) ?? mixed
     }
 
-    /// Returns the rest of the audio up to sample `end`, after the last frame; nil if nothing is held back.
+    /// Returns the remaining audio up to sample `end`, after the last frame; nil if there is no limiter that holds
+    /// audio.
     mutating func rest(upTo end: SampleIndex) -> AudioBuffer? { limiter?.finish(at: end.number) }
 
     /// Whether the feed is audible in the current frame, its fade-out included.
@@ -305,7 +306,7 @@ extension MixEffect {
         parts.contains { $0.feed === feed && $0.isHeard } || mixer.isHeard(feed)
     }
 
-    /// Returns the unshifted audio of a source for the current frame; nil if it has none.
+    /// Returns the audio of a source for the current frame, without a shift; nil if the source has no audio.
     func audio(of source: Bus) -> AudioBuffer? { mixer.audio(of: source) }
 
     /// Whether the feed's audio was taken for the current frame.

@@ -3,7 +3,8 @@
 internal import Kernels
 internal import Media
 
-/// The visible content between two scenes: one scene, or the weighted mean of two that differ in the order of layers.
+/// The visible content between two scenes: one scene, or the weighted mean of two scenes that differ in the order of
+/// their layers.
 struct SceneMix {
     /// The scenes with their weights, which add up to 1.
     let shares: [(scene: Scene, weight: Double)]
@@ -14,7 +15,7 @@ struct SceneMix {
     private init(_ shares: [(scene: Scene, weight: Double)]) { self.shares = shares }
 
     /// If two layers exchange their depth and nothing else differs: the scene with the larger weight, and the weight of
-    /// the opposite order of its last two layers.
+    /// the opposite order of its last two layers. Otherwise nil.
     var exchange: (scene: Scene, share: Double)? {
         guard shares.count == 2 else { return nil }
         let (most, least) = shares[0].weight < shares[1].weight ? (shares[1], shares[0]) : (shares[0], shares[1])
@@ -24,8 +25,8 @@ struct SceneMix {
         return (most.scene, least.weight)
     }
 
-    /// Returns the mix `fraction` of the way to `next`; the frames of `shaped` have bars. Nil if more than two scenes
-    /// would be needed.
+    /// Returns the mix at `fraction` of the way to `next`. The frames of `shaped` contain bars. Nil if a mix of more
+    /// than two scenes would be needed.
     func moved(to next: Scene, fraction: Double, shaped: [Scene.Video] = []) -> SceneMix? {
         var found: [(scene: Scene, weight: Double)] = []
         for (scene, weight) in shares {
@@ -43,16 +44,16 @@ struct SceneMix {
     }
 }
 
-/// Moves layers from one scene to another. A layer in both scenes moves; a layer in only one grows or shrinks, but if
-/// it fills the frame there, it stays behind the others.
+/// Moves layers from one scene to another. A layer in both scenes moves. A layer in only one scene grows or shrinks;
+/// but if it fills the frame in that scene, it stays behind the other layers.
 ///
-/// No layer jumps: the path starts with the one scene and ends with the other, and in between each layer keeps its
-/// depth. If no order of the layers shows both scenes, as when two layers exchange their depth, there are two orders,
+/// No layer jumps: the path begins with one scene and ends with the other, and in between each layer keeps its depth.
+/// If no single order of the layers shows both scenes, as when two layers exchange their depth, there are two orders,
 /// and one fades into the other.
 private struct Path {
     private let from: Scene
     private let to: Scene
-    /// The videos that do not fill their placement unless they are cropped to it.
+    /// The videos that fill their placement only if they are cropped to it.
     private let shaped: [Scene.Video]
 
     init(from: Scene, to: Scene, shaped: [Scene.Video]) { (self.from, self.to, self.shaped) = (from, to, shaped) }
@@ -68,7 +69,7 @@ private struct Path {
         ]
     }
 
-    /// Returns the layers in this order, `fraction` of the way, without hidden ones.
+    /// Returns the layers in this order, at `fraction` of the way, without hidden layers.
     func scene(in order: [Scene.Video], at fraction: Double) -> Scene {
         let layers = order.compactMap { video in
             placement(of: video, at: fraction).map { Scene.Layer(video, at: $0) }
@@ -86,8 +87,8 @@ private struct Path {
         }
     }
 
-    /// Returns the layers of `lead` in their order, with the layers that only `other` has inserted above the same
-    /// neighbors as there.
+    /// Returns the layers of `lead` in their order, together with the layers that only `other` has: each of these is
+    /// inserted above the same neighbor as in `other`.
     private static func merged(_ lead: [Scene.Layer], _ other: [Scene.Layer]) -> [Scene.Video] {
         var order = lead.map(\.video)
         var place = 0
@@ -102,8 +103,8 @@ private struct Path {
         return order
     }
 
-    /// Whether layers in this order, with the placements of `scene`, show that scene, although layers that fill the
-    /// frame only in `other` are there, too.
+    /// Whether the layers, in this order and with the placements of `scene`, show that scene, although the order also
+    /// contains layers that fill the frame only in `other`.
     private func shows(_ scene: Scene, in order: [Scene.Video], beside other: Scene) -> Bool {
         for (index, layer) in scene.layers.enumerated() {
             for above in scene.layers[(index + 1)...] where layer.placement.overlaps(above.placement) {
@@ -115,8 +116,8 @@ private struct Path {
         return seen(of: order, scene, beside: other).count == order.count
     }
 
-    /// Returns `order` without the layers that fill the frame only in `other` and are not hidden by the layers of
-    /// `scene`.
+    /// Returns `order` without certain layers: those that fill the frame only in `other` and are not hidden by the
+    /// layers of `scene`.
     private func seen(of order: [Scene.Video], _ scene: Scene, beside other: Scene) -> [Scene.Video] {
         order.enumerated().filter { index, video in
             guard scene.placement(of: video) == nil, other.placement(of: video) == .full else { return true }
@@ -137,10 +138,10 @@ extension Scene {
 }
 
 extension Placement {
-    /// The resolution for comparing placements: far below a pixel.
+    /// The resolution at which placements are compared: much finer than a pixel.
     private static let unit = 36_000.0
 
-    /// The destination in these units, so that adjacent placements do not overlap.
+    /// The destination in units of this resolution, rounded so that adjacent placements do not overlap.
     private var place: PixelRectangle {
         let (left, top) = (Int((destination.x * Self.unit).rounded()), Int((destination.y * Self.unit).rounded()))
         let right = Int(((destination.x + destination.width) * Self.unit).rounded())
@@ -158,7 +159,7 @@ extension Placement {
         return rest.parts.isEmpty
     }
 
-    /// The same placement shrunk to its own center: where a source appears and disappears.
+    /// The same placement shrunk to its own center, from which a source appears and to which it disappears.
     fileprivate var vanished: Placement {
         let middle = Rectangle(
             x: destination.x + destination.width / 2, y: destination.y + destination.height / 2, width: 0, height: 0)

@@ -3,9 +3,10 @@
 package import Kernels
 package import Media
 
-/// What is on air: which videos, where, and which audio. A value type; two scenes are equal if all of these are equal.
+/// The content on air: the visible videos, their placements, and the audio. A value type; two scenes are equal if all
+/// of this is equal.
 package struct Scene: Sendable, Equatable {
-    /// Where frames come from.
+    /// The origin of frames.
     package enum Video: Sendable, Equatable {
         /// A feed's frames.
         case feed(SourceFeed)
@@ -23,14 +24,14 @@ package struct Scene: Sendable, Equatable {
             }
         }
 
-        /// The same, with a source replaced by what it shows now: a feed or a still; nil for a source that shows
-        /// nothing.
+        /// The same video, but a source is replaced by the feed or still image that it shows now; nil for a source that
+        /// shows nothing.
         var resolved: Video? {
             guard case .source(let bus) = self else { return self }
             return bus.scene?.layers.first?.video.resolved
         }
 
-        /// The feed whose frames are shown now.
+        /// The feed whose frames are shown now; nil if it is not a feed.
         var feed: SourceFeed? {
             if case .feed(let feed) = resolved { feed } else { nil }
         }
@@ -49,7 +50,7 @@ package struct Scene: Sendable, Equatable {
         }
     }
 
-    /// Where audio comes from.
+    /// The origin of audio.
     package enum Audio: Sendable, Equatable {
         /// A feed's audio.
         case feed(SourceFeed)
@@ -64,7 +65,7 @@ package struct Scene: Sendable, Equatable {
             }
         }
 
-        /// The feeds that the audio comes from now.
+        /// The feeds from which the audio comes now.
         var feeds: [SourceFeed] {
             switch self {
             case .feed(let feed): [feed]
@@ -73,11 +74,11 @@ package struct Scene: Sendable, Equatable {
         }
     }
 
-    /// The visible layers, from the back to the front. The first is the main one: the program's clock follows it.
+    /// The visible layers, from back to front. The first is the main layer: the program's clock follows it.
     package var layers: [Layer]
     /// The audible sources, which are mixed; empty for silence.
     package var audio: [Audio]
-    /// The overlays over the layers, unless an operator chose otherwise. Transitions happen below them.
+    /// The overlays over the layers, unless an operator has chosen others. Transitions happen below the overlays.
     package var overlays: [Overlay] = []
 
     package init(layers: [Layer], audio: [Audio], overlays: [Overlay] = []) {
@@ -89,18 +90,18 @@ package struct Scene: Sendable, Equatable {
             && left.overlays.elementsEqual(right.overlays) { $0 === $1 }
     }
 
-    /// A scene with one video that fills the frame, and the audio of one feed; nil for silence.
+    /// A scene with one video that fills the frame, and with the audio of one feed; nil means silence.
     package init(video: Video, audio: SourceFeed?) {
         self.init(layers: [Layer(video)], audio: audio.map { [.feed($0)] } ?? [])
     }
 
-    /// The feed of the main layer now; nil for a still.
+    /// The feed that the main layer shows now; nil for a still image.
     var mainFeed: SourceFeed? { layers.first?.video.feed }
 
     /// Whether the program waits for the main feed.
     var waits: Bool { mainFeed?.isAwaited == true }
 
-    /// The feeds that are visible or audible in it now, each once.
+    /// The feeds that are visible or audible in the scene now, without repetition.
     var feeds: [SourceFeed] {
         var feeds: [SourceFeed] = []
         for feed in layers.compactMap(\.video.feed) + audio.flatMap(\.feeds)

@@ -10,27 +10,28 @@ extension SceneLayout {
         package var y: Double
         package var width: Double
 
-        /// A quarter of the frame's width, a fortieth from its lower right corner.
+        /// A quarter of the frame's width, at a distance of a fortieth of the frame from its lower right corner.
         package static let standard = Inset(x: 0.725, y: 0.725, width: 0.25)
 
-        /// An inset at this place.
+        /// An inset at this position.
         package init(x: Double, y: Double, width: Double) { (self.x, self.y, self.width) = (x, y, width) }
 
-        /// An inset of this width in a corner, a fortieth of the frame from its edges.
+        /// An inset with this width in a corner, at a distance of a fortieth of the frame from its edges.
         package init(_ corner: Corner, width: Double = 0.25) {
             let (near, far) = (Corner.margin, 1 - Corner.margin - width)
             self.init(x: corner.isRight ? far : near, y: corner.isLow ? far : near, width: width)
         }
 
-        /// How a source with another aspect ratio is placed in it: all of it is visible, aligned to the nearest corner.
+        /// How a source with another aspect ratio is placed in the inset: the whole source is visible, aligned to the
+        /// nearest corner of the frame.
         var shape: Placement.Shape {
             let way = 1 - width - 2 * Corner.margin
             func part(_ start: Double) -> Double { way > 0 ? min(1, max(0, (start - Corner.margin) / way)) : 0.5 }
             return Placement.Shape(area: .init(x: x, y: y, width: width, height: width), across: part(x), down: part(y))
         }
 
-        /// An inset as users write it: a corner, or `x` and `y`; a missing coordinate has its standard value. Throws if
-        /// both are given.
+        /// Creates an inset from the values that users write: a corner, or `x` and `y`; if a coordinate is missing, it
+        /// has its standard value. Throws if both a corner and coordinates are given.
         package init(corner: Corner?, x: Double?, y: Double?, width: Double?) throws(Fault) {
             guard let corner else {
                 let usual = Self.standard
@@ -60,7 +61,7 @@ extension SceneLayout {
 extension SceneLayout.Inset {
     private enum Key: String, CodingKey, CaseIterable { case corner, x, y, width }
 
-    /// The keys that users may write.
+    /// The keys that users may use.
     package static var keys: [String] { Key.allCases.map(\.rawValue) }
 
     /// Reads `x`, `y` and `width`, or `corner` and, if it is not a quarter, `width`.

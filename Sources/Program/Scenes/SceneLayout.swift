@@ -3,7 +3,7 @@
 package import Kernels
 package import Media
 
-/// A scene as users write it: its layout, and the names of its sources.
+/// A scene in the form in which users describe it: its layout, and the names of its sources.
 package struct SceneLayout: Sendable, Codable, Equatable {
     /// The layouts of a scene.
     package enum Kind: String, Sendable, Codable, CaseIterable {
@@ -21,11 +21,11 @@ package struct SceneLayout: Sendable, Codable, Equatable {
         case slate
     }
 
-    /// How a source is placed in a part with another aspect ratio.
+    /// How a source is placed in an area with another aspect ratio.
     package enum Fit: String, Sendable, Codable, CaseIterable {
-        /// Its center fills the part.
+        /// The center of the source fills the area.
         case crop
-        /// All of it is visible, with bars.
+        /// The whole source is visible, with bars.
         case contain
     }
 
@@ -39,11 +39,11 @@ package struct SceneLayout: Sendable, Codable, Equatable {
 
     /// The layout.
     package var layout: Kind
-    /// The names of the sources in it, the main one first.
+    /// The names of the scene's sources, with the main source first.
     package var sources: [String]
-    /// The placement of the second source of ``Kind/pip``; nil for the standard one.
+    /// The placement of the second source in ``Kind/pip``; nil means the standard placement.
     package var inset: Inset?
-    /// How sources are placed in a split; nil if they are cropped.
+    /// How sources are placed in a split; nil means that they are cropped.
     package var fit: Fit?
 
     /// The names of its overlays; nil for no overlays.
@@ -51,10 +51,10 @@ package struct SceneLayout: Sendable, Codable, Equatable {
 
     private enum CodingKeys: String, CodingKey, CaseIterable { case layout, sources, inset, fit, overlays }
 
-    /// The keys that users may write.
+    /// The keys that users may use.
     package static var keys: [String] { CodingKeys.allCases.map(\.rawValue) }
 
-    /// The number of overlays that a program can have.
+    /// The maximum number of overlays in a program.
     private static let mostOverlays = 16
 
     package init(_ layout: Kind, _ sources: [String], inset: Inset? = nil, fit: Fit? = nil, overlays: [String]? = nil) {
@@ -62,13 +62,13 @@ package struct SceneLayout: Sendable, Codable, Equatable {
         self.overlays = overlays
     }
 
-    /// Its settings besides the sources, as options of a scene: `x=0.5`, `fit=contain`.
+    /// The scene's settings besides its sources, as options of a scene: `x=0.5`, `fit=contain`.
     package var details: [String] {
         let place = inset.map { ["x=\($0.x)", "y=\($0.y)", "width=\($0.width)"] } ?? []
         return place + (fit.map { ["fit=\($0.rawValue)"] } ?? [])
     }
 
-    /// How many sources a layout takes.
+    /// The possible numbers of sources in this layout.
     private var counts: ClosedRange<Int> {
         switch layout {
         case .single: 1...1
@@ -78,8 +78,8 @@ package struct SceneLayout: Sendable, Codable, Equatable {
         }
     }
 
-    /// Throws if the scene is impossible: a wrong number of sources, a source or an overlay named twice, an inset
-    /// outside of the frame, or settings that its layout does not have.
+    /// Throws if the scene is impossible: a wrong number of sources, a source or an overlay that is named twice, an
+    /// inset outside of the frame, or settings that the scene's layout does not have.
     package func check() throws(Fault) {
         guard counts.contains(sources.count) else {
             let wanted = counts.count == 1 ? "\(counts.lowerBound)" : "\(counts.lowerBound) to \(counts.upperBound)"
@@ -115,7 +115,8 @@ package struct SceneLayout: Sendable, Codable, Equatable {
         }
     }
 
-    /// Returns the placements of the sources, in the order of ``sources``, in a program of this color.
+    /// Returns the placements of the sources, in the order of ``sources``, in a program whose frames have this color
+    /// description.
     package func placements(in color: ColorDescription) -> [Placement] {
         let fits = fit == .contain
         switch layout {
@@ -137,7 +138,8 @@ package struct SceneLayout: Sendable, Codable, Equatable {
             let columns = sources.count <= 4 ? 2 : 3
             let rows = (sources.count + columns - 1) / columns
             return sources.indices.map { index in
-                // Cells have the frame's aspect ratio; missing rows become bars above and below.
+                // Cells have the frame's aspect ratio. If there are fewer rows than columns, there are bars above and
+                // below.
                 var place = Placement.cell(index, columns: columns, rows: columns)
                 let lack = Double(columns - rows) / Double(2 * columns)
                 place.destination.y += lack

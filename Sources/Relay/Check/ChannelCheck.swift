@@ -22,7 +22,7 @@ struct ChannelCheck: Sendable {
     private static let patience = Duration.seconds(15)
     /// How long a single check may take.
     private static let longest = Duration.seconds(25)
-    /// The share of the machine's cores that may be used, so that some are left for other work.
+    /// The share of the processor cores that may be used, so that some remain for other work.
     private static let share = 0.85
 
     let configuration: ChannelConfiguration
@@ -46,7 +46,7 @@ struct ChannelCheck: Sendable {
         return inputs + outputs() + untaken() + [recorded, uploaded, encoder?.row, sources].compactMap(\.self)
     }
 
-    /// Returns the result of `work` about `subject`, or a failure if it takes too long.
+    /// Returns the result of `work`. If it takes too long, the result is a failure of `subject`.
     func within(_ subject: String, _ work: @escaping @Sendable () -> Row) -> Row {
         Answer.of("relay.check", within: Self.longest, work)
             ?? row(subject, .failed, "it does not answer within \(Self.longest.components.seconds) s")
@@ -169,7 +169,7 @@ struct ChannelCheck: Sendable {
             let entry = resources.ledger.enter(on: space.fileSystem, of: configuration.name) { [budget] in
                 budget.bytes(after: 0)
             }
-            // The space that the earlier channels need on the same disk is included.
+            // The budget includes the space that the channels before this one need on the same disk.
             budget.neededByOthers = resources.ledger.bytes(before: entry)
             let isEnough = space.free > budget.requiredBytes || recording.retention != nil
             let text =
@@ -184,8 +184,8 @@ struct ChannelCheck: Sendable {
 
     // MARK: Uploads
 
-    /// Checks an upload. rclone's configuration belongs to a user: another user, such as the service's, may have
-    /// remotes that this user does not have.
+    /// Checks an upload. rclone's configuration belongs to a user: the user as whom the service runs may have remotes
+    /// that this user does not have.
     func upload(to target: UploadTarget) -> CheckReport.Row {
         let remote: String? = if case .remote(let remote, _) = target { "\(remote)" } else { nil }
         do throws(UploadRefusal) {
@@ -202,7 +202,8 @@ struct ChannelCheck: Sendable {
 
     // MARK: The encoder
 
-    /// Returns a warning for encodings that no output takes. That is no error, because an output may be added later.
+    /// Returns a warning for each encoding that no output uses. That is not an error, because an output may be added
+    /// later.
     private func untaken() -> [Row] {
         configuration.untakenRenditions.map { name in
             row("rendition \(name)", .warning, "no output and no recording takes it, and it costs processor time")
@@ -234,7 +235,7 @@ struct ChannelCheck: Sendable {
     static func hundredths(_ number: Double) -> Double { Double((number * 100).rounded()) / 100 }
 }
 
-/// A receiver without publications: a port is only opened as a test.
+/// A receiver that accepts no publications, because a port is only opened as a test.
 private final class NoReceiver: RTMPStreamReceiver {
     func publicationBegan(_ publication: RTMPPublication) {}
     func publication(_ publication: RTMPPublication, sent message: RTMPPublishedMessage) {}
@@ -244,8 +245,8 @@ private final class NoReceiver: RTMPStreamReceiver {
 // MARK: Sources
 
 extension ChannelCheck {
-    /// The cost of decoding all sources that answer and of composing the scene with the most of them, added to the
-    /// encoder's `cores`; nil unless there are several sources.
+    /// The cost of decoding all sources that answer and of composing the scene with the largest number of them. `cores`
+    /// is what the encoder needs, and is added. Nil if there is only one source.
     func sources(_ answered: Set<String>, beside cores: Double?) -> Row? {
         let tried = configuration.sources.filter { answered.contains($0.name) && $0.input.rtmpListenAddress == nil }
         guard configuration.sources.count > 1, !tried.isEmpty else { return nil }

@@ -45,7 +45,7 @@ struct CheckReport: Encodable {
     /// The result of one check.
     enum Result: String, Encodable {
         case ok
-        /// The subject may work when the channel goes on air, or it could not be tested.
+        /// The subject may work by the time when the channel goes on air, or it could not be tested.
         case warning
         case failed
     }
@@ -65,7 +65,7 @@ struct CheckReport: Encodable {
     /// Whether all channels can go on air with this configuration.
     var isGood: Bool { rows.allSatisfy { $0.result != .failed } }
 
-    /// The report for people: one line for each row, in columns.
+    /// The report as text for people: one line for each row, in columns.
     var text: String {
         let columns = rows.map { [$0.channel, $0.subject, $0.result.rawValue] }
         let widths = (0..<3).map { column in columns.map { $0[column].count }.max() ?? 0 }

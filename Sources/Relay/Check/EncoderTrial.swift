@@ -15,14 +15,15 @@ struct EncoderTrial {
 
     /// The preset and format that were encoded, such as `veryfast at 1920x1080, 50 fps`.
     let subject: String
-    /// How many cores encoding in real time uses: processor time of the process divided by program time.
+    /// The number of cores that are used for encoding in real time: processor time of the process divided by program
+    /// time.
     let cores: Double
-    /// How many cores this process may use.
+    /// The number of cores that this process may use.
     static var available: Int { max(1, Int(sysconf(CInt(_SC_NPROCESSORS_ONLN)))) }
 
-    /// Runs the trial; blocks for as long as the machine needs for 3 s of program. The size and rate are those of the
-    /// configuration, or those of the test pattern if they depend on the input; for a `rendition` they are its own.
-    /// Throws ``ChannelFailure``.
+    /// Runs the trial; blocks for as long as the machine needs to encode 3 s of program. The frame size and rate come
+    /// from the configuration, or from the test pattern if they depend on the input; for a `rendition`, they are its
+    /// own. Throws ``ChannelFailure``.
     init(
         _ configuration: ChannelConfiguration, as rendition: RenditionSpecification? = nil, resources: HostResources,
         logger: Logger

@@ -10,7 +10,7 @@ internal import Synchronization
 
 /// Decodes a few seconds of each source, composes frames of the scene with the most sources, and measures the cost.
 struct SourcesTrial {
-    /// How much of each source is decoded, and how long that may take: live sources deliver in real time.
+    /// How much of each source is decoded, and the time limit for it: live sources deliver in real time.
     private static let (length, patience) = (Duration.seconds(3), Duration.seconds(8))
     /// How many frames are composed.
     private static let frames: Int64 = 60
@@ -20,7 +20,7 @@ struct SourcesTrial {
         let name: String
         /// The format of the source itself.
         let native: VideoFormat
-        /// How many cores decoding the source in real time uses.
+        /// The number of cores that are used for decoding the source in real time.
         let cores: Double
         /// One of the source's frames, in the program's format.
         let frame: VideoFrame
@@ -29,7 +29,7 @@ struct SourcesTrial {
     private let configuration: ChannelConfiguration
     private let clock: any MonotonicClock
     private let logger: Logger
-    /// The program's format: that of the first source that was decoded, except for values that flags set.
+    /// The program's format: the format of the first source that was decoded, except for values that flags set.
     private(set) var format: VideoFormat?
     private(set) var decoded: [Decoded] = []
 
@@ -38,7 +38,7 @@ struct SourcesTrial {
         (self.configuration, self.clock, self.logger) = (configuration, clock, logger)
     }
 
-    /// Decodes a source, which must be one that answers. A source that delivers nothing is omitted. Blocks.
+    /// Decodes a source, which must be able to answer. A source that delivers nothing is left out. Blocks.
     mutating func decode(_ source: ChannelConfiguration.Source) {
         let opening = SourceOpening(logger: logger)
         DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(15)) { opening.cancel() }
@@ -66,7 +66,7 @@ struct SourcesTrial {
         return names.count > 1 ? SceneLayout(.pip, Array(names.prefix(2))) : nil
     }
 
-    /// How many cores composing the frames of `layout` in real time uses. Blocks.
+    /// Returns the number of cores that are used for composing the frames of `layout` in real time. Blocks.
     func cores(for layout: SceneLayout) -> Double {
         guard let format else { return 0 }
         let frames = layout.sources.compactMap { name in decoded.first { $0.name == name }?.frame }
@@ -92,7 +92,7 @@ struct SourcesTrial {
     }
 }
 
-/// Takes all media that a source delivers, without delay, up to a given duration, and keeps one frame.
+/// Receives all media that a source delivers, without delay, up to a given duration, and keeps one frame.
 private final class TrialSink: SourceSink {
     private struct State {
         var frame: VideoFrame?
@@ -107,7 +107,7 @@ private final class TrialSink: SourceSink {
 
     init(upTo limit: Duration) { self.limit = limit }
 
-    /// Blocks until enough was delivered, the source has ended, or `patience` is over.
+    /// Blocks until enough media was delivered, the source has ended, or `patience` is over.
     func wait(_ patience: Duration) {
         _ = isEnough.wait(timeout: .now() + .nanoseconds(Int(patience.inNanoseconds)))
     }

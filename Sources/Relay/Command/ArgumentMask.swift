@@ -5,13 +5,13 @@ internal import Ingest
 
 /// Hides secrets from process listings.
 enum ArgumentMask {
-    /// Overwrites parts of the values of `flags` in the memory that the system shows as the process's command line: the
-    /// text behind the host of each address. Call only after the flags were parsed.
+    /// Overwrites the text after the host of each address in the values of `flags`, in the memory that the system shows
+    /// as the command line of the process. Call it only after the flags were parsed.
     static func hideSecrets(followingAny flags: Set<String>) {
         var hidesNext = false
         for index in 1..<max(1, Int(CommandLine.argc)) {
             guard let argument = CommandLine.unsafeArgv[index] else { continue }
-            // Works on bytes and not on characters, because text that is not valid UTF-8 would change the offsets.
+            // Uses bytes and not characters, because text that is not valid UTF-8 would change the offsets.
             let bytes = UnsafeBufferPointer(start: argument, count: strlen(argument)).map { UInt8(bitPattern: $0) }
             let flag = bytes.prefix { $0 != UInt8(ascii: "=") }
             let isJoined = flag.count < bytes.count && flags.contains(String(decoding: flag, as: UTF8.self))
@@ -25,7 +25,7 @@ enum ArgumentMask {
         }
     }
 
-    /// Overwrites the complete values of `flags` in the memory of the command line. Call only after the flags were
+    /// Overwrites the complete values of `flags` in the memory of the command line. Call it only after the flags were
     /// parsed.
     static func hideValues(followingAny flags: Set<String>) {
         var hidesNext = false
@@ -40,8 +40,8 @@ enum ArgumentMask {
         }
     }
 
-    /// Overwrites the text behind the host of each address that is an argument of its own, in the memory of the command
-    /// line. Call only after the arguments were parsed.
+    /// Overwrites the text after the host of each address that is not the value of a flag, in the memory of the command
+    /// line. Call it only after the arguments were parsed.
     static func hideAddresses() {
         for index in 1..<max(1, Int(CommandLine.argc)) {
             guard let argument = CommandLine.unsafeArgv[index] else { continue }
@@ -51,7 +51,7 @@ enum ArgumentMask {
         }
     }
 
-    /// Returns `message` with possible secrets of the addresses in `arguments` replaced.
+    /// Returns `message`, in which the parts of the addresses in `arguments` that may be secret are replaced.
     static func hidingSecrets(of arguments: [String], in message: String) -> String {
         arguments.reduce(message) { message, argument in
             let joined = argument.hasPrefix("-") ? argument.firstIndex(of: "=") : nil
@@ -63,8 +63,9 @@ enum ArgumentMask {
         }
     }
 
-    /// Returns the range of bytes of an address that may be secret: user info, and everything after the authority; in a
-    /// filter graph also everything from the first value of an option whose name is that of a credential.
+    /// Returns the range of bytes of an address that may be secret: user and password, and everything after host and
+    /// port. In a filter graph, everything is secret from the first value of an option whose name is the name of a
+    /// credential.
     static func secretRange(in address: [UInt8]) -> Range<Int>? {
         let range = addressRange(in: address)
         let isGraph = String(decoding: address.prefix(6), as: UTF8.self).lowercased() == "lavfi:"
@@ -76,14 +77,14 @@ enum ArgumentMask {
         guard
             let authority = address.indices.lazy.compactMap({ authorityStart(in: address, after: $0) }).first
         else {
-            // In an address without its two slashes it is unknown which part is a host and which is a key.
+            // If an address lacks the two slashes, it is unknown which part is the host and which part is a key.
             guard InputLocation(String(decoding: address, as: UTF8.self)).fault != nil,
                 let colon = address.firstIndex(of: UInt8(ascii: ":"))
             else { return nil }
             return colon + 1..<address.count
         }
-        // Searches up to the options and not up to the slash, because a password may contain a slash that was not
-        // escaped.
+        // The `@` is searched for up to the `#` and not only up to the slash, because a password may contain a slash
+        // that was not escaped.
         let hasUser = address[authority...].prefix { $0 != UInt8(ascii: "#") }.contains(UInt8(ascii: "@"))
         if hasUser { return authority..<address.count }
         // In webhook addresses the signing secret follows the `#`.
@@ -93,8 +94,8 @@ enum ArgumentMask {
         return path + 1..<address.count
     }
 
-    /// Returns the start of the authority whose `://` begins at `colon`; nil if there is no `://`. Inside a filter, as
-    /// in `lavfi:movie=rtmp\\://…`, backslashes and quotes may be between the three characters.
+    /// Returns the start of the host part after the `://` that begins at `colon`; nil if there is no `://`. Inside a
+    /// filter, as in `lavfi:movie=rtmp\\://…`, backslashes and quotes may be between the three characters.
     private static func authorityStart(in address: [UInt8], after colon: Int) -> Int? {
         guard address[colon] == UInt8(ascii: ":") else { return nil }
         var slashes = 0

@@ -4,7 +4,7 @@ internal import ArgumentParser
 internal import Foundation
 internal import Media
 
-/// Readers of flag values. Each throws one sentence that states what a valid value is.
+/// Functions that read the values of flags. Each function throws one sentence that says which values are valid.
 enum ArgumentParsing {
     static func duration(_ text: String) throws(TextFailure) -> Duration {
         let duration = try anyDuration(text)
@@ -26,7 +26,7 @@ enum ArgumentParsing {
         return zone
     }
 
-    /// Calls `body`. A fault of a text or an option is thrown as the parser's error, with the parser's exit status.
+    /// Calls `body`. If a text or an option is invalid, it throws the parser's error, with the parser's exit status.
     static func usage<Result>(_ body: () throws -> Result) throws -> Result {
         do {
             return try body()

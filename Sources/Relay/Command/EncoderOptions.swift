@@ -75,7 +75,7 @@ struct EncoderOptions: ParsableArguments {
         if let gop, gop > .seconds(60) { throw TextFailure("\(option: "--gop") must be at most 60s; 2s is usual.") }
     }
 
-    /// Throws if a flag is about a track that is passed through without encoding.
+    /// Throws if a flag concerns a track that is passed through without encoding.
     func check(against copying: ChannelConfiguration.Copying, by copyFlag: String) throws(TextFailure) {
         let video: [(String, Bool)] = [
             ("--preset", preset != nil), ("--tune", tune != nil), ("--profile", profile != nil),

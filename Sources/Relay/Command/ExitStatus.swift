@@ -14,13 +14,13 @@ enum ExitStatus: Int32 {
     case usage = 64
     /// The input cannot be read, or contains no frame.
     case inputUnreadable = 66
-    /// No output ever was on air, and no recording was made.
+    /// No output was ever on air, and no recording was made.
     case nothingDelivered = 69
     /// The encoder failed.
     case internalError = 70
     /// The record directory, or the clip of `relay recordings export`, cannot be written.
     case cannotRecord = 73
-    /// The storage guard refused to record, and there was no other work.
+    /// The storage guard refused to record, and the channel had nothing else to do.
     case storageRefused = 75
 
     /// `relay ctl`: the running relay refused the request.

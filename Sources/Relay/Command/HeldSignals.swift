@@ -27,7 +27,7 @@ final class HeldSignals: Sendable {
         }
     }
 
-    /// The first such signal; nil before the first.
+    /// The first such signal; nil if none has come yet.
     var first: CInt? { state.withLock { $0.first } }
 
     private func received(_ number: CInt) {

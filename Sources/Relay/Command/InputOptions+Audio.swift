@@ -6,10 +6,10 @@ internal import Media
 internal import RTMP
 internal import SRT
 
-/// The checks of `--audio-input`: what is certainly wrong with it is refused before any input is opened, because an
-/// input may be waited for without limit.
+/// Checks `--audio-input`. Values that can never work are refused before any input is opened, because relay may wait
+/// for an input without a time limit.
 extension InputOptions {
-    /// The input that `text`, the value of `--audio-input`, names.
+    /// The input in `text`, the value of `--audio-input`.
     func audioLocation(_ text: String) throws(TextFailure) -> InputLocation {
         let location = try Self.location(text, flag: "--audio-input")
         if location.hasNoAudio {
@@ -24,7 +24,8 @@ extension InputOptions {
         return location
     }
 
-    /// Refuses an audio input that listens for the same stream as another input, which would get all of it.
+    /// Throws if the audio input and another input listen for the same stream: the other input would get the whole
+    /// stream.
     func checkAudioListener(_ configuration: ChannelConfiguration) throws(TextFailure) {
         guard let audio = configuration.audioInput,
             configuration.sources.flatMap(\.inputs).contains(where: { Self.listenForOneStream($0, audio) })
@@ -34,7 +35,8 @@ extension InputOptions {
                 + "each its own name.")
     }
 
-    /// Whether both inputs listen for one stream at one port. Addresses that cannot be read were refused earlier.
+    /// Whether both inputs listen for the same stream at the same port. Addresses that cannot be parsed were refused
+    /// earlier.
     private static func listenForOneStream(_ one: InputLocation, _ other: InputLocation) -> Bool {
         if let one = try? listenURL(of: one), let other = try? listenURL(of: other) {
             return one.port == other.port && one.hasSameStream(as: other)

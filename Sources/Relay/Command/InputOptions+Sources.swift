@@ -10,15 +10,15 @@ internal import Studio
 
 /// The flags for several inputs: a program that switches between sources and shows several of them together.
 extension InputOptions {
-    /// The most sources: more than a grid can show.
+    /// The maximum number of sources: more than a grid can show.
     private static let mostSources = 16
     /// Names with a special meaning: the slate, and the choices for audio.
     private static let reservedNames: Set = ["slate", "mix", "follow"]
 
-    /// Whether the program is composed of sources. It may be composed of a single source.
+    /// Whether the program is composed of sources. A single source is enough for that.
     var isStudio: Bool { input.count > 1 || runDown != nil || !overlay.isEmpty }
 
-    /// Applies the sources of such a program, and the flags about them.
+    /// Applies the sources of such a program, and the flags that concern them.
     func applySources(to configuration: inout ChannelConfiguration) throws(TextFailure) {
         guard isStudio else {
             let flags = [
@@ -87,7 +87,7 @@ extension InputOptions {
         try applyRunDown(to: &configuration)
     }
 
-    /// The names of sources without video: that of `--audio-input`.
+    /// The names of sources without video: the name of the source of `--audio-input`.
     private var unseenSources: [String] { audioInput == nil ? [] : ["audio"] }
 
     private func applyOverlays(to configuration: inout ChannelConfiguration) throws(TextFailure) {
@@ -150,8 +150,8 @@ extension InputOptions {
     }
 }
 
-/// A scene in the syntax of its flag: `name=layout:source,source`, with the place of an inset and the overlays behind a
-/// `#`.
+/// A scene in the syntax of its flag: `name=layout:source,source`, followed by a `#` with the position of an inset and
+/// the overlays.
 struct NamedScene {
     let value: (name: String, layout: SceneLayout)
 

@@ -188,7 +188,7 @@ struct RecordOptions: ParsableArguments {
         configuration.recording = recording
     }
 
-    /// Adds a recording of each source of `configuration`, if that was requested and is possible.
+    /// Adds a recording of each source of `configuration`, if it was requested and is possible.
     func applySources(to configuration: inout ChannelConfiguration) throws(TextFailure) {
         guard recordSources, configuration.recording != nil else {
             guard sourceCoding == .copy else {
@@ -224,7 +224,7 @@ struct RecordOptions: ParsableArguments {
         }
     }
 
-    /// Throws if file systems could not store the name of a file of `configuration`.
+    /// Throws if the name of a recording of `configuration` could be longer than file systems allow.
     func checkNames(of configuration: ChannelConfiguration) throws(TextFailure) {
         for name in configuration.recordedNames {
             do throws(TextFailure) {
@@ -235,8 +235,8 @@ struct RecordOptions: ParsableArguments {
         }
     }
 
-    /// Throws if files are to end by the wall clock although the program runs faster than the clock, or although the
-    /// length of files does not divide a day into equal parts.
+    /// Throws if files must end at certain times of the wall clock although the program runs faster than the clock, or
+    /// although a day is not a multiple of their length.
     func checkAlignment(isPaced: Bool) throws(TextFailure) {
         guard record != nil, segmentAlign == .clock else { return }
         guard isPaced else {
@@ -254,7 +254,7 @@ struct RecordOptions: ParsableArguments {
     private static let usualLength = SegmentLength.duration(.seconds(1800))
     private static let usualReplay = Duration.seconds(10)
 
-    /// The first flag about recording that was given; nil if there is no such flag.
+    /// The first flag that concerns recording; nil if no such flag was given.
     private var given: String? {
         let flags = [
             ("--record-mount", recordMount != nil), ("--segment", segment != Self.usualLength),

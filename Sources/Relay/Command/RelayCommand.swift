@@ -51,19 +51,20 @@ struct RelayCommand: AsyncParsableCommand {
                 Terminal.put(message + "\n", to: code.isSuccess ? STDOUT_FILENO : STDERR_FILENO)
             }
             fflush(nil)
-            // Threads of libraries may still be running; destructors that run in parallel are known to crash the
-            // process at its end.
+            // Threads of libraries may still be running, and destructors that run in parallel with them are known to
+            // crash the process at its end.
             _exit(code.rawValue)
         }
     }
 
-    /// The help of the complete command: its subcommands, and the flags of ``RunCommand``, which needs no name.
+    /// The help of the complete command: its subcommands, and the flags of ``RunCommand``, which also work without a
+    /// subcommand.
     static var help: String { help(columns: nil) }
 
     /// The ``help`` in lines of at most `columns` characters; nil means the width of the terminal.
     static func help(columns: Int?) -> String {
         let run = helpMessage(for: RunCommand.self, columns: columns)
-        // The text above describes the command; the flags follow the paragraph about the usage.
+        // The text of this command comes first, and the flags come after the paragraph about the usage.
         let usage = run.firstRange(of: "USAGE:")?.lowerBound ?? run.startIndex
         return helpMessage(columns: columns) + "\n\n" + run[usage...]
     }
@@ -71,9 +72,9 @@ struct RelayCommand: AsyncParsableCommand {
 
 /// Settings of the C library's allocator.
 enum Allocator {
-    /// glibc gives a new thread its own arena, up to eight per core, and an arena hardly ever returns memory. Each
-    /// attempt of an RTMP output is a new thread, and frames are large, so each further arena costs megabytes. Four are
-    /// enough for the threads that allocate all the time.
+    /// glibc gives each new thread its own arena, up to eight per core, and an arena hardly ever returns memory. Each
+    /// connection attempt of an RTMP output is a new thread, and frames are large, so each additional arena costs
+    /// megabytes. Four arenas are enough for the threads that allocate all the time.
     static let arenaLimit: Int32 = 4
 
     /// Limits the number of arenas. Must be called before there are other threads. The environment variable

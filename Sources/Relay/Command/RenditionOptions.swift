@@ -39,7 +39,7 @@ struct RenditionOptions: ParsableArguments {
         }
     }
 
-    /// Throws if a rendition is requested of a program that is not encoded here, or that runs faster than the clock.
+    /// Throws if a rendition is requested although the program is not encoded here, or runs faster than the clock.
     func check(against configuration: ChannelConfiguration, by copyFlag: String?) throws(TextFailure) {
         guard !rendition.isEmpty else { return }
         if let copyFlag {

@@ -57,13 +57,13 @@ struct RunCommand: BlockingCommand {
         try run(file)
     }
 
-    /// Runs a host to its end, and ends the process with its status. Flags about the log override the log settings of
-    /// the file.
+    /// Runs the channels until all have ended, and ends the process with their status. Flags that concern the log
+    /// override the log settings in the file.
     private func run(_ configuration: HostConfiguration) throws {
         let log = configuration.log
         let notifier = ServiceNotifier.take()
         let terminal = Terminal(showsStatus: log.showsStatus && !operation.noStatus)
-        // Flags run only one channel, so text for people need not name the channel.
+        // Flags describe only one channel, so log lines for people need not contain its name.
         let events = EventLog()
         let writer = LogWriter(
             format: operation.logFormat ?? log.format ?? .text, namesChannels: configuration.path != nil, events: events
@@ -97,8 +97,8 @@ struct RunCommand: BlockingCommand {
         return arguments.map { String($0.prefix { $0 != "=" }) }.first { $0.hasPrefix("--") && !allowed.contains($0) }
     }
 
-    /// The first flag that is given twice although it may be given only once; nil if there is no such flag. The parser
-    /// would silently use the last of two, so that the first would have no effect.
+    /// The first flag that is given twice although only one is allowed; nil if there is no such flag. The parser would
+    /// silently use the second one and ignore the first.
     static func repeated(in arguments: [String]) -> String? {
         let single: Set = ["--audio-input", "--slate", "--rundown", "--record", "--segment", "--duration", "--channel"]
         var seen: Set<Substring> = []
@@ -109,7 +109,7 @@ struct RunCommand: BlockingCommand {
     /// The configuration made from the flags; throws a sentence that says what is wrong with them.
     func channelConfiguration() throws(TextFailure) -> ChannelConfiguration { try flags.channelConfiguration() }
 
-    /// The settings of the HTTP server made from the flags; throws a sentence about their fault.
+    /// The settings of the HTTP server made from the flags; throws a sentence that says what is wrong with them.
     private func httpSettings() throws -> ControlSettings {
         var keys = ControlKeys()
         (keys.address, keys.socket) = (operation.http, operation.httpSocket)
@@ -133,7 +133,7 @@ struct RunCommand: BlockingCommand {
         }
     }
 
-    /// The flag that is equivalent to a key of `http`.
+    /// The flag that is equivalent to a key in `http`.
     private static func flag(of key: String) -> String {
         switch key.prefix(while: { $0 != "[" }) {
         case "address": "http"

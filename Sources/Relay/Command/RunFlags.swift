@@ -10,7 +10,7 @@ extension EncoderSettings.Preset: ExpressibleByArgument {}
 extension EncoderSettings.Tune: ExpressibleByArgument {}
 extension EncoderSettings.Profile: ExpressibleByArgument {}
 
-/// All flags of `relay run`. A channel of a configuration file is converted to these flags, so that the same rules
+/// All flags of `relay run`. A channel in a configuration file is converted to these flags, so that the same rules
 /// apply to both.
 struct RunFlags: ParsableArguments {
     @OptionGroup(title: "Input") var input: InputOptions

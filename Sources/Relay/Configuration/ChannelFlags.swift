@@ -3,10 +3,10 @@
 internal import Media
 internal import Studio
 
-/// The flags that are equivalent to a channel of a configuration file, and the nodes of the file that they were read
-/// from.
+/// The flags that are equivalent to a channel in a configuration file, with the nodes of the file from which they were
+/// read.
 struct ChannelFlags {
-    /// A flag with the node of the file that it was read from.
+    /// A flag, with the node of the file from which it was read.
     struct Flag: Equatable {
         /// `--flag=value` or `--flag`.
         let argument: String
@@ -34,7 +34,7 @@ struct ChannelFlags {
         var flag: Substring { argument.prefix { $0 != "=" } }
     }
 
-    /// All flags. Their order is not that of the file.
+    /// All flags. Their order differs from the order in the file.
     var flags: [Flag] = []
     /// The channel's key, such as `channels[0]`.
     let key: String
@@ -48,8 +48,8 @@ struct ChannelFlags {
     /// A channel before its nodes are read.
     init(key: String, mark: ConfigurationMark) { (self.key, self.mark) = (key, mark) }
 
-    /// The node from which `option` was read, as its key relative to the channel and its position; nil if the file does
-    /// not have it.
+    /// The node from which `option` was read: its key relative to the channel, and its position. Nil if the option is
+    /// not in the file.
     func place(of option: OptionReference) -> (key: String, mark: ConfigurationMark)? {
         let given = flags.filter { $0.flag == option.flag }
         let one: Flag? =
@@ -60,15 +60,15 @@ struct ChannelFlags {
             }
         if let one { return (one.key, one.mark) }
         guard let path = ConfigurationKey.path(of: option.flag) else { return nil }
-        // The option may be about a complete list or mapping. A key for one input also has a plural form for a
-        // list.
+        // The option may be a complete list or mapping. A key for one input also has a plural form, for a list.
         for key in [path, path + "s"] {
             if let mark = marks[key] { return (key, mark) }
         }
         return nil
     }
 
-    /// The fault of an option, as a fault of the node from which it was read. `hiding` removes secrets from a sentence.
+    /// An error in an option, as an error of the node from which the option was read. `hiding` removes secrets from a
+    /// sentence.
     func fault(_ failure: TextFailure, hiding: (String) -> String) -> ConfigurationFailure.Fault {
         let text = failure.sentence.text { ConfigurationKey.path(of: $0) ?? $0 }
         let place = failure.options.lazy.compactMap { self.place(of: $0) }.first

@@ -6,8 +6,8 @@ internal import Program
 internal import Publisher
 internal import Studio
 
-/// A key of a channel in a configuration file, and its equivalent flag. Flags are the only model of a channel's
-/// settings: a file is converted to flags, so that both are checked by the same rules.
+/// A key of a channel in a configuration file, and the equivalent flag. All rules for a channel's settings are written
+/// for flags: a file is converted to flags, so that the same rules check both.
 struct ConfigurationKey {
     /// The values that a key may have.
     enum Form: Equatable {
@@ -31,7 +31,7 @@ struct ConfigurationKey {
         (self.path, self.flag, self.form) = (path, flag, form)
     }
 
-    /// Whether the key is about the recording or its retention.
+    /// Whether the key concerns the recording or its retention.
     var isOfRecording: Bool { path.hasPrefix("recording.") }
 
     /// All keys except `input`, `inputs` and `outputs`, whose options are ``AddressOption/ofInput`` and
@@ -129,8 +129,8 @@ struct ConfigurationKey {
                 "channels", "log", "input", "inputs", "outputs", "address", "format", "verbose", "status",
             ])
 
-    /// Flags that are not equivalent to a channel's key: outputs are one list, scenes, overlays, stingers and
-    /// renditions are mappings, and the rest is about the process or the command line.
+    /// Flags for which a channel has no key. Outputs are one list; scenes, overlays, stingers and renditions are
+    /// mappings; the other flags concern the process or the command line.
     static let flagsWithoutKey: Set = [
         "--rendition", "--scene", "--overlay", "--stinger", "--rtmp", "--srt", "--http", "--http-socket",
         "--http-token", "--webhook", "--log-format", "--no-status",
@@ -144,7 +144,7 @@ extension AddressOption {
         .init("channels", "channels"), .init("audio", "audio", .answer), .init("audioOffset", "audio-offset", .time),
         .init("latency", "latency", .time),
     ]
-    /// The options of a backup, and of an input for audio.
+    /// The options of a backup input, and of an input for audio.
     static let ofBackup: [AddressOption] = tracks + [.init("reference", "reference", .answer)]
     static let ofInput: [AddressOption] =
         ofBackup + [
@@ -153,7 +153,7 @@ extension AddressOption {
             .init("gain", "gain"), .init("muted", "muted", .answer),
             .init("backups", "backup", .addresses),
         ]
-    /// The options of outputs of all kinds. Several kinds may have an option of the same name.
+    /// The options of outputs of all kinds. Several kinds may have an option with the same name.
     static let ofOutput: [AddressOption] = (OutputSpecification.options + OutputKind.all.flatMap(\.options))
         .reduce(into: []) { options, option in
             if !options.contains(where: { $0.key == option.key }) { options.append(option) }

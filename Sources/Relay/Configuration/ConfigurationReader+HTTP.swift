@@ -31,11 +31,11 @@ extension ConfigurationReader {
         }
     }
 
-    /// The keys of `http`; only the first four have equivalent flags.
+    /// The keys in `http`; only the first four have equivalent flags.
     static let httpKeys = [
         "address", "socket", "tokens", "webhooks", "certificate", "key", "hosts", "basePath", "trustedProxies",
     ]
-    /// The keys of an entry of `webhooks`.
+    /// The keys of an entry in `webhooks`.
     static let webhookKeys = ["url", "secret", "events", "level", "tlsCa"]
 
     private mutating func readTokens(_ node: ConfigurationNode, _ key: String) {

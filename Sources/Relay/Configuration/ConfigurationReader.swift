@@ -4,8 +4,8 @@ internal import Networking
 internal import Program
 internal import Studio
 
-/// Converts a configuration file's tree to the equivalent flags. Each fault is noted with its position, and reading
-/// continues, so that all faults are reported at once.
+/// Converts the tree of a configuration file to the equivalent flags. Each error is stored with its position, and
+/// reading continues, so that all errors are reported at once.
 struct ConfigurationReader: NodeReader {
     /// The settings of the log.
     struct Log: Equatable {
@@ -139,7 +139,7 @@ extension ConfigurationReader {
         }
     }
 
-    /// Reads a list of addresses as the equivalent flags.
+    /// Converts a list of addresses to the equivalent flags.
     private mutating func readAddresses(
         _ node: ConfigurationNode, _ key: String, _ path: String, _ flag: String, _ options: [AddressOption]
     ) -> [ChannelFlags.Flag]? {
@@ -154,8 +154,8 @@ extension ConfigurationReader {
         }
     }
 
-    /// Reads an address with its options in the form that the flag takes. The node is a text, or a mapping with
-    /// `address` and the keys of options.
+    /// Reads an address and its options, and returns them in the form that the flag accepts. The node is a text, or a
+    /// mapping with `address` and the keys of options.
     private mutating func address(_ node: ConfigurationNode, _ key: String, _ options: [AddressOption]) -> String? {
         guard case .mapping(let entries) = node.content else {
             return scalar(node, key, orElse: "It is an address, or a mapping with address: and options.")
@@ -202,9 +202,9 @@ extension ConfigurationReader {
     }
 }
 
-// Reads renditions, which have names, as the equivalent flags.
+// Converts renditions, which have names, to the equivalent flags.
 extension ConfigurationReader {
-    /// The keys of a rendition. Each may also be spelled like the option of the flag.
+    /// The keys of a rendition. The names of the flag's options are accepted as well.
     static let renditionOptions: [AddressOption] = [
         .init("videoBitrate", "video-bitrate"), .init("gop", "gop", .time), .init("size", "size"),
         .init("preset", "preset"), .init("tune", "tune"), .init("profile", "profile"), .init("bFrames", "bframes"),
@@ -214,7 +214,8 @@ extension ConfigurationReader {
     /// Reads `renditions`: a mapping of names to encoder settings.
     private mutating func readRenditions(_ node: ConfigurationNode, _ key: String) -> [ChannelFlags.Flag]? {
         let entries = mapping(node, key, "It is a mapping, a rendition behind each name.") ?? []
-        // The order of renditions has no meaning, so they are sorted: a file with another order is not a change.
+        // The order of renditions has no meaning. They are sorted, so that another order in the file does not count as
+        // a change.
         return entries.sorted { $0.key < $1.key }.compactMap { entry in
             readRendition(entry.node, "\(key).\(entry.key)").map {
                 .named(entry.key, "--rendition=\(entry.key)#\($0)", path: "renditions", entry.node.mark)
@@ -242,7 +243,7 @@ extension ConfigurationReader {
     }
 }
 
-// Reads scenes, which have names, as the equivalent flags.
+// Converts scenes, which have names, to the equivalent flags.
 extension ConfigurationReader {
     /// Reads `scenes`: a mapping of names to layouts.
     private mutating func readScenes(_ node: ConfigurationNode, _ key: String) -> [ChannelFlags.Flag]? {
@@ -293,7 +294,7 @@ extension ConfigurationReader {
     }
 }
 
-// Reads overlays and stingers, which have names, as the equivalent flags.
+// Converts overlays and stingers, which have names, to the equivalent flags.
 extension ConfigurationReader {
     static let overlayKeys = ["image", "text", "x", "y", "width", "height", "opacity", "visible", "color", "font"]
     static let stingerKeys = ["file", "cut"]

@@ -7,14 +7,14 @@ internal import Foundation
 internal import Media
 internal import Studio
 
-/// One channel as flags or a configuration file describe it, with the data that is needed to find the changes in a
+/// One channel as described by flags or by a configuration file, with the data that is needed to find the changes in a
 /// later version of the file.
 struct ConfiguredChannel {
     /// A live output of the channel.
     struct Output: Hashable {
         /// The output's text in the file.
         let text: String
-        /// The same text with secrets inserted, which must not be shown. A changed secret changes this value.
+        /// The same text with its secrets inserted. It must not be shown. If a secret changes, this value changes.
         let identity: String
     }
 
@@ -22,7 +22,7 @@ struct ConfiguredChannel {
     let configuration: ChannelConfiguration
     /// The outputs, in the order of ``ChannelConfiguration/outputs``.
     let outputs: [Output]
-    /// The flags that are about its recording.
+    /// The flags that concern the channel's recording.
     let recording: [String]
     /// All other flags.
     let others: [String]
@@ -35,7 +35,7 @@ struct ConfiguredChannel {
         (outputs, recording, others) = ([], [], [])
     }
 
-    /// Checks `flags` by the rules of the command line. Throws the fault with its position in the file at `path`.
+    /// Checks `flags` by the rules of the command line. Throws an error with its position in the file at `path`.
     init(_ flags: ChannelFlags, path: String) throws(ConfigurationFailure) {
         let arguments = flags.flags.map(\.argument)
         let has = { (path: String) in flags.flags.contains { $0.path == path } }
@@ -74,7 +74,7 @@ struct ConfiguredChannel {
         others == other.others && configuration.allInputs == other.configuration.allInputs
     }
 
-    /// The first of `flags` whose value the command line cannot read, as a fault of its node.
+    /// The error for the first of `flags` whose value the command line cannot read, with the position of its node.
     private static func unreadable(
         _ error: any Error, _ flags: ChannelFlags, hiding: (String) -> String
     ) -> ConfigurationFailure.Fault {
@@ -91,8 +91,8 @@ struct ConfiguredChannel {
         return .init(mark: flags.mark, key: flags.key, text: hiding(RunFlags.message(for: error)))
     }
 
-    /// The parser's `message` about `flag`, which it shows in quotation marks with its value, rewritten as a message
-    /// about `path`.
+    /// Returns the parser's `message` about `flag` as a message about `path`. The parser writes the flag with its
+    /// value, in quotation marks.
     private static func naming(_ path: String, insteadOf flag: Substring, in message: String) -> String {
         guard let start = message.range(of: "'\(flag)"), let end = message[start.upperBound...].firstIndex(of: "'")
         else { return message }

@@ -5,10 +5,10 @@ internal import Control
 internal import Foundation
 internal import Studio
 
-/// The configuration of the process, from a configuration file or from flags: read, checked, and free of
+/// The configuration of the process, from a configuration file or from flags. It was read and checked, and contains no
 /// contradictions.
 struct HostConfiguration {
-    /// The path of the file; nil for flags, which are never reloaded.
+    /// The path of the file; nil for flags, which cannot be reloaded.
     let path: String?
     /// The settings of the log.
     let log: ConfigurationReader.Log
@@ -17,19 +17,19 @@ struct HostConfiguration {
     /// The channels, at least one; each has a unique name.
     let channels: [ConfiguredChannel]
 
-    /// The configuration made from flags: one channel.
+    /// The configuration made from flags, which describe one channel.
     init(_ channel: ChannelConfiguration, http: ControlSettings) {
         (path, log, self.http) = (nil, ConfigurationReader.Log(), http)
         channels = [ConfiguredChannel(channel)]
     }
 
-    /// Reads the file at `path`. Blocks on the disk, and reads the files of secrets that the file refers to. Throws all
-    /// faults of the file.
+    /// Reads the file at `path`. Blocks on the disk, and also reads the files of secrets to which the file refers.
+    /// Throws all errors in the file.
     init(reading path: String) throws(ConfigurationFailure) {
         try self.init(parsing: try ConfigurationNode.text(at: path), path: path)
     }
 
-    /// Reads the file at `path` for a command: faults are printed, and the exit code is thrown.
+    /// Reads the file at `path` for a command: errors are printed, and the exit code is thrown.
     static func forCommand(at path: String) throws -> HostConfiguration {
         do throws(ConfigurationFailure) {
             return try HostConfiguration(reading: path)
@@ -57,8 +57,8 @@ struct HostConfiguration {
         var listening = ListeningPlan()
         listening.add(http)
         for flags in reader.channels {
-            // A channel that could not be read completely is not checked, because what is missing would be reported as
-            // further faults.
+            // A channel that could not be read completely is not checked, because each missing part would be reported
+            // as another error.
             guard flags.isRead else { continue }
             do throws(ConfigurationFailure) {
                 let channel = try ConfiguredChannel(flags, path: path)
@@ -87,7 +87,8 @@ struct HostConfiguration {
         (self.path, self.channels, self.http, log) = (path, channels, http, reader.log)
     }
 
-    /// Returns a file name that `channel` shares with one of `others` in the same directory; nil without such a name.
+    /// Returns a file name that both `channel` and one of `others` would use in the same directory; nil if there is no
+    /// such name.
     private static func recordedTwice(_ channel: ConfiguredChannel, _ others: [ConfiguredChannel]) -> String? {
         let directory = channel.configuration.recording?.directory
         let names = Set(
@@ -95,6 +96,6 @@ struct HostConfiguration {
         return channel.configuration.recordedNames.first { names.contains($0) }
     }
 
-    /// The most descriptors that the outputs of all channels use.
+    /// The maximum number of descriptors that the outputs of all channels use together.
     var descriptors: Int { channels.reduce(0) { $0 + $1.configuration.descriptors } }
 }

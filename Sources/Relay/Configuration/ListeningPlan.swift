@@ -14,7 +14,7 @@ struct ListeningPlan {
     private enum Use {
         /// One listener serves all users of the same address, if their TLS settings are the same.
         case rtmp(RTMPListenURL, certificate: String?)
-        /// One listener serves all inputs that have the same address, and distinguishes them by their stream ids.
+        /// One listener serves all inputs that have the same address, and distinguishes them by their stream IDs.
         case srtInput(SRTURL)
         /// The address cannot be shared.
         case alone
@@ -45,7 +45,7 @@ struct ListeningPlan {
         places.append(Place(owner: "http.address", host: host, port: address.port, use: .alone))
     }
 
-    /// Adds a channel, and the conflicts of its addresses with those that were added before.
+    /// Adds a channel, and the conflicts between its addresses and the addresses that were added before.
     mutating func add(_ channel: ConfiguredChannel, _ flags: ChannelFlags) {
         let configuration = channel.configuration
         let certificate = configuration.certificate?.certificate
@@ -99,7 +99,7 @@ struct ListeningPlan {
         places.append(place)
     }
 
-    /// Why two overlapping addresses cannot be listened at together, as a description of the other use; nil if they
+    /// Why two overlapping addresses cannot be used at the same time, as a description of the other use; nil if they
     /// can.
     private static func contradiction(_ place: Place, _ other: Place) -> String? {
         if case .srtInput(let url) = place.use, case .srtInput(let otherURL) = other.use, place.host == other.host {

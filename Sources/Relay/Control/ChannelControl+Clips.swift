@@ -11,7 +11,7 @@ internal import Segmenter
 internal import Status
 
 extension ChannelControl {
-    /// The source of the channel's clips.
+    /// The functions through which the channel's clips access the program and its recording.
     var clipped: ClipStore.Source {
         ClipStore.Source(
             newest: { [weak self] in
@@ -23,7 +23,7 @@ extension ChannelControl {
             end: { [weak self] in try? self?.open().stopClips() })
     }
 
-    /// Returns the current recordings, the program's first.
+    /// Returns the current recordings, with the program's recording first.
     private func recorded() throws(Refusal) -> [ClipStore.Recorded] {
         let channel = try open()
         guard channel.stream.description.video != nil else {
@@ -35,7 +35,7 @@ extension ChannelControl {
             recorded.append(
                 Self.recorded(stretch, status, status.recorder?.state, isRefused: status.recorder?.state != .recording))
         }
-        // Reads the state first: when recording is suspended, nothing is added after what is on the disk.
+        // Read the state first: while recording is suspended, the part on the disk does not grow.
         if let clips = channel.clips.current, case let state = clips.status.recorder?.state, let stretch = clips.stretch
         {
             recorded.append(Self.recorded(stretch, status, state, isRefused: Self.isSuspended(state), isForClips: true))
@@ -65,7 +65,7 @@ extension ChannelControl {
             isSuspended: isSuspended(state))
     }
 
-    /// Starts recording for clips alone. Throws if nothing is kept for clips.
+    /// Starts a recording only for clips. Throws if no packets are kept for clips.
     private func recordClips() throws(Refusal) {
         let channel = try open()
         guard let recording = configuredRecording, recording.replay != nil else {

@@ -13,8 +13,8 @@ internal import Studio
 internal import Synchronization
 internal import Upload
 
-/// The API's view of one channel, and its commands. It outlives the channel's runs: an operator's changes apply to the
-/// next run, too, until the process ends or the configuration file changes them.
+/// The API's view of one channel, and the commands to it. It exists longer than one run of the channel: an operator's
+/// changes also apply to the next run, until the process ends or the configuration file overrides them.
 ///
 /// Any thread may use it.
 final class ChannelControl: ControlledChannel {
@@ -24,9 +24,9 @@ final class ChannelControl: ControlledChannel {
         var replaced: [String: String] = [:]
         var removed: Set<String> = []
         var paused: Set<String> = []
-        /// Whether a recording is wanted; nil until an operator starts or stops one.
+        /// Whether the operator wants a recording; nil until an operator starts or stops one.
         var isRecording: Bool?
-        /// The choices for a program of several sources.
+        /// The operator's choices for a program of several sources.
         var program: Director.Memory?
     }
 
@@ -41,17 +41,18 @@ final class ChannelControl: ControlledChannel {
         var recording: ChannelConfiguration.Recording?
         /// The recordings; nil if no directory for them is known.
         var archive: ChannelArchive?
-        /// The recordings of each source there, including sources that are no longer recorded.
+        /// The recordings of each source in that directory, including sources that are no longer recorded.
         var sources: [String: ChannelArchive] = [:]
-        /// The clips of the recordings; created on first use.
+        /// The clips of the recordings; created when they are first used.
         var clips: ClipStore?
         var marks = MarkLimit()
-        /// The run that decides whether the channel is on air.
+        /// The number of the current run. Only this run sets whether the channel is on air.
         var run = 0
 
-        /// Takes the configured recording of the channel `name`.
+        /// Adopts the configured recording of the channel `name`.
         mutating func configure(_ recording: ChannelConfiguration.Recording?, of name: String) {
-            // Clips that are being exported, and clips just noted, belong to the directory, like the files.
+            // Clips that are being exported, and clips that were just recorded, belong to the directory, like the
+            // files.
             if recording?.directory != self.recording?.directory || recording?.template != self.recording?.template {
                 (archive, sources, clips) = (nil, [:], nil)
             }
@@ -77,8 +78,8 @@ final class ChannelControl: ControlledChannel {
 
     // MARK: The channel's life
 
-    /// Returns `configuration` with the recording that an operator started, or without the one that was stopped, whose
-    /// disk must not keep the channel off air.
+    /// Returns `configuration` with the recording that an operator has started, or without the recording that an
+    /// operator has stopped. The disk of a stopped recording must not keep the channel off air.
     func wanted(_ configuration: ChannelConfiguration) -> ChannelConfiguration {
         var configuration = configuration
         switch state.withLock({ $0.changes.isRecording }) {
@@ -89,8 +90,8 @@ final class ChannelControl: ControlledChannel {
         return configuration
     }
 
-    /// Begins a new run of the channel and returns its number; reports of earlier runs are ignored from now on. A run
-    /// that a disk keeps from ending is not waited for.
+    /// Begins a new run of the channel and returns its number. From now on, reports of earlier runs are ignored. If a
+    /// disk keeps the earlier run from ending, the new run does not wait for it.
     func begin() -> Int {
         state.withLock { state in
             state.run += 1
@@ -98,7 +99,7 @@ final class ChannelControl: ControlledChannel {
         }
     }
 
-    /// Notes that the channel is open and not on air yet; repeats the operator's earlier changes.
+    /// Records that the channel is open but not on air yet, and repeats the operator's earlier changes.
     func opened(_ channel: Channel, by run: Int) {
         let before = state.withLock { state -> (changes: Changes, recording: ChannelConfiguration.Recording?)? in
             guard state.run == run else { return nil }
@@ -116,8 +117,8 @@ final class ChannelControl: ControlledChannel {
         if let memory = changes.program { channel.director?.restore(memory) }
     }
 
-    /// Notes that the channel is off air, and its next state `stage`; if its program failed, remembers that with what
-    /// was on air. `isDone` says whether the channel has ended as intended.
+    /// Records that the channel is off air, and that its state is now `stage`. If its program failed, it also remembers
+    /// that failure and what was on air. `isDone` says whether the channel has ended as intended.
     func closed(_ stage: ChannelReport.State, by run: Int, hasFailed: Bool = false, isDone: Bool = false) {
         var memory = state.withLock { $0.run == run ? $0.channel : nil }?.director?.memory
         if hasFailed { memory?.noteFailure() }
@@ -127,12 +128,12 @@ final class ChannelControl: ControlledChannel {
             if let memory { state.changes.program = memory }
             return state.clips
         }
-        // The process may be about to end; otherwise the channel is reopened, which must not wait for the disk.
+        // The process may be about to end. Otherwise the channel is reopened, and reopening must not wait for the disk.
         if stage == .over { clips?.writer.flush() }
     }
 
-    /// Takes a new configuration of the recording. If it `isChanged`, it overrides the operator's choice; changes that
-    /// only follow from the inputs, such as a new source to record, do not count.
+    /// Adopts a new configuration of the recording. If it `isChanged`, it overrides the operator's choice. Changes that
+    /// only result from the inputs, such as an additional source to record, do not override it.
     func configure(recording: ChannelConfiguration.Recording?, isChanged: Bool) {
         state.withLock { state in
             state.configure(recording, of: name)
@@ -191,7 +192,7 @@ final class ChannelControl: ControlledChannel {
     /// The configured recording.
     var configuredRecording: ChannelConfiguration.Recording? { state.withLock { $0.recording } }
 
-    /// Free bytes that the storage guard keeps while a recording runs. Reads the file system.
+    /// The number of bytes that the storage guard keeps free while a recording runs. Reads the file system.
     var configuredReserve: Int64 {
         guard let recording = configuredRecording else { return 0 }
         let capacity = try? SystemFreeSpace().space(at: recording.directory).capacity

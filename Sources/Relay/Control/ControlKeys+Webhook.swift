@@ -9,12 +9,12 @@ internal import Status
 internal import Studio
 
 extension ControlKeys.Webhook {
-    /// Reads a webhook from the flag's form `address#secret=…,events=output+alarm,level=warning,tls-ca=file`. Throws a
-    /// sentence without secrets.
+    /// Reads a webhook in the form of the flag: `address#secret=…,events=output+alarm,level=warning,tls-ca=file`.
+    /// Throws a sentence without secrets.
     init(flag text: String) throws {
         let mark = text.firstIndex(of: "#") ?? text.endIndex
         url = String(text[..<mark])
-        // References are replaced later, together with those of the file.
+        // References to secrets are replaced later, together with those in the file.
         var options = try OptionList(behindMark: text[mark...].dropFirst(), of: "a webhook") { $0 }
         secret = try options.take("secret")
         events = try options.take("events").map { $0.split(separator: "+").map(String.init) } ?? []
@@ -25,10 +25,10 @@ extension ControlKeys.Webhook {
 }
 
 extension ControlKeys {
-    /// Shorter secrets could be guessed.
+    /// The minimum length of a secret; shorter secrets could be guessed.
     private static let shortestSecret = 12
 
-    /// Reads the webhook `written`. `name` is its key.
+    /// Reads the webhook `written`. `name` is the webhook's key.
     static func read(
         _ written: Webhook, _ name: String, _ secrets: SecretReferences
     ) throws(Fault) -> WebhookSettings {

@@ -5,20 +5,20 @@ internal import Control
 internal import Glibc
 internal import Networking
 
-/// The settings of the HTTP server as written in flags or a file.
+/// The settings of the HTTP server, as they are written in flags or in a file.
 struct ControlKeys: Equatable {
-    /// A token and its role, as written.
+    /// A token and its role, as they are written.
     struct Token: Equatable {
         var role: String
-        /// May refer to a secret; not to be shown.
+        /// The text may refer to a secret, and must not be shown.
         var token: String
     }
 
-    /// A webhook as written.
+    /// A webhook, as it is written.
     struct Webhook: Equatable {
-        /// May be secret, or refer to a secret; not to be shown.
+        /// The address may be secret or refer to a secret, and must not be shown.
         var url = ""
-        /// May refer to a secret; not to be shown.
+        /// The text may refer to a secret, and must not be shown.
         var secret: String?
         var events: [String] = []
         var level: String?
@@ -31,7 +31,7 @@ struct ControlKeys: Equatable {
         let text: String
     }
 
-    /// Shorter tokens could be guessed.
+    /// The minimum length of a token; shorter tokens could be guessed.
     private static let shortestToken = 12
 
     var address: String?
@@ -117,7 +117,7 @@ struct ControlKeys: Equatable {
         return trimmed
     }
 
-    /// The socket in systemd's runtime directory of the service.
+    /// The path of the socket in the runtime directory that systemd creates for the service.
     static var standardSocket: String? {
         getenv("RUNTIME_DIRECTORY").map { String(cString: $0) }.flatMap { directories in
             directories.split(separator: ":").first.map { "\($0)/relay.sock" }

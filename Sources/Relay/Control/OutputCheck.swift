@@ -3,7 +3,8 @@
 internal import Channel
 internal import Control
 
-/// Tests the address of an output that may be added: whether it is valid, and whether a server answers. Blocks.
+/// Tests the address of an output before it is added: whether the address is valid, and whether a server answers.
+/// Blocks.
 struct OutputCheck {
     private let resources: HostResources
 

@@ -5,9 +5,9 @@ internal import Foundation
 internal import Media
 internal import Networking
 
-/// The HTTP API of a running relay, as commands use it.
+/// Access to the HTTP API of a running relay, for commands.
 struct ControlAPI: Sendable {
-    /// Why a request failed: the reason that relay gives, or that no server answers.
+    /// Why a request failed: the reason that relay gave, or that no server answered.
     struct Failure: Error, CustomStringConvertible {
         let status: ExitStatus
         /// One line per error, without secrets.
@@ -42,7 +42,7 @@ struct ControlAPI: Sendable {
         let errors: [String]?
     }
 
-    /// The limit for the slowest requests: starting a recording, and testing an address.
+    /// The time limit of a request. The slowest requests are to start a recording and to test an address.
     private static let patience = Duration.seconds(40)
     private static let mostBytes = 32 << 20
 
@@ -51,7 +51,7 @@ struct ControlAPI: Sendable {
     private let name: String
     private let token: String?
 
-    /// The API of the server at `endpoint`; requests carry `token`.
+    /// Access to the server at `endpoint`; requests contain `token`.
     init(_ endpoint: HTTPEndpoint, trust: TLSVerification = .system, token: String? = nil) {
         client = HTTPClient(endpoint, trust: trust)
         (name, self.token) = (endpoint.name, token)
@@ -72,7 +72,8 @@ struct ControlAPI: Sendable {
         return Answer(bytes: answer.body)
     }
 
-    /// Passes the bytes of the response to a GET of `path` to `take` as they arrive, until it returns false.
+    /// Sends a GET request for `path`, and passes the bytes of the response to `take` as they arrive, until it returns
+    /// false.
     func stream(
         _ path: String, headers: [(name: String, value: String)] = [],
         _ take: (_ bytes: [UInt8], _ length: Int64?) async throws -> Bool
@@ -140,7 +141,7 @@ extension ControlAPI {
         return "/v1/channels/\(Self.encoded(only))"
     }
 
-    /// Encodes `name` for a path component or a query value.
+    /// Encodes `name` so that it can be a component of a path or a value in a query.
     static func encoded(_ name: String) -> String {
         name.addingPercentEncoding(withAllowedCharacters: .alphanumerics.union(.init(charactersIn: "-._~"))) ?? name
     }

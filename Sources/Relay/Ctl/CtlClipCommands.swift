@@ -4,7 +4,7 @@ internal import ArgumentParser
 internal import Foundation
 internal import Media
 
-/// `relay ctl clip`: clips of what is being recorded.
+/// `relay ctl clip`: clips of the program that is being recorded.
 struct CtlClipCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "clip", abstract: "Begins and ends clips of what is recorded, and makes files of them.",
@@ -23,7 +23,7 @@ struct CtlClipCommand: AsyncParsableCommand {
         ])
 }
 
-/// The parts of a clip that people want to see.
+/// The parts of a clip that are shown to people.
 struct CtlClip: Decodable {
     let id: String
     let name: String?
@@ -43,7 +43,7 @@ struct CtlClip: Decodable {
         ]
     }
 
-    /// A line about the clip, with what it lacks.
+    /// A line about the clip, which also says what is missing from it.
     var text: String {
         let lacking = lackingSeconds.map {
             "It begins \(String(format: "%.3f", $0)) s later than asked for: nothing was recorded before.\n"
@@ -56,12 +56,12 @@ struct CtlClip: Decodable {
 struct CtlClips: Decodable {
     let clips: [CtlClip]
 
-    /// The clip with the id `name`, or else the newest clip with this name.
+    /// The clip with the ID `name`, or otherwise the newest clip with this name.
     func clip(_ name: String) -> CtlClip? {
         clips.first { $0.id == name } ?? clips.last { $0.name == name }
     }
 
-    /// The running clip that was pressed last; it may have begun before others.
+    /// The running clip whose button was pressed last. It may begin earlier than others.
     var pressedLast: CtlClip? {
         clips.reversed().filter { $0.state == "running" }.max { ($0.pressed ?? "") < ($1.pressed ?? "") }
     }
@@ -75,7 +75,7 @@ extension CtlSubcommand {
         try await api.path(ofChannel: channel.channel) + "/clips"
     }
 
-    /// Asks for the clip with the id `name`, or else the newest clip with this name.
+    /// Requests the clip with the ID `name`, or otherwise the newest clip with this name.
     fileprivate func clip(_ name: String, _ path: String, _ api: ControlAPI) async throws -> CtlClip {
         guard let found = try await api.ask("GET", path).decoded(CtlClips.self).clip(name) else {
             throw ControlAPI.Failure(.refused, "There is no clip of this name.")
@@ -143,7 +143,7 @@ struct CtlClipStopCommand: CtlSubcommand {
         if id != nil, clip != nil { throw ValidationError("A clip is named by its name or by --id, not by both.") }
     }
 
-    /// Returns the id of the requested clip. A clip whose start is still under way is in no list.
+    /// Returns the ID of the requested clip. A clip whose start is still being processed is not in the list yet.
     private func wanted(_ path: String, _ api: ControlAPI) async throws -> String {
         if let id { return id }
         if let clip { return try await self.clip(clip, path, api).id }

@@ -46,7 +46,7 @@ enum CtlEvents {
 
         private enum CodingKeys: String, CodingKey { case time, channel, level, kind, output, text }
 
-        /// The event for people, in the form of a log line.
+        /// The event as a line for people, in the form of a log line.
         var line: String {
             let name = level + String(repeating: " ", count: max(0, 7 - level.count))
             let subject = [channel, output].compactMap(\.self).joined(separator: "/")
@@ -57,8 +57,8 @@ enum CtlEvents {
 
     private struct Hello: Decodable { let lastEvent: UInt64? }
 
-    /// Prints the events after number `id`, up to those that existed at the beginning, or endlessly. Returns the number
-    /// of the last one. Endless reading ends with the connection.
+    /// Prints the events after number `id`, either those that existed at the beginning, or endlessly. Returns the
+    /// number of the last event. Endless printing stops when the connection ends.
     static func read(
         _ api: ControlAPI, after id: String, isEndless: Bool, _ show: (Event) -> Void
     ) async throws -> String {

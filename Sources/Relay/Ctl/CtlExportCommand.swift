@@ -66,11 +66,11 @@ struct CtlExportJob {
 
     private static let step = Duration.milliseconds(300)
 
-    /// The file to write, which must not exist; nil if it is not wanted.
+    /// The file to write, which must not exist; nil if no file is wanted.
     let output: String?
     let options: CtlOptions
 
-    /// Waits for the job that `ask` begins, and prints the path of its file.
+    /// Calls `ask`, which begins an export, waits for the export, and prints the path of its file.
     func make(_ api: ControlAPI, _ ask: () async throws -> ControlAPI.Answer) async throws {
         if let output, access(output, F_OK) == 0 {
             throw ControlAPI.Failure(.cannotRecord, "\(output) exists; name another file.")

@@ -4,7 +4,7 @@ internal import ArgumentParser
 internal import Channel
 internal import Networking
 
-/// How to reach a running relay.
+/// The options by which a command finds the running relay.
 struct CtlPlace: ParsableArguments {
     @Option(help: ArgumentHelp("The Unix socket of the relay.", valueName: "path"))
     var socket: String?
@@ -32,7 +32,7 @@ struct CtlPlace: ParsableArguments {
         }
     }
 
-    /// Returns the API of that relay. Secrets in the command line are overwritten there.
+    /// Returns the API of that relay, and overwrites the secrets in the memory of the command line.
     func api(secrets: SecretReferences = .process) throws -> ControlAPI {
         ArgumentMask.hideValues(followingAny: ["--token"])
         ArgumentMask.hideAddresses()
@@ -61,7 +61,7 @@ struct CtlOptions: ParsableArguments {
     var json = false
 }
 
-/// A command that talks to a running relay.
+/// A command that sends requests to a running relay.
 protocol CtlSubcommand: AsyncParsableCommand {
     var options: CtlOptions { get }
 
@@ -80,7 +80,7 @@ extension CtlSubcommand {
         }
     }
 
-    /// Prints the response unchanged if JSON was requested, otherwise as `text`.
+    /// Prints the response: unchanged if JSON was requested, otherwise as `text`.
     func put<Answer: Decodable>(_ answer: ControlAPI.Answer, as type: Answer.Type, _ text: (Answer) -> String) throws {
         Terminal.put(options.json ? answer.text + "\n" : text(try answer.decoded(type)), to: 1)
     }

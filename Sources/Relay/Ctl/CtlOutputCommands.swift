@@ -22,7 +22,7 @@ private struct OutputChange: Encodable {
     var address: String?
 }
 
-/// The options of all commands about one output.
+/// The options of all commands that concern one output.
 struct CtlOutputOptions: ParsableArguments {
     @OptionGroup var channel: CtlChannelOptions
 

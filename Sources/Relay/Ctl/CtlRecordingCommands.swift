@@ -25,7 +25,7 @@ extension CtlSubcommand {
     /// The path of the recording whose name or identifier is `file`.
     func path(of file: String, _ channel: CtlChannelOptions, _ api: ControlAPI) async throws -> String {
         let path = try await api.path(ofChannel: channel.channel) + "/recordings"
-        // File names contain a full stop, and identifiers do not.
+        // File names contain a dot, and identifiers do not.
         guard file.contains(".") else { return "\(path)/\(ControlAPI.encoded(file))" }
         let all = try await api.ask("GET", path).decoded(CtlRecordings.self).recordings
         guard let found = all.first(where: { $0.name == file }) else {
@@ -123,7 +123,7 @@ struct CtlRecordingReleaseCommand: CtlSubcommand {
     }
 }
 
-/// The parts of recordings that people want to see.
+/// The parts of recordings that are shown to people.
 struct CtlRecordings: Decodable {
     struct Recording: Decodable {
         let id: String

@@ -30,7 +30,7 @@ struct CtlStatusCommand: CtlSubcommand {
     }
 }
 
-/// The parts of a channel's status that people want to see.
+/// The parts of a channel's status that are shown to people.
 struct CtlChannel: Decodable {
     struct Source: Decodable {
         let name: String?
@@ -87,7 +87,7 @@ struct CtlChannel: Decodable {
     let isRecordingWanted: Bool?
     let storage: Storage?
 
-    /// The channel in lines.
+    /// The channel's status in lines of text.
     var text: String {
         let time = programSeconds.map { Figure.clock($0) }
         let trouble = problems == 0 ? "well" : problems == 1 ? "1 problem" : "\(problems) problems"
@@ -111,7 +111,8 @@ struct CtlChannel: Decodable {
         return "\(PrintedText.escaped(head))\n" + TextTable.text(rows.map { [" "] + $0 })
     }
 
-    /// Whether the output waits for a receiver to connect. Its `detail` is then printed in place of the state's name.
+    /// Whether the output waits for a receiver or player to connect. Its `detail` is then printed in place of the
+    /// state's name.
     private static func isWaiting(_ output: Output) -> Bool { output.state == OutputState.Name.waiting.rawValue }
 
     private static func words(_ output: Output) -> String {

@@ -2,7 +2,7 @@
 
 internal import ArgumentParser
 
-/// `relay ctl upload`: files for `--upload` or `--on-segment`.
+/// `relay ctl upload`: files that wait for `--upload` or `--on-segment`.
 struct CtlUploadCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "upload", abstract: "Queues uploads again, or gives one up.",

@@ -4,10 +4,10 @@
 struct EventStreamParser {
     /// One message.
     struct Message: Equatable {
-        /// Its type; `message` if it has none.
+        /// The message's type; `message` if the sender gives none.
         var event = "message"
         var data = ""
-        /// Its number; nil if it has none.
+        /// The message's number; nil if the sender gives none.
         var id: String?
     }
 
@@ -17,7 +17,7 @@ struct EventStreamParser {
     private var line: [UInt8] = []
     private var message = Message()
 
-    /// Takes `bytes`, and returns the messages that they complete.
+    /// Parses `bytes`, and returns the messages that are now complete.
     mutating func take(_ bytes: [UInt8]) -> [Message] {
         var messages: [Message] = []
         for byte in bytes where byte != UInt8(ascii: "\r") {
@@ -43,7 +43,7 @@ struct EventStreamParser {
         case "event": message.event = String(value)
         case "data": message.data += (message.data.isEmpty ? "" : "\n") + value
         case "id": message.id = String(value)
-        // A comment begins with the colon.
+        // A line that begins with a colon is a comment.
         default: break
         }
     }

@@ -7,7 +7,7 @@ internal import Glibc
 internal import Media
 internal import Upload
 
-/// `relay diagnose`: collects everything that a fault report needs in one file.
+/// `relay diagnose`: collects in one file everything that is needed to report a fault.
 struct DiagnoseCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "diagnose",

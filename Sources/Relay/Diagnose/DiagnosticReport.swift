@@ -5,26 +5,26 @@ internal import Foundation
 internal import Studio
 internal import Upload
 
-/// Collects the files of a fault report; secrets are removed once more at the end.
+/// Collects the files of a fault report. At the end, all known secrets are removed from them once more.
 struct DiagnosticReport {
     /// The files so far.
     private(set) var files: [(name: String, text: String)] = []
-    /// What could not be collected.
+    /// Notes about information that could not be collected.
     private(set) var notes: [String] = []
-    /// The directories of recordings in the configuration file.
+    /// The directories of recordings that the configuration file names.
     private(set) var directories: [String] = []
     private var secrets = SecretScrubber()
 
     /// Adds a file.
     mutating func add(_ name: String, _ text: String) { files.append((name, text)) }
 
-    /// The files without all known secrets.
+    /// The files, with all known secrets removed.
     var scrubbed: [(name: String, text: String)] {
         let all = files + [("notes.txt", notes.map { $0 + "\n" }.joined())]
         return all.map { ($0.name, secrets.scrubbing($0.text)) }
     }
 
-    /// Adds the configuration file at `path`, without comments and possible secrets.
+    /// Adds the configuration file at `path`, without comments and without possible secrets.
     mutating func readConfiguration(_ path: String?) {
         guard let path else {
             notes.append("no configuration file: --config names it")
@@ -49,7 +49,7 @@ struct DiagnosticReport {
         }
     }
 
-    /// Adds the state of the relay behind `api`. Returns its directories of recordings.
+    /// Adds the state of the relay that `api` accesses. Returns its directories of recordings.
     mutating func ask(_ api: ControlAPI) async -> [String] {
         struct Storage: Decodable { let directory: String? }
         struct Channel: Decodable { let storage: Storage? }
@@ -89,7 +89,7 @@ struct DiagnosticReport {
         add("events.json", lines)
     }
 
-    /// Adds the totals and the gaps of recordings: a list of all files would be long and of little use.
+    /// Adds only the totals and the gaps of recordings: a list of all files would be long and of little use.
     private mutating func takeRecordings(_ api: ControlAPI, _ path: String, _ name: String) async {
         do {
             let answer = try await api.ask("GET", path + "/recordings")
@@ -117,10 +117,10 @@ struct DiagnosticReport {
 
 /// Replaces all known secrets in a text.
 struct SecretScrubber {
-    /// The longest first, because one may be a part of another.
+    /// The secrets, with the longest first, because a secret may be part of a longer one.
     private let secrets: [String]
 
-    /// A scrubber for `secrets`.
+    /// A scrubber that removes `secrets`.
     init(_ secrets: Set<String> = []) {
         self.secrets = secrets.sorted { ($0.count, $0) > ($1.count, $1) }
     }

@@ -55,7 +55,7 @@ enum DiagnosticSystem {
         return Set(paths.filter { $0.contains(".so") }).sorted()
     }
 
-    /// Describes for each of `directories` its mount point, file system and free space.
+    /// Describes the mount point, file system and free space of each of `directories`.
     static func disks(_ directories: [String]) -> String {
         var seen: Set<String> = []
         let lines = directories.filter { seen.insert($0).inserted }.map { directory in
@@ -73,8 +73,8 @@ enum DiagnosticSystem {
         return lines.isEmpty ? "nothing is recorded\n" : lines.joined()
     }
 
-    /// Describes the file system of `directory`: its type, its mount point, and whether it is writable. Its other
-    /// options and its source may contain a login.
+    /// Describes the file system of `directory`: its type, its mount point, and whether it is writable. Its source and
+    /// its other options are left out, because they may contain a login.
     private static func mount(of directory: String) -> String {
         let path = URL(fileURLWithPath: directory).standardizedFileURL.path
         let mounts = (read("/proc/self/mountinfo") ?? "").split(separator: "\n").compactMap { line in
@@ -98,7 +98,7 @@ enum DiagnosticSystem {
         ((try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []).sorted()
     }
 
-    /// Returns the value in the first line of `path` that begins with `key`.
+    /// Returns the value in the first line of the file `path` that begins with `key`.
     private static func field(_ key: String, in path: String, separator: Character) -> String? {
         let line = read(path)?.split(separator: "\n").first { $0.hasPrefix(key) }
         return line?.split(separator: separator, maxSplits: 1).dropFirst().first.map {

@@ -4,13 +4,13 @@ internal import Channel
 internal import Studio
 
 /// Makes a configuration file safe to show: without comments, without possible secrets, and without unknown keys.
-/// References to secrets stay, because they reveal nothing.
+/// References to secrets are kept, because they reveal nothing.
 struct MaskedConfiguration {
-    /// The file in YAML.
+    /// The masked file in YAML.
     private(set) var text = ""
-    /// Pieces that are or may be secret, including the values of references, to be removed from other files.
+    /// Texts that are or may be secret, including the values of references. They must be removed from other files.
     private(set) var secrets: Set<String> = []
-    /// The directories of recordings.
+    /// The directories of recordings that the file names.
     private(set) var directories: [String] = []
 
     private static let mask = "***"
@@ -18,12 +18,12 @@ struct MaskedConfiguration {
         .union(ConfigurationReader.httpKeys + ConfigurationReader.webhookKeys + ["http", "role", "token"])
     /// Keys whose values are entirely secret.
     private static let secretKeys: Set = ["token", "secret"]
-    /// Shorter pieces are common words.
+    /// The minimum length of a text that counts as secret; shorter texts are common words.
     private static let shortestPiece = 8
 
     private let references: SecretReferences
 
-    /// The masked file with the tree `root`.
+    /// Masks the file with the tree `root`.
     init(_ root: ConfigurationNode, secrets references: SecretReferences = .process) {
         self.references = references
         write(root, key: "", indent: "")
@@ -74,14 +74,14 @@ struct MaskedConfiguration {
             + String(decoding: bytes[range.upperBound...], as: UTF8.self)
     }
 
-    /// Notes the values of the references in `value` as secret.
+    /// Records the values of the references in `value` as secret.
     private mutating func noteReferences(in value: String) {
         for match in value.matches(of: /\$\{[^}]*\}/) {
             if let secret = try? references.expand(String(match.output)), secret.count > 3 { secrets.insert(secret) }
         }
     }
 
-    /// Notes the pieces of a hidden text, except option names, relay's own words, and short pieces.
+    /// Records the parts of a hidden text as secret, except option names, relay's own words, and short texts.
     private mutating func note(_ hidden: String) {
         let plain = hidden.replacing(/\$\{[^}]*\}/, with: " ")
         for piece in plain.split(whereSeparator: { "/?&#,;@ ".contains($0) }) {

@@ -12,9 +12,9 @@ internal import Synchronization
 
 /// Runs one channel of the process on its own thread.
 ///
-/// A channel from a configuration file is opened and run again when it fails for a reason that may pass: an absent
-/// source, server or disk is no reason to end the process, in which other channels are on air. A channel from flags is
-/// run once, and its end is the process's.
+/// A channel from a configuration file is opened and run again if it fails for a reason that may pass: a missing
+/// source, server or disk must not end the process, because other channels are on air in it. A channel from flags is
+/// run once, and the process ends with it.
 ///
 /// Any thread may use it.
 final class ChannelRun: Sendable {
@@ -22,9 +22,9 @@ final class ChannelRun: Sendable {
         var plan: ConfiguredChannel
         /// The channel that is on air, or that is ending.
         var channel: Channel?
-        /// While it is being opened.
+        /// Set while the channel is being opened.
         var opening: ChannelOpening?
-        /// The names of its outputs.
+        /// The names of the channel's outputs.
         var names: [ConfiguredChannel.Output: String] = [:]
         /// The flags of the current recording.
         var recording: [String] = []
@@ -36,17 +36,17 @@ final class ChannelRun: Sendable {
     }
 
     private static let longestWait = Duration.seconds(30)
-    /// A channel that was on air for this long starts again without a history of failures.
+    /// After a channel was on air for this long, its earlier failures no longer count.
     private static let stableTime = Duration.seconds(60)
-    /// How long to wait until a port is released by its previous user.
+    /// How long to wait for a port that its previous user has not released yet.
     private static let portPatience = Duration.seconds(5)
 
     let name: String
     /// The API's view of the channel.
     let control: ChannelControl
-    /// The number of this run in ``control``.
+    /// The number of this run; ``control`` knows it.
     private let number: Int
-    /// Whether the process has just started: errors in its channels then end the process.
+    /// Whether the process has just started: an error in a channel then ends the process.
     private let isFirst: Bool
     /// Whether the channel is reopened after a failure.
     private let isLasting: Bool
@@ -56,9 +56,10 @@ final class ChannelRun: Sendable {
     private let ending = DispatchSemaphore(value: 0)
     private let over = DispatchGroup()
 
-    /// A channel that does not run yet. If it `isFirst` and its configuration does not fit its input, it ends; later
-    /// such a channel is tried again, because it may have fitted before. If it is not `isLasting`, it is opened once.
-    /// `control` is the one of the run that it replaces, so that operators' changes stay in effect; nil for a new one.
+    /// Creates the run of a channel, which does not start yet. With `isFirst`, a channel whose configuration does not
+    /// fit its input ends. Without it, the channel is tried again, because the configuration may have fitted before.
+    /// Without `isLasting`, the channel is opened only once. If this run replaces another one, `control` is that run's,
+    /// so that operators' changes remain in effect; otherwise it is nil.
     init(
         _ plan: ConfiguredChannel, isFirst: Bool, isLasting: Bool = true, control: ChannelControl? = nil,
         resources: HostResources, logger: Logger
@@ -74,8 +75,8 @@ final class ChannelRun: Sendable {
         state = Mutex(State(plan: plan))
     }
 
-    /// Starts the channel, and calls `completion` when it is over. Calls `report` with the final status each time that
-    /// it was on air. Returns at once; both are called on the channel's own thread.
+    /// Starts the channel, and calls `completion` when it has ended. Calls `report` with the final status each time
+    /// after it was on air. Returns at once; both closures are called on the channel's own thread.
     func start(report: @escaping @Sendable (ChannelStatus) -> Void, completion: @escaping @Sendable () -> Void) {
         over.enter()
         MediaThread.start("relay.\(name)") { [self] in
@@ -87,7 +88,7 @@ final class ChannelRun: Sendable {
         }
     }
 
-    /// Requests a clean end. Returns at once; opening is abandoned.
+    /// Requests that the channel ends cleanly. Returns at once. If the channel is being opened, that is cancelled.
     func end() {
         let (channel, opening) = state.withLock { state in
             state.isEnding = true
@@ -98,22 +99,22 @@ final class ChannelRun: Sendable {
         ending.signal()
     }
 
-    /// Waits until the channel is over, for at most `limit`.
+    /// Waits until the channel has ended, for at most `limit`.
     func waitForEnd(_ limit: Duration) { _ = over.wait(timeout: .now() + .nanoseconds(Int(limit.inNanoseconds))) }
 
-    /// The configuration that it follows.
+    /// The configuration by which the channel runs.
     var plan: ConfiguredChannel { state.withLock { $0.plan } }
     /// The channel, while it is open.
     var channel: Channel? { state.withLock { $0.channel } }
-    /// Whether it is being opened, which may take as long as its inputs do.
+    /// Whether the channel is being opened, which may take as long as its inputs take to open.
     var isOpening: Bool { state.withLock { $0.opening != nil } }
-    /// How it ended; nil while it has not.
+    /// How the channel ended; nil while it has not ended.
     var result: ChannelEnd? { state.withLock { $0.result } }
 
-    /// The service manager's view of it.
+    /// The service manager's view of the channel.
     var served: ServedChannel {
         let (channel, wasTried, isOver) = state.withLock { ($0.channel, $0.wasTried, $0.result != nil) }
-        // If a channel that is opened once cannot be opened, the process ends, and was never up.
+        // If a channel that is opened only once cannot be opened, the process ends without ever having been up.
         return ServedChannel(
             name: name, status: channel?.status, wasTried: isLasting && wasTried, isOver: isLasting && isOver,
             heartbeats: channel?.heartbeats ?? [])
@@ -126,7 +127,7 @@ final class ChannelRun: Sendable {
         while let (plan, opening) = begin() {
             let began = resources.clock.now
             do throws(ChannelFailure) {
-                // Only at the start of the process does an error keep a channel off air; later the stream has priority.
+                // An error keeps a channel off air only when the process starts; later, the stream has priority.
                 let channel = try Channel(
                     control.wanted(plan.configuration), resources: resources, opening: opening,
                     canLackRecording: (!isFirst || failures > 0) && !plan.outputs.isEmpty, logger: logger)
@@ -158,11 +159,11 @@ final class ChannelRun: Sendable {
             logger.warning("the channel is opened again", metadata: ["delay_s": "\(wait.components.seconds)"])
             _ = ending.wait(timeout: .now() + .nanoseconds(Int(wait.inNanoseconds)))
         }
-        // It was ended while it was being opened, or while it waited to be reopened.
+        // The channel was told to end while it was being opened, or while it waited to be reopened.
         return wasOnAir ? .done : .failed(.nothingDelivered)
     }
 
-    /// Returns what to open next; nil if the channel must end.
+    /// Returns the configuration to open next; nil if the channel must end.
     private func begin() -> (ConfiguredChannel, ChannelOpening)? {
         let opening = ChannelOpening()
         control.closed(.opening, by: number)
@@ -173,7 +174,7 @@ final class ChannelRun: Sendable {
         }
     }
 
-    /// Takes the opened channel; returns whether it is still wanted.
+    /// Stores the opened channel; returns whether it is still wanted.
     private func take(_ channel: Channel, _ plan: ConfiguredChannel) -> Bool {
         let names = zip(plan.outputs, plan.configuration.outputNames)
         return state.withLock { state in
@@ -189,9 +190,9 @@ final class ChannelRun: Sendable {
 // MARK: Changes
 
 extension ChannelRun {
-    /// Changes the running channel to `next`, if only outputs and recording differ; unchanged ones are not touched.
-    /// Returns whether that was possible; otherwise the channel must be restarted. Blocks as long as ports and
-    /// directories take. Calls must come one at a time.
+    /// Changes the running channel to `next`, if only outputs and recording differ. Outputs and recordings that have
+    /// not changed continue to run. Returns whether the change was possible; if it was not, the channel must be
+    /// restarted. Blocks as long as ports and directories take. Only one call may run at a time.
     func change(to next: ConfiguredChannel) -> Bool {
         guard next.hasSameProgram(as: plan), let channel else { return false }
         let recording = state.withLock { state in
@@ -203,23 +204,23 @@ extension ChannelRun {
         return true
     }
 
-    /// Whether the channel corresponds to `next`, or did before it was over.
+    /// Whether the channel runs by `next`, or did so before it ended.
     func isAsAsked(_ next: ConfiguredChannel) -> Bool {
         state.withLock { !$0.isIncomplete && $0.plan.isIdentical(to: next) }
     }
 
-    /// Returns the control for the run that replaces this one and follows `next`: operators' changes stay in effect,
+    /// Returns the control for the run that replaces this one and follows `next`: operators' changes remain in effect,
     /// except where the file has changed.
     func control(for next: ConfiguredChannel) -> ChannelControl {
         let (plan, names) = state.withLock { ($0.plan, $0.names) }
         let wanted = Set(next.outputs)
         for (output, name) in names where !wanted.contains(output) { control.forget(output: name) }
-        // Which sources can be recorded also depends on the inputs.
+        // Which sources can be recorded also depends on the inputs, so only the flags of the recording are compared.
         control.configure(recording: next.configuration.recording, isChanged: next.recording != plan.recording)
         return control
     }
 
-    /// Notes that a part of the change failed.
+    /// Records that a part of the change failed.
     private func fail(_ text: String) {
         logger.error("\(text); it is tried when the configuration file is read again")
         state.withLock { $0.isIncomplete = true }
@@ -290,7 +291,7 @@ extension ChannelRun {
         do throws(RecordingSlotError) {
             try channel.stopRecording()
         } catch {
-            // An operator may have stopped the recording before.
+            // An operator may have stopped the recording already.
             guard error == .notRecording else { throw error }
         }
     }

@@ -17,7 +17,7 @@ internal import Status
 internal import Studio
 internal import Synchronization
 
-/// The process: runs channels, owns their shared resources, shows their status and answers signals.
+/// The process: runs channels, owns the resources that they share, shows their status and handles signals.
 ///
 /// Any thread may use it.
 ///
@@ -41,7 +41,7 @@ final class Host: Sendable {
     /// Runs reloads, one at a time.
     private let reloading = DispatchQueue(label: "relay.reload")
 
-    /// How long to wait for a channel's end before another one replaces it.
+    /// How long to wait until a channel has ended before another one replaces it.
     private static let patience = Duration.seconds(15)
 
     let resources = HostResources()
@@ -51,20 +51,20 @@ final class Host: Sendable {
     private let logger: Logger
     private let notifier: ServiceNotifier?
     private let queue = DispatchQueue(label: "relay.host")
-    /// Signalled when a channel is over, or when the end is requested.
+    /// Signalled when a channel has ended, or when the process is asked to end.
     private let changed = DispatchSemaphore(value: 0)
     private let state = Mutex(State())
     private let service = Mutex<HostService?>(nil)
 
-    /// A host without channels, which shows their status on `terminal`, and tells `notifier` when it is up.
+    /// Creates a host without channels. It shows their status on `terminal`, and tells `notifier` when they are up.
     init(terminal: Terminal, notifier: ServiceNotifier? = nil) {
         self.terminal = terminal
         self.notifier = notifier
         logger = Logger(label: "relay")
     }
 
-    /// Runs the channels of `configuration`, and returns when all have ended (with flags there is only one). Handles
-    /// signals meanwhile: SIGHUP reloads the configuration file.
+    /// Runs the channels of `configuration`, and returns when all have ended. (Flags describe only one channel.)
+    /// Handles signals meanwhile: SIGHUP reloads the configuration file, if there is one.
     func run(_ configuration: HostConfiguration) -> ExitStatus {
         let path = configuration.path
         self.path.withLock { $0 = path }
@@ -102,8 +102,8 @@ final class Host: Sendable {
 // MARK: Channels
 
 extension Host {
-    /// Whether the process is done. During a reload a channel may be between its end and its restart. A channel that is
-    /// still being opened when the end is requested is not waited for.
+    /// Whether the process can end. During a reload it cannot, because a channel may be between its end and its
+    /// restart. After the end was requested, the process does not wait for a channel that is still being opened.
     private var isOver: Bool {
         let (runs, isEnding, isReloading) = state.withLock { ($0.runs, $0.isEnding, $0.reloads > 0) }
         if isReloading, !isEnding { return false }
@@ -133,7 +133,7 @@ extension Host {
         changed.signal()
     }
 
-    /// Reloads the file for the API, after any running reload. Returns how many channels changed.
+    /// Reloads the file for the API, after a reload that is running. Returns how many channels have changed.
     private func reloadFile() throws(ReloadFailure) -> Int {
         guard let path = path.withLock({ $0 }) else { throw .none }
         state.withLock { $0.reloads += 1 }
@@ -142,8 +142,8 @@ extension Host {
         return try result.get()
     }
 
-    /// Reloads the file and applies its changes; an invalid file changes nothing. Returns how many channels changed.
-    /// Runs on the reload queue.
+    /// Reloads the file and applies its changes; an invalid file changes nothing. Returns how many channels have
+    /// changed. Runs on the reload queue.
     private func applyFile(_ path: String) throws(ReloadFailure) -> Int {
         guard let service = service.withLock({ $0 }) else { return try readFile(path) }
         var result = Result<Int, ReloadFailure>.failure(.none)
@@ -175,13 +175,13 @@ extension Host {
         return changes
     }
 
-    /// Applies one channel; returns whether it was changed.
+    /// Applies the new configuration of one channel; returns whether the channel was changed.
     private func apply(_ channel: ConfiguredChannel) -> Bool {
         guard let run = state.withLock({ $0.runs.first { $0.name == channel.name } }) else {
             start(channel)
             return true
         }
-        // A channel that is over stays over, unless the file has changed it.
+        // A channel that has ended is not started again, unless the file has changed it.
         if run.isAsAsked(channel) { return false }
         if run.result == nil, run.change(to: channel) { return true }
         logger.notice(
@@ -202,8 +202,8 @@ extension Host {
 // MARK: Signals
 
 extension Host {
-    /// Watches signals. SIGUSR1 begins a new file of each recording; SIGUSR2 retries outputs that gave up. The signals
-    /// that ask for the end do so cleanly, or at once: see ``EndRequests``.
+    /// Watches signals. SIGUSR1 begins a new file in each recording; SIGUSR2 retries the outputs that have given up.
+    /// The signals that ask for the end lead to a clean end, or to an end at once: see ``EndRequests``.
     private func watchSignals(ending: [CInt]) -> ProcessSignals {
         var signals = ProcessSignals(queue: queue)
         signals.watch(SIGUSR1) { for channel in self.openChannels { channel.cutRecording() } }
@@ -221,7 +221,7 @@ extension Host {
                 state.isEnding = true
                 return state.runs
             }
-            // An input that is being opened may take time to abandon; the process does not wait for it, and answers
+            // It may take time to cancel the opening of an input. The process does not wait for that, and responds to
             // further signals meanwhile.
             changed.signal()
             DispatchQueue.global().async { for run in runs { run.end() } }
@@ -274,7 +274,7 @@ extension Host {
             defer { state.ticks += 1 }
             return state.ticks
         }
-        // A log is read later, so once a minute is enough.
+        // A log is read later, so one line per minute is enough.
         guard !terminal.showsStatus, ticks > 0, ticks % 60 == 0 else { return }
         for (name, block) in blocks { log("status: \(block.line)", of: name, as: ControlEvent.statusLine) }
     }
@@ -316,7 +316,7 @@ extension Host: ControlledHost {
         guard let archive = request.source.map(control.archive(ofSource:)) ?? recordings else {
             throw Refusal(.notFound, "No source of this name is recorded.")
         }
-        // An export must not use the space that the storage guard keeps free for the recording.
+        // An export must not use the space that the storage guard keeps free for recording.
         let reserve = control.report.status?.storage?.reserveBytes ?? control.configuredReserve
         return try exports.start(request, in: archive, reserve: reserve)
     }
@@ -353,7 +353,7 @@ extension Host: ControlledHost {
 private enum ReloadFailure: Error {
     /// The process was started without a configuration file.
     case none
-    /// The process ends.
+    /// The process is ending.
     case ending
     /// The file's errors, one per line.
     case refused([String])

@@ -13,21 +13,22 @@ internal import Synchronization
 /// The service manager's view of a channel.
 struct ServedChannel {
     var name: String
-    /// The status while it is open; nil while it is being opened, or waits to be reopened.
+    /// The channel's status while it is open; nil while it is being opened, or waits to be reopened.
     var status: ChannelStatus?
-    /// Whether it was opened at least once, or failed.
+    /// Whether the channel was opened at least once, or has failed.
     var wasTried: Bool
-    /// Whether it is over.
+    /// Whether the channel has ended.
     var isOver: Bool
-    /// The heartbeats of its threads.
+    /// The heartbeats of the channel's threads.
     var heartbeats: [Heartbeat] = []
 
     /// Whether media flows.
     var isOnAir: Bool { (status?.program.frames ?? 0) > 0 || (status?.passthrough?.packets ?? 0) > 0 }
 }
 
-/// Runs the process as a service: tells the service manager when it is up, its status, and that it is healthy. While it
-/// is healthy, it also keeps updating the file `heartbeat` in the service's runtime directory, for health checks.
+/// Runs the process as a service: tells the service manager when the service is up, its status, and that it is healthy.
+/// While it is healthy, the file `heartbeat` in the service's runtime directory is also updated regularly, for health
+/// checks.
 ///
 /// Any thread may use it.
 final class HostService: Sendable {
@@ -39,16 +40,16 @@ final class HostService: Sendable {
         var isOver = false
     }
 
-    /// How long to wait for a channel. A channel that takes longer waits for a source, a server or a disk, which is no
-    /// reason to report the service as down.
+    /// How long the service manager waits for a channel until the service counts as up. A channel that takes longer is
+    /// waiting for a source, a server or a disk, which is no reason to report the service as down.
     static let patience = Duration.seconds(5)
     /// How often channels are checked until the service is up.
     private static let impatience = Duration.milliseconds(100)
-    /// The interval of the watchdog if there is only the file and no service manager.
+    /// The interval of the watchdog if there is only the file, and no service manager.
     private static let usualInterval = Duration.seconds(10)
 
     private let notifier: ServiceNotifier?
-    /// The file that is updated while the process is healthy; nil for none.
+    /// The file that is updated while the process is healthy; nil if there is no directory for it.
     private let file: String?
     private let clock: any MonotonicClock
     private let logger: Logger
@@ -57,8 +58,8 @@ final class HostService: Sendable {
     private let channels: @Sendable () -> [ServedChannel]
     private let state: Mutex<State>
 
-    /// The service that reports `channels` to `notifier`, and watches `queues`, on which nothing may block. `directory`
-    /// is the runtime directory, `$RUNTIME_DIRECTORY`.
+    /// Creates a service that reports `channels` to `notifier`, and watches `queues`, on which nothing may block.
+    /// `directory` is the runtime directory, `$RUNTIME_DIRECTORY`.
     init(
         notifier: ServiceNotifier?, directory: String?, queues: [DispatchQueue], clock: any MonotonicClock,
         logger: Logger, channels: @escaping @Sendable () -> [ServedChannel]
@@ -74,14 +75,14 @@ final class HostService: Sendable {
         state = Mutex(State(watchdog: Watchdog(interval: notifier?.watchdog.map { $0 / 2 } ?? Self.usualInterval)))
     }
 
-    /// Starts the service on `queue`, so that this queue must answer, too. Does nothing without a service manager and
-    /// without a file.
+    /// Starts the service on `queue`. This queue must therefore not block either. Does nothing if there is neither a
+    /// service manager nor a file.
     func start(on queue: DispatchQueue) {
         guard notifier != nil || file != nil else { return }
         queue.async { [weak self] in self?.turn(on: queue) }
     }
 
-    /// Checks, and schedules the next check.
+    /// Checks the channels, and schedules the next check.
     private func turn(on queue: DispatchQueue) {
         if state.withLock({ $0.isOver }) { return }
         look()
@@ -100,7 +101,7 @@ final class HostService: Sendable {
         if isReady, !state.withLock({ $0.isStopping }) { notifier?.send(.ready) }
     }
 
-    /// Reports that the end has begun.
+    /// Reports to the service manager that the process is ending.
     func stopping() {
         let isFirst = state.withLock { state in
             defer { state.isStopping = true }
@@ -109,7 +110,7 @@ final class HostService: Sendable {
         if isFirst { notifier?.send(.stopping) }
     }
 
-    /// Ends reporting, because the process is about to end.
+    /// Stops reporting, because the process is about to end.
     func end() {
         stopping()
         state.withLock { $0.isOver = true }
@@ -184,9 +185,9 @@ final class HostService: Sendable {
     }
 }
 
-/// Detects whether a queue on which nothing may block still runs its work.
+/// Detects whether a queue on which nothing may block still executes its work.
 final class QueueProbe: Sendable {
-    /// Beats with each answer; it is silent from a question until its answer.
+    /// A heartbeat that beats when the queue has executed a probe. Between a probe and its execution it is silent.
     let heartbeat: Heartbeat
     private let queue: DispatchQueue
     private let isAsked = Atomic(false)
@@ -197,8 +198,8 @@ final class QueueProbe: Sendable {
         heartbeat = Heartbeat(queue.label, clock: clock)
     }
 
-    /// Posts a question to the queue, unless an answer is still awaited. Returns at once. Only one thread may call it
-    /// at a time.
+    /// Posts a probe to the queue, unless the previous one has not been executed yet. Returns at once. Only one thread
+    /// may call it at a time.
     func ask() {
         guard !isAsked.exchange(true, ordering: .acquiringAndReleasing) else { return }
         heartbeat.beat()

@@ -10,16 +10,17 @@ struct ProcessSignals {
     private let queue: DispatchQueue
     private var sources: [any DispatchSourceSignal] = []
 
-    /// Answers no signal yet. From now on a write to a closed peer is an error and does not end the process.
+    /// Creates an object that watches no signal yet. From now on, writing to a peer that has closed the connection is
+    /// an error, and does not end the process.
     init(queue: DispatchQueue) {
         self.queue = queue
         signal(SIGPIPE, SIG_IGN)
-        // Swift's runtime handles SIGQUIT as a crash, reports it and continues.
+        // Swift's runtime treats SIGQUIT as a crash, reports it and continues.
         if !Self.isIgnored(SIGQUIT) { signal(SIGQUIT, SIG_DFL) }
     }
 
-    /// The signals that ask for the end. SIGHUP is not one of them if the process was started with it ignored, as by
-    /// `nohup`: such a process outlives its terminal.
+    /// The signals that ask the process to end. SIGHUP does not belong to them if the process was started with SIGHUP
+    /// ignored, as by `nohup`: such a process continues when its terminal is closed.
     static var endRequests: [CInt] { [SIGINT, SIGTERM] + (isIgnored(SIGHUP) ? [] : [SIGHUP]) }
 
     /// Calls `body` on the queue each time that signal `number` comes.
@@ -31,7 +32,7 @@ struct ProcessSignals {
         sources.append(source)
     }
 
-    /// Stops answering signals; the watched ones are ignored from now on.
+    /// Stops watching signals; the watched signals are ignored from now on.
     func cancel() {
         for source in sources { source.cancel() }
     }
@@ -39,18 +40,19 @@ struct ProcessSignals {
     private static func isIgnored(_ number: CInt) -> Bool {
         var action = sigaction()
         guard sigaction(number, nil, &action) == 0 else { return false }
-        // Compared as numbers, because SIG_IGN is the address 1, which is no function.
+        // The handlers are compared as numbers, because SIG_IGN is the address 1, which is not a function.
         return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
             == unsafeBitCast(SIG_IGN, to: Int.self)
     }
 }
 
-/// Interprets the signals that ask for the end.
+/// Interprets the signals that ask the process to end.
 ///
-/// The first one requests a clean end. A later one means that this takes too long, but only 500 ms or more after the
-/// first: `timeout` and a closing terminal send two within microseconds, to the process and to its group.
+/// The first signal requests a clean end. A later signal means that the clean end takes too long, but only 500 ms or
+/// more after the first: `timeout` and a closing terminal send two signals within microseconds, one to the process and
+/// one to its group.
 struct EndRequests {
-    /// What to do about a signal.
+    /// How to respond to a signal.
     enum Answer: Equatable {
         case end
         case ignore
@@ -60,7 +62,7 @@ struct EndRequests {
     private static let patience = Duration.milliseconds(500)
     private var first: Int64?
 
-    /// Takes a signal at `now`, in monotonic nanoseconds.
+    /// Records a signal at `now`, in monotonic nanoseconds, and returns the response.
     mutating func received(at now: Int64) -> Answer {
         guard let first else {
             self.first = now

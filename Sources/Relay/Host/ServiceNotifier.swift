@@ -3,8 +3,8 @@
 internal import Glibc
 internal import Media
 
-/// Sends messages to the service manager that started the process: systemd, by the protocol of sd_notify(3), which is
-/// one datagram with lines of `NAME=value` to a socket that the environment names.
+/// Sends messages to the service manager that started the process: systemd, by the protocol of sd_notify(3). A message
+/// is one datagram with lines of `NAME=value`, and the environment contains the name of the socket.
 ///
 /// Any thread may use it; calls do not block.
 struct ServiceNotifier: Sendable {
@@ -14,7 +14,7 @@ struct ServiceNotifier: Sendable {
         case ready
         /// The configuration is being reloaded; the time is in nanoseconds of the monotonic clock.
         case reloading(Int64)
-        /// The end has begun.
+        /// The process is ending.
         case stopping
         /// One line for people.
         case status(String)
@@ -33,16 +33,17 @@ struct ServiceNotifier: Sendable {
         }
     }
 
-    /// How long the service manager waits for ``Word/watchdog``; nil if it does not.
+    /// How long the service manager waits for ``Word/watchdog`` until it kills the process; nil if it does not
+    /// supervise it.
     let watchdog: Duration?
     private let address: [UInt8]
 
     /// The environment variables of the protocol.
     private static let variables = ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"]
 
-    /// The service manager that `environment` names, if it supervises the process `pid`; nil without one.
+    /// The service manager that `environment` names, if it supervises the process `pid`; otherwise nil.
     init?(environment: [String: String], pid: Int32 = getpid()) {
-        // Other families (vsock) are for virtual machines.
+        // Sockets of other address families (vsock) are for virtual machines.
         guard let name = environment["NOTIFY_SOCKET"], name.hasPrefix("/") || name.hasPrefix("@") else { return nil }
         var address = Array(name.utf8)
         // unix(7): an abstract name begins with a null byte.
@@ -55,7 +56,7 @@ struct ServiceNotifier: Sendable {
     }
 
     /// Returns the service manager of this process, and removes its variables from the environment, so that child
-    /// processes do not send messages in its name. Must be called before there are threads that read the environment.
+    /// processes do not send messages in its name. Call it before there are threads that read the environment.
     static func take() -> ServiceNotifier? {
         var environment: [String: String] = [:]
         for name in variables {

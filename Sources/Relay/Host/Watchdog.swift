@@ -3,7 +3,7 @@
 internal import Media
 internal import Networking
 
-/// Decides when the service manager is told that the process is healthy: not while a media thread is silent.
+/// Decides when the service manager is told that the process is healthy. It is not told while a media thread is silent.
 struct Watchdog {
     /// A thread without a heartbeat, with its channel; nil for a thread that all channels share.
     struct Silence: Equatable {
@@ -12,7 +12,7 @@ struct Watchdog {
         var length: Duration
     }
 
-    /// What to do.
+    /// The result of a check.
     struct Answer: Equatable {
         /// Whether to tell the service manager that the process is healthy.
         var feeds = false
@@ -28,7 +28,7 @@ struct Watchdog {
     private var fed: Int64?
     private var isSilent = false
 
-    /// A watchdog that is fed every `interval`.
+    /// A watchdog that sends a message every `interval`.
     init(interval: Duration) { self.interval = interval }
 
     /// How often ``look(at:silences:)`` must be called.

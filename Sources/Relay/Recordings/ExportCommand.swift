@@ -82,7 +82,7 @@ struct RecordingsExportCommand: BlockingCommand {
 
     func work() throws {
         let limits = try ExportRange.ranges(from: from, to: to)
-        // All source files of the clip stay open.
+        // All source files of the clip are open at the same time.
         DescriptorLimit.raise()
         try options.withArchive { archive in
             let contents = try archive.contents()
@@ -124,7 +124,7 @@ struct RecordingsExportCommand: BlockingCommand {
         return .done
     }
 
-    /// Returns for example `clip-2.mp4` for `clip.mp4`.
+    /// Returns the path with a number, such as `clip-2.mp4` for `clip.mp4`.
     static func numbered(_ path: String, _ number: Int) -> String {
         let name = path.split(separator: "/").last ?? ""
         guard let point = name.lastIndex(of: "."), point != name.startIndex else { return "\(path)-\(number)" }
@@ -169,7 +169,7 @@ struct RecordingsExportCommand: BlockingCommand {
 }
 
 extension ClipReport {
-    /// The result for people.
+    /// The result as text for people.
     func text(_ output: String) -> String {
         var lines = ["\(output): \(VerificationReport.clock(milliseconds * 1_000_000)) from \(start) on"]
         lines[0] += ", \(copiedFrames) frames copied, \(encodedFrames) coded again, of \(files) files"

@@ -5,11 +5,11 @@ internal import Catalogue
 internal import Glibc
 internal import Segmenter
 
-/// Checks where a clip may be written. It must not be among the recordings, where every file is taken for one, uploaded
-/// and kept; and it must not replace one.
+/// Checks where a clip may be written. It must not be in a directory of recordings, where every file counts as a
+/// recording and is uploaded and kept. It must not replace a recording either.
 enum ExportOutput {
-    /// Returns an objection to `output` in one sentence, given the recordings in `directory`, if there are any; nil
-    /// without objection.
+    /// Returns why a clip must not be written to `output`, in one sentence; nil if it may be. `directory` is the
+    /// directory of the recordings, if there are any.
     static func objection(to output: String, recordings directory: String?, replaces: Bool) -> String? {
         if !replaces, access(output, F_OK) == 0 {
             return "\(output) exists; name another file, or replace it with --force."
@@ -31,14 +31,14 @@ enum ExportOutput {
         return directory
     }
 
-    /// Returns which of the files `paths` is the same file as the existing `output`; nil if none is.
+    /// Returns which of the files `paths` is the same file as the existing `output`; nil if no file is.
     static func original(of output: String, in paths: [String]) -> String? {
         guard let own = FileIdentity(output) else { return nil }
         return paths.first { FileIdentity($0) == own }
     }
 
-    /// Returns how many bytes stay free on the disk of `output`: on the file system of the recordings, the default
-    /// reserve of the storage guard.
+    /// Returns how many bytes must stay free on the disk of `output`. On the file system of the recordings, this is the
+    /// default reserve of the storage guard.
     static func reserve(of output: String, recordings directory: String) -> Int64 {
         guard let one = FileStatus(place(of: output)), let other = FileStatus(directory), one.device == other.device,
             let capacity = try? SystemFreeSpace().space(at: directory).capacity

@@ -4,13 +4,13 @@ internal import Archive
 internal import ArgumentParser
 internal import Media
 
-/// A range of the wall clock, as users write it.
+/// A range of wall-clock time, in the form in which users write it.
 struct ExportRange: Equatable {
     /// Milliseconds since 1970-01-01T00:00:00Z.
     let milliseconds: Range<Int64>
 
-    /// Reads two times such as `2026-11-21T14:03:10Z`; the second may be a duration after the first, such as `+14:27`
-    /// or `+30s`.
+    /// Reads two times such as `2026-11-21T14:03:10Z`. The second may instead be a duration that is added to the first,
+    /// such as `+14:27` or `+30s`.
     init(from: String, to: String) throws {
         let start = try Self.moment(from, "--from")
         let end = to.hasPrefix("+") ? start + (try Self.length(to)) : try Self.moment(to, "--to")
@@ -23,7 +23,7 @@ struct ExportRange: Equatable {
         try ranges(from: from.map { [$0] } ?? [], to: to.map { [$0] } ?? []).first
     }
 
-    /// Returns the ranges of --from and --to, which must be given equally often.
+    /// Returns the ranges of --from and --to, of which the same number must be given.
     static func ranges(from: [String], to: [String]) throws -> [Range<Int64>] {
         guard from.count == to.count else { throw ValidationError("--from and --to are given together.") }
         return try zip(from, to).map { try ExportRange(from: $0, to: $1).milliseconds }

@@ -8,7 +8,7 @@ internal import Segmenter
 
 /// The output of `relay recordings list`.
 struct RecordingsListing: Encodable {
-    /// A segment with readable times.
+    /// A recorded file, with its times as text.
     struct Segment: Encodable {
         let segment: CatalogueSegment
 
@@ -33,7 +33,7 @@ struct RecordingsListing: Encodable {
                 + "\(Self.right(ByteSize(bytes: segment.bytes).description, 9))  \(Self.left(ending, 9))  \(segment.name)"
         }
 
-        /// All facts, one per line.
+        /// All facts about the recording, one per line.
         var text: String {
             let program = segment.programStart.flatMap { start in segment.programEnd.map { "\(start) to \($0) ns" } }
             let rows: [(String, String?)] = [

@@ -7,7 +7,7 @@ extension RecorderStatus {
     /// Whether a part of the program is in no file, or the current part is not being recorded.
     var isInterrupted: Bool { gapCount > 0 || state == .suspended || state == .failed }
 
-    /// Returns why not all `frames` of a finished program are in its file; nil if they are.
+    /// Returns why the file of a finished program does not contain all `frames`; nil if it does.
     func lack(of frames: Int64) -> String? {
         guard gapCount > 0 || Int64(framesWritten) != frames else { return nil }
         guard let reason = gaps.first?.reason ?? suspension else {

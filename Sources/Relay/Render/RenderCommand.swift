@@ -77,7 +77,7 @@ struct RenderCommand: BlockingCommand {
         do {
             try RenderOutput.check(output, of: configuration, in: show, replaces: force)
             let length = try RenderLength(configuration)
-            // Created before there is anything to clean up.
+            // Created first, so that a signal cannot end the process when there is something to clean up.
             let signals = HeldSignals()
             let job = try RenderJob(&configuration, length: length, output: output, replaces: force)
             let result = try job.run(
@@ -95,7 +95,7 @@ struct RenderCommand: BlockingCommand {
         }
     }
 
-    /// Returns the configuration of a channel for the run-down, without a clock.
+    /// Returns the configuration of a channel that plays the run-down without a clock.
     func channelConfiguration() throws -> ChannelConfiguration {
         var configuration = ChannelConfiguration()
         let inputs = try input.map { (text) throws(TextFailure) in try RenderedInput(text) }

@@ -5,16 +5,17 @@ internal import Foundation
 internal import Glibc
 internal import Media
 
-/// The hidden directory beside a file that is being made. It is locked while it is in use, so that a later run can
-/// recognize one that a killed run left; it is removed with this object.
+/// The hidden directory beside a file that is being made. It is locked while it is used, so that a later run can
+/// recognize directories that killed runs have left. It is removed when this object is released.
 final class RenderDirectory {
     let path: String
     private let descriptor: CInt
 
-    /// In seconds: a directory that was just created may not be locked yet.
+    /// In seconds. A directory that was created more recently may not be locked yet.
     private static let youth = 60
 
-    /// Creates a directory beside `output`, and removes abandoned ones. Blocks on the disk. Throws ``ChannelFailure``.
+    /// Creates a directory beside `output`, and removes directories that killed runs have left. Blocks on the disk.
+    /// Throws ``ChannelFailure``.
     init(beside output: String) throws(ChannelFailure) {
         Self.removeLeftovers(of: output)
         path = FinishedFile.hidden(beside: output)
@@ -22,8 +23,8 @@ final class RenderDirectory {
             throw ChannelFailure(.cannotRecord, .makeFile(output), because: String(cString: strerror(errno)))
         }
         descriptor = Self.open(path)
-        // On a file system without locks, such as some network file systems, abandoned directories cannot be
-        // recognized, and none is removed.
+        // A file system without locks, such as some network file systems, does not show which directories are in use,
+        // so none is removed.
         if descriptor >= 0 { _ = flock(descriptor, LOCK_EX | LOCK_NB) }
     }
 
@@ -45,7 +46,7 @@ final class RenderDirectory {
         }
     }
 
-    /// Opens only a directory, and not a symbolic link to one elsewhere.
+    /// Opens a directory, but not a symbolic link that leads to one.
     private static func open(_ path: String) -> CInt {
         Glibc.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
     }

@@ -16,10 +16,11 @@ internal import Status
 internal import Studio
 internal import Synchronization
 
-/// Makes a file from a run-down: a channel without a clock records it to a hidden directory beside the file, which gets
-/// its name when the show is complete. The directory is removed in any case.
+/// Makes a file from a run-down: a channel without a clock records the run-down to a hidden directory beside the file.
+/// When the show is complete, the recording gets the name of the file. The directory is removed in any case.
 final class RenderJob {
-    /// Longer than any show, because it must be a single file.
+    /// The maximum length of the recording's file, which is longer than any show, because the show must be in a single
+    /// file.
     private static let longest = Duration.seconds(30 * 86_400)
 
     private let channel: Channel
@@ -29,8 +30,8 @@ final class RenderJob {
     private let directory: RenderDirectory
     private let clock = SystemClock()
 
-    /// Opens the inputs of `configuration`; `length` is the length of the recording. ``RenderOutput`` must have
-    /// accepted `output`. Blocks. Throws ``ChannelFailure``.
+    /// Opens the inputs of `configuration`; `length` is the length of the show. ``RenderOutput`` must have accepted
+    /// `output`. Blocks. Throws ``ChannelFailure``.
     init(
         _ configuration: inout ChannelConfiguration, length: RenderLength, output: String, replaces: Bool
     ) throws(ChannelFailure) {
@@ -49,8 +50,8 @@ final class RenderJob {
         channel = try Channel(configuration, logger: Logger(label: "relay"))
     }
 
-    /// Renders the whole show. Blocks; calls `progress` with the number of frames done, and of all frames if that is
-    /// known. Returns a description of the result; nil if it was cancelled. Throws ``ChannelFailure``.
+    /// Renders the whole show. Blocks. Calls `progress` with the number of finished frames, and with the number of all
+    /// frames if it is known. Returns a description of the result; nil if it was cancelled. Throws ``ChannelFailure``.
     func run(
         progress: (_ done: Int64, _ total: Int64) -> Void, isCancelled: () -> Bool
     ) throws(ChannelFailure) -> String? {
@@ -72,7 +73,7 @@ final class RenderJob {
                 wasCancelled = true
                 channel.end()
             } else if fault != nil || channel.status.recorder?.isInterrupted == true {
-                // The rest would not be kept.
+                // A file that is not complete would not be kept.
                 channel.end()
             }
         }

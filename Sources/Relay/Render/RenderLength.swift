@@ -9,7 +9,7 @@ internal import Studio
 
 /// The length of a show.
 struct RenderLength {
-    /// Nil if the length of a file is unknown.
+    /// The show's length; nil if the length of one of its files is unknown.
     let duration: Duration?
 
     /// Opens each file of the run-down. Blocks on the disk. Throws ``ChannelFailure`` for a file that cannot be shown,
@@ -37,8 +37,8 @@ struct RenderLength {
         duration = configuration.duration.map { limit in total.map { min($0, limit) } ?? limit } ?? total
     }
 
-    /// Returns the rate for counting frames: from the flags, or from the first input, or from the first file. Nil if no
-    /// segment's length is a number of frames.
+    /// Returns the frame rate by which lengths in frames are converted: from the flags, or from the first input, or
+    /// from the first file. Nil if no segment's length is given as a number of frames.
     private static func rate(_ configuration: ChannelConfiguration) throws(ChannelFailure) -> FrameRate? {
         let segments = configuration.runDown?.segments ?? []
         guard segments.contains(where: \.isCounted) else { return nil }
@@ -87,7 +87,7 @@ struct RenderLength {
 }
 
 extension RunDown.Segment {
-    /// Whether its length is a number of frames.
+    /// Whether the segment's length is given as a number of frames.
     fileprivate var isCounted: Bool {
         if case .frames = length { true } else { false }
     }

@@ -7,7 +7,8 @@ internal import Media
 internal import Program
 internal import Studio
 
-/// Checks where a rendered show may be written: it must not replace its own sources, and the rules for exports apply.
+/// Checks where a rendered show may be written: it must not replace its own sources, and the rules for exports apply as
+/// well.
 enum RenderOutput {
     /// Checks `output` before anything is opened for the show of `configuration`, whose run-down is the file `show`.
     /// Blocks on the disk. Throws ``ChannelFailure`` if the show cannot, or must not, be written there.
@@ -19,7 +20,7 @@ enum RenderOutput {
             throw ChannelFailure(
                 .cannotRecord, .makeFile(output), saying: "\(output) is \(kind); name the file to make.")
         }
-        // Does not name the file, because its path may contain the value of a reference.
+        // The message does not contain the path, because the path may contain a secret to which the file refers.
         if ExportOutput.original(of: output, in: [show] + configuration.ownFiles) != nil {
             throw ChannelFailure(
                 .cannotRecord, .makeFile(output),
@@ -35,7 +36,7 @@ enum RenderOutput {
 extension ChannelConfiguration {
     /// The paths of the program's source files.
     fileprivate var ownFiles: [String] {
-        // An address is shown with its references, and not with their values.
+        // The description of an input contains references to secrets; the file is at the expanded path.
         let inputs = allInputs.filter(\.isFile).map { input in
             (try? SecretReferences.process.expand(input.description)) ?? input.description
         }
@@ -45,7 +46,7 @@ extension ChannelConfiguration {
 }
 
 extension OverlaySpecification {
-    /// The paths of its image and its font.
+    /// The paths of the overlay's image and font.
     fileprivate var files: [String] {
         let image: String? = if case .image(let path) = content { path } else { nil }
         return [image, font].compactMap(\.self)

@@ -6,8 +6,8 @@ internal import Media
 internal import Status
 
 extension ControlEvent {
-    /// The log line as an event; nil for a line that is not meant for later reading. Log lines contain no secrets, and
-    /// report each change once.
+    /// Converts a log line to an event; nil for a line that operators need not read later. Log lines contain no
+    /// secrets, and report each change once.
     init?(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) {
         let told = metadata[LogKey.event].map { "\($0)" }
         guard level >= .info, told != ControlEvent.statusLine else { return nil }

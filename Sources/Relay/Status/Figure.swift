@@ -12,7 +12,7 @@ enum Figure {
         return [whole / 3600, whole / 60 % 60, whole % 60].map { $0 < 10 ? "0\($0)" : "\($0)" }.joined(separator: ":")
     }
 
-    /// Formats seconds from another process, which may be invalid.
+    /// Formats seconds from another process, which may not be a valid number.
     static func clock(_ seconds: Double) -> String { clock(Int64(min(max(seconds, 0), 1e9))) }
 
     /// Formats a number with one decimal, at least 0.
@@ -23,8 +23,8 @@ enum Figure {
 }
 
 extension RunDownStatus {
-    /// The position in one line: the current segment with its number and remaining time, the next segment, and the last
-    /// failure.
+    /// The position of the run-down in one line: the current segment with its number and remaining time, the next
+    /// segment, and the last failure.
     var words: String {
         var words: [String] = []
         if let current {

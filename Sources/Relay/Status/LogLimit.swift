@@ -3,10 +3,10 @@
 internal import Logging
 internal import Media
 
-/// Decides which log lines are written and which are only counted: 10 lines per cause within 10 s, and then the number
-/// of dropped ones.
+/// Decides which log lines are written and which are only counted: within 10 s, at most 10 lines per cause are written,
+/// and then the number of dropped lines.
 struct LogLimit {
-    /// What lines about the same thing have in common. Numbers do not distinguish causes.
+    /// The properties that lines about the same fault have in common. Numbers do not distinguish causes.
     struct Cause: Hashable {
         let level: Logger.Level
         let message: String
@@ -49,10 +49,10 @@ struct LogLimit {
 
     /// How many lines of a cause are written in an interval.
     static let most = 10
-    /// The length of an interval, from a cause's first line on.
+    /// The length of an interval, which begins with the first line of a cause.
     static let interval = Duration.seconds(10)
-    /// How many causes are counted separately, because texts from clients must not fill the memory: beyond this, all
-    /// lines of a level share one cause.
+    /// How many causes are counted separately. The limit is necessary because texts from clients must not fill the
+    /// memory: beyond it, all lines of a level count as one cause.
     static let mostCauses = 1000
 
     private var intervals: [Cause: Interval] = [:]
@@ -70,13 +70,13 @@ struct LogLimit {
         return false
     }
 
-    /// Returns what was dropped in the intervals that have ended at `now`, and forgets them.
+    /// Returns the dropped lines of the intervals that have ended at `now`, and forgets them.
     mutating func takeEnded(at now: Int64) -> [LeftOut] {
         let ended = intervals.filter { $0.value.end <= now }
         for cause in ended.keys { intervals[cause] = nil }
         return ended.values.map(\.leftOut).filter { $0.count > 0 }.sorted { $0.message < $1.message }
     }
 
-    /// When the next interval ends; nil without an interval.
+    /// When the next interval ends; nil if no interval is running.
     var nextEnd: Int64? { intervals.values.map(\.end).min() }
 }

@@ -17,16 +17,16 @@ final class LogWriter: Sendable {
     }
 
     private let format: LogFormat
-    /// Whether text lines name their channel, because there may be several.
+    /// Whether lines of text contain the name of their channel, because there may be several channels.
     private let namesChannels: Bool
-    /// Stores events for operators; nil to store none.
+    /// The store of events for operators; nil to store none.
     private let events: EventLog?
     private let clock: any MonotonicClock
     private let write: @Sendable (Logger.Level, String) -> Void
     private let state = Mutex(State())
     private let queue = DispatchQueue(label: "relay.log", qos: .utility)
 
-    /// A writer that formats lines in `format` and passes them with their level to `write`.
+    /// Creates a writer that formats lines in `format` and passes them with their level to `write`.
     init(
         format: LogFormat, namesChannels: Bool = true, events: EventLog? = nil,
         clock: any MonotonicClock = SystemClock(), write: @escaping @Sendable (Logger.Level, String) -> Void
@@ -35,7 +35,8 @@ final class LogWriter: Sendable {
         (self.clock, self.write) = (clock, write)
     }
 
-    /// Writes a line, or counts it. Debug lines are always written, because an operator who asks for them wants all.
+    /// Writes a line, or only counts it. Debug lines are always written, because an operator who enables them wants to
+    /// see all of them.
     func log(_ level: Logger.Level, _ message: Logger.Message, _ metadata: Logger.Metadata) {
         guard level >= .info else { return put(level, message, metadata) }
         let now = clock.now
@@ -51,7 +52,7 @@ final class LogWriter: Sendable {
         if let wait { look(in: wait - now) }
     }
 
-    /// Reports what was dropped in intervals that have ended; at the end of the process, in all intervals.
+    /// Reports the lines that were dropped in intervals that have ended; at the end of the process, in all intervals.
     func tellLeftOut(isEnd: Bool = false) {
         tell(state.withLock { $0.limit.takeEnded(at: isEnd ? .max : clock.now) })
     }
@@ -69,7 +70,7 @@ final class LogWriter: Sendable {
 
     private func tell(_ leftOut: [LogLimit.LeftOut]) {
         for lines in leftOut {
-            // Only metadata that all dropped lines have in common applies to the report.
+            // The report contains only metadata that all dropped lines have in common.
             let metadata = lines.metadata.filter { LogLimit.Cause.subjects.contains($0.key) || $0.key == LogKey.event }
             put(lines.level, "\(lines.count) more like this were left out: \(lines.message)", metadata)
         }

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Text that is written to logs and terminals. Parts of it come from clients, servers, files and requests. These must not
-/// be able to move a cursor, end a line, turn the direction of writing, or pass for another key of a log line.
+/// Makes text safe for logs and terminals. Parts of the text come from clients, servers, files and requests. They must
+/// not be able to move the cursor, to begin a new line, to change the direction of writing, or to look like another key
+/// of a log line.
 enum PrintedText {
-    /// Returns `text` with control characters as escapes, such as `\n` and `\u{1B}`: it is one line.
+    /// Returns `text` as one line, with escapes in place of control characters, such as `\n` and `\u{1B}`.
     static func escaped(_ text: String) -> String { replacing(in: text, where: isControl, by: escape) }
 
-    /// Returns `text` with control characters as escapes, but for tabs and the ends of its lines.
+    /// Returns `text` with escapes in place of control characters, except for tabs and line breaks.
     static func lines(_ text: String) -> String {
         replacing(in: text, where: { isControl($0) && $0 != "\n" && $0 != "\t" }, by: escape)
     }
 
-    /// Returns the message of a log line: escaped, and in double quotes if a word of it looks like a key with its value.
+    /// Returns the message of a log line: escaped, and in double quotes if a word of the message looks like a key with
+    /// a value.
     static func message(_ text: String) -> String {
         let words = text.split(whereSeparator: \.isWhitespace)
         return text.hasPrefix("\"") || words.contains(where: looksLikeKey) ? quoted(text) : escaped(text)
     }
 
-    /// Returns the value of a key in a log line: escaped, and in double quotes if it could pass for no value or for
+    /// Returns the value of a key in a log line: escaped, and in double quotes if the value is empty or looks like
     /// several keys.
     static func value(_ text: String) -> String {
         let words = text.split(omittingEmptySubsequences: false, whereSeparator: \.isWhitespace)
@@ -25,7 +27,8 @@ enum PrintedText {
         return isAmbiguous ? quoted(text) : escaped(text)
     }
 
-    /// Returns JSON `text` in which control characters outside of ASCII are escapes, too (RFC 8259, 7).
+    /// Returns the JSON `text` with escapes in place of all control characters, including those outside of ASCII (RFC
+    /// 8259, 7).
     static func json(_ text: String) -> String {
         replacing(in: text, where: { isControl($0) && !$0.isASCII }) { scalar in
             let digits = String(scalar.value, radix: 16)
@@ -65,8 +68,8 @@ enum PrintedText {
         }
     }
 
-    /// Whether `scalar` is a control character, a separator of lines, or changes the direction of writing (Unicode
-    /// Standard Annex 9). All of them are in the basic multilingual plane.
+    /// Whether `scalar` is a control character or a line separator, or changes the direction of writing (Unicode
+    /// Standard Annex 9). All of these are in the basic multilingual plane.
     private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0..<0x20, 0x7F..<0xA0: true

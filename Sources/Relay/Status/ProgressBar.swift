@@ -2,7 +2,7 @@
 
 internal import Glibc
 
-/// A progress bar on standard error; does nothing if that is no terminal. Only one thread may use it.
+/// A progress bar on standard error; it shows nothing if standard error is not a terminal. Only one thread may use it.
 final class ProgressBar {
     private static let width: Int64 = 40
 

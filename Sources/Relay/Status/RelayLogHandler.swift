@@ -4,15 +4,15 @@ internal import Archive
 internal import FoundationEssentials
 internal import Logging
 
-/// Formats log lines as text or JSON. Every message and value in them is cleaned: see ``PrintedText``.
+/// Formats log lines as text or JSON. Every message and value is made safe for terminals: see ``PrintedText``.
 ///
 /// | level | meaning |
 /// |---|---|
-/// | error | something is lost, or will be unless an operator acts |
-/// | warning | something failed and is being tried again, or will fail |
-/// | notice | a warning is over |
-/// | info | what a shift wants to read later: on air, off air, files |
-/// | debug | for finding faults |
+/// | error | something is lost, or will be lost unless an operator acts |
+/// | warning | something failed and is being retried, or will fail |
+/// | notice | the cause of a warning is gone |
+/// | info | changes that operators want to read later: on air, off air, files |
+/// | debug | details for finding faults |
 struct RelayLogHandler: LogHandler {
     let label: String
     let writer: LogWriter

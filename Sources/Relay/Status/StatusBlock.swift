@@ -17,18 +17,18 @@ struct StatusBlock {
     let now: ChannelStatus
     /// The previous snapshot, for rates.
     let before: ChannelStatus?
-    /// The time between the two, in seconds.
+    /// The time between the two snapshots, in seconds.
     let interval: Double
 
-    /// One line each for the program, its run-down, each rendition and output, the recording, the recording for clips
-    /// alone, the recording of each source, and uploads.
+    /// One line each for the program, its run-down, each rendition and output, the recording, the recording that is
+    /// made only for clips, the recording of each source, and uploads.
     var lines: [String] {
         [program] + (runDown.map { [$0] } ?? []) + (now.renditions ?? []).map(rendition) + now.outputs.map(output)
             + (recording.map { [$0] } ?? []) + (clips.map { [$0] } ?? [])
             + (now.sourceRecordings ?? []).map(sourceRecording) + (upload.map { [$0] } ?? [])
     }
 
-    /// All lines in one.
+    /// All lines, joined to one line.
     var line: String { lines.map { $0.split(separator: " ").joined(separator: " ") }.joined(separator: " | ") }
 
     /// The totals, for the last line of a run.
@@ -50,7 +50,7 @@ struct StatusBlock {
             .joined(separator: " | ")
     }
 
-    /// Frames put on air so far.
+    /// Number of frames that have been on air so far.
     private var frames: Int64 { now.passthrough?.frames ?? now.program.frames }
 
     /// Program time so far.
@@ -143,7 +143,7 @@ struct StatusBlock {
 
     private func output(_ output: OutputStatus) -> String {
         let isWaiting = output.state == .waiting
-        // While an output waits, its detail says for whom.
+        // While an output waits, its `detail` says for which receiver it waits.
         let state = isWaiting ? output.detail ?? output.state.rawValue : output.state.rawValue
         var parts = [Self.padded(output.name, 8), Self.padded(state, 11)]
         if let rendition = output.rendition { parts.append("takes \(rendition)") }
@@ -204,7 +204,7 @@ struct StatusBlock {
         return parts.joined(separator: "  ")
     }
 
-    /// How long writes take, if one has ever taken a second or more.
+    /// How long writing takes, if a write has ever taken a second or more; otherwise nil.
     private var slowWrites: String? {
         guard let writes = now.recorder?.writeLatency, writes.maximumMilliseconds >= 1000 else { return nil }
         let times = [writes.p50Milliseconds, writes.p99Milliseconds, writes.maximumMilliseconds].map(Figure.decimal)

@@ -6,10 +6,10 @@ internal import Glibc
 internal import Logging
 internal import Synchronization
 
-/// Standard error: log lines, and below them a status block if it is a terminal.
+/// Standard error: log lines and, if it is a terminal, a status block below them.
 ///
-/// No thread that logs waits for the terminal, because lines go through a bounded queue. A reader that does not read
-/// loses lines, which are counted, but does not stop the stream.
+/// No thread that logs waits for the terminal, because lines go through a bounded queue. If the reader of standard
+/// error does not read, lines are lost and counted, but the stream does not stop.
 final class Terminal: Sendable {
     private static let limit = 2000
 
@@ -21,11 +21,11 @@ final class Terminal: Sendable {
         var isDrawQueued = false
     }
 
-    /// Whether there is a terminal to draw a status block on.
+    /// Whether standard error is a terminal, on which a status block can be drawn.
     let showsStatus: Bool
 
     private let state = Mutex(State())
-    /// Whether the journal is the reader, which expects a priority before each line.
+    /// Whether the journal reads standard error. The journal expects a priority before each line.
     private let isJournal = Journal.readsStandardError
     private let queue = DispatchQueue(label: "relay.terminal", qos: .utility)
 
@@ -51,7 +51,8 @@ final class Terminal: Sendable {
     /// Replaces the status block.
     func show(_ block: [String]) {
         guard showsStatus else { return }
-        // A terminal that was stopped (Ctrl-S) gets only the newest block when it continues, not all that were missed.
+        // A terminal that was stopped (Ctrl-S) gets only the newest block when it continues, and none of the older
+        // ones.
         let isQueued = state.withLock { state in
             defer { (state.block, state.isDrawQueued) = (block, true) }
             return state.isDrawQueued
@@ -84,14 +85,14 @@ final class Terminal: Sendable {
         Self.putUnescaped(erase + notice + line + "\n" + Self.fitted(block))
     }
 
-    /// Writes the lines of `text`, with control characters in them as escapes. Blocks as long as the reader does not
-    /// read.
+    /// Writes the lines of `text`, with escapes in place of control characters. Blocks for as long as the reader does
+    /// not read.
     static func put(_ text: String, to descriptor: Int32 = STDERR_FILENO) {
         putUnescaped(PrintedText.lines(text), to: descriptor)
     }
 
-    /// Writes all of `text`, with the control sequences of relay's own drawings. Blocks as long as the reader does not
-    /// read.
+    /// Writes the whole `text`, including the control sequences with which relay draws its status. Blocks for as long
+    /// as the reader does not read.
     static func putUnescaped(_ text: String, to descriptor: Int32 = STDERR_FILENO) {
         var bytes = Array(text.utf8)[...]
         while !bytes.isEmpty {
@@ -108,7 +109,7 @@ final class Terminal: Sendable {
         rows == 0 ? "" : "\u{1B}[\(rows)A\r\u{1B}[J"
     }
 
-    /// Returns the block's lines, cut to the terminal's width so that none wraps.
+    /// Returns the block's lines, truncated to the terminal's width so that no line wraps.
     private static func fitted(_ block: [String]) -> String {
         guard !block.isEmpty else { return "" }
         var size = winsize()
@@ -120,8 +121,9 @@ final class Terminal: Sendable {
 
 /// Detects whether systemd's journal reads standard error.
 enum Journal {
-    /// Whether `descriptor` is connected to the journal according to `stream`, the value of `JOURNAL_STREAM`: its
-    /// device and inode (systemd.exec(5)). Processes inherit the variable even if their output goes elsewhere.
+    /// Whether `descriptor` is connected to the journal. `stream` is the value of `JOURNAL_STREAM`: the device and the
+    /// inode of the journal's stream (systemd.exec(5)). They are compared, because processes inherit the variable even
+    /// if their output goes elsewhere.
     static func reads(_ descriptor: Int32, stream: String?) -> Bool {
         guard let parts = stream?.split(separator: ":"), parts.count == 2, let status = FileStatus(descriptor) else {
             return false

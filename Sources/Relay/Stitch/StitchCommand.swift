@@ -155,7 +155,7 @@ struct StitchCommand: BlockingCommand {
 private struct TimeLeft {
     private let start = ContinuousClock.now
 
-    /// Returns the remaining time in words when `done` of `total` is done; empty while it cannot be estimated.
+    /// Returns the remaining time in words when `done` of `total` frames are done; empty while it cannot be estimated.
     func note(done: Int, of total: Int) -> String {
         let elapsed = ContinuousClock.now - start
         guard done > 0, elapsed > .seconds(2) else { return "" }

@@ -8,18 +8,19 @@ internal import Stitcher
 struct StitchDocument: Encodable {
     struct Clip: Encodable {
         let file: String
-        /// Its start in its file and its length, in milliseconds.
+        /// `from` is the clip's start in its file, and `milliseconds` its length; both are in milliseconds.
         let from: Int64
         let milliseconds: Int64
         let copiedFrames: Int
         let encodedFrames: Int
-        /// Whether packets of its audio are copied.
+        /// Whether packets of the clip's audio are copied.
         let copiesAudio: Bool
-        /// Why no packet of its audio is copied; nil if some are, or if the result has no audio.
+        /// Why no packet of the clip's audio is copied; nil if some are, or if the result has no audio.
         let audioReason: String?
-        /// By how much its frames are later than their rate requires, so that its audio can be copied; in microseconds.
+        /// By how much the clip's frames are later than the frame rate requires, so that its audio can be copied; in
+        /// microseconds.
         let moved: Int64
-        /// Why none of its frames is copied; empty if some are.
+        /// Why none of the clip's frames is copied; empty if some are.
         let reasons: [String]
         let notes: [String]
 
@@ -111,7 +112,7 @@ struct StitchDocument: Encodable {
         return lines.map { $0 + "\n" }.joined()
     }
 
-    /// Hours, minutes, seconds and milliseconds.
+    /// Formats hours, minutes, seconds and milliseconds.
     fileprivate static func clock(_ milliseconds: Int64) -> String {
         let parts = [milliseconds / 60_000 % 60, milliseconds / 1000 % 60].map { $0 < 10 ? "0\($0)" : "\($0)" }
         let fraction = String(String(1000 + milliseconds % 1000).dropFirst())
@@ -120,7 +121,7 @@ struct StitchDocument: Encodable {
 }
 
 extension StitchReport {
-    /// For people.
+    /// The plan as text for people.
     var text: String {
         "\(output): \(StitchDocument.clock(milliseconds)) of \(clips) clips, \(copiedFrames) frames copied, "
             + "\(encodedFrames) coded again"

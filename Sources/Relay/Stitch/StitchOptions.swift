@@ -82,7 +82,7 @@ struct StitchOptions: ParsableArguments {
         return settings
     }
 
-    /// Returns how many bytes stay free on the disk of `output`.
+    /// Returns how many bytes must stay free on the disk of `output`.
     func reserve(for output: String) -> Int64 {
         if let diskReserve { return diskReserve.bytes }
         let slash = output.lastIndex(of: "/")
@@ -90,12 +90,12 @@ struct StitchOptions: ParsableArguments {
         return min(1 << 30, (space?.capacity ?? 0) / 10)
     }
 
-    /// Extensions of containers that relay does not write.
+    /// Extensions of containers that relay cannot write.
     private static let others: Set<String> = [
         "mkv", "webm", "ts", "m2ts", "mts", "flv", "avi", "mpg", "mpeg", "wmv", "mxf", "ogg", "ogv", "gif",
     ]
 
-    /// Returns an objection to the name `output`; nil without objection.
+    /// Returns why the file must not be called `output`; nil if it may be.
     func objection(to output: String) -> String? {
         let name = output.split(separator: "/").last ?? ""
         guard let dot = name.lastIndex(of: "."), Self.others.contains(name[dot...].dropFirst().lowercased()) else {

@@ -7,7 +7,7 @@ internal import Program
 internal import Stitcher
 internal import Studio
 
-/// Reads a project: a list of clips in YAML, with the same keys as files in a run-down. Each error is noted with its
+/// Reads a project: a list of clips in YAML, with the same keys as files in a run-down. Each error is stored with its
 /// position, and reading continues, so that all errors are reported at once.
 struct StitchProject: NodeReader {
     static let keys = ["name", "transition", "segments"]
@@ -21,13 +21,13 @@ struct StitchProject: NodeReader {
     private var directory: URL { URL(fileURLWithPath: path).deletingLastPathComponent() }
     private var transition: StitchTransition?
 
-    /// Whether the file `path` is a project by its name.
+    /// Whether the file `path` is a project, judged by its name.
     static func isProject(_ path: String) -> Bool {
         [".yaml", ".yml", ".json"].contains { path.lowercased().hasSuffix($0) }
     }
 
     /// Reads the clips of the project at `path`; `transition` applies to clips without their own. Blocks on the disk.
-    /// Throws all errors in it.
+    /// Throws all errors in the project.
     static func read(_ path: String, transition: StitchTransition?) throws(ConfigurationFailure) -> [StitchClip] {
         let text = try ConfigurationNode.text(at: path)
         var reader = StitchProject(path: path, transition: transition)

@@ -6,19 +6,19 @@ internal import LibAV
 internal import MP4
 internal import Media
 
-/// Decodes a few frames of a recording and re-encodes them so that they can be inserted into it.
+/// Decodes a few frames of a recording and re-encodes them in such a way that they can be inserted into it.
 struct PieceRender {
     private let source: StitchSource
     private let recording: StitchSource.Recording
     private var name: String { source.name }
 
-    /// A render of frames of `source`; nil if the source was not read as a recording.
+    /// Creates a renderer of frames of `source`; nil if `source` was not read as a recording.
     init?(_ source: StitchSource) {
         guard let recording = source.recording else { return nil }
         (self.source, self.recording) = (source, recording)
     }
 
-    /// The frames with these `numbers`, in decoding order. Their times are counted from 0.
+    /// Renders the frames with these `numbers`, and returns them in decoding order. Their times begin at 0.
     func render(_ numbers: Range<Int>, isCancelled: () -> Bool) throws -> [EncodedPacket] {
         let times = numbers.map(source.time)
         guard let first = times.first, let track = try recording.tracks.first?.video() else { return [] }

@@ -12,15 +12,15 @@ struct RangePlan {
     let audio: AudioPlan?
     /// The parts of the range that no file contains.
     let gaps: [ClipGap]
-    /// The part of the range for which there are frames, and the part that is shown, in ticks of the video from the
-    /// first frame of the first file on.
+    /// `wanted` is the part of the range for which there are frames, and `shown` is the part that the result shows.
+    /// Both are in ticks of the video since the first frame of the first file.
     let wanted: Range<Int64>
     let shown: Range<Int64>
 
-    /// A plan for the media that was on air from `start` to `end` (milliseconds since 1970). If the range `isExact`,
-    /// nothing before or behind it is included. All `sources` overlap with the range and are in order. If `program` is
-    /// given, the frames that begin within these times of the program, in nanoseconds, are included, wherever between
-    /// two frames of a grid they were on air.
+    /// Creates a plan for the media that was on air from `start` to `end` (milliseconds since 1970). If `isExact` is
+    /// set, the result contains nothing before or after that range. All `sources` overlap with the range and are in
+    /// order. If `program` is given, it decides instead which frames are included: those that begin within these
+    /// program times, in nanoseconds.
     init(
         _ sources: [StitchSource], from start: Int64, to end: Int64, isExact: Bool, program: Range<Int64>? = nil
     ) throws(ClipFailure) {
@@ -65,7 +65,7 @@ struct RangePlan {
         return gaps
     }
 
-    /// The start of the range in the first file, and its end in the last, in ticks.
+    /// The start of the range in the first file, and the end of the range in the last file, in ticks.
     private static func wanted(
         _ first: StitchSource, _ last: StitchSource, _ start: Int64, _ end: Int64, _ program: Range<Int64>?
     ) -> (start: Int64, end: Int64) {
@@ -75,13 +75,14 @@ struct RangePlan {
         {
             return (first.video.times.first { $0 >= max(0, low) } ?? first.video.end, min(last.video.end, high))
         }
-        // The end is limited, because a request for a thousand years means the end of the last file.
+        // The end is limited, because a client that asks for the next thousand years wants everything up to the end of
+        // the last file.
         let late = TimeBase.milliseconds.rescale(min(end, last.endTime + 1000) - last.start, to: base)
         return (max(0, TimeBase.milliseconds.rescale(start - first.start, to: base)), min(last.video.end, late))
     }
 
-    /// The parts of each file, from the frame `begin` of the first file up to the frame `stop` of the last. Files in
-    /// between are copied completely, whatever frame they begin with, because all files are one stream.
+    /// The parts of each file, from the frame `begin` of the first file up to the frame `stop` of the last. The files
+    /// in between are copied completely, even if they do not begin with a keyframe, because all files are one stream.
     private static func cut(
         _ sources: [StitchSource], from begin: Int, to stop: Int, isExact: Bool
     ) -> (clips: [StitchPlan.Clip], parts: [StitchPlan.Part]) {
@@ -108,8 +109,9 @@ struct RangePlan {
         return (clips, parts)
     }
 
-    /// All packets whose audio is played while the frames are shown, and one packet before, which the decoder needs. A
-    /// packet that is hidden in a file is also in the file before, and is omitted.
+    /// All packets whose audio is played while the frames are shown, and the packet before them, which the decoder
+    /// needs. If a file hides a packet at its beginning, the previous file has the same packet, and it is left out
+    /// here.
     private static func audio(
         _ sources: [StitchSource], _ places: [RangeTimeline.Place], _ shown: Range<Int64>
     ) -> AudioPlan? {

@@ -17,13 +17,13 @@ package struct ClipGap: Sendable, Codable, Equatable {
     }
 }
 
-/// Places files one behind the other on one timeline, which begins with the first frame of the first file.
+/// Positions files one after the other on one timeline, which begins with the first frame of the first file.
 ///
-/// The distance of files of one run is the distance in their program, in complete frames; the distance of files of two
-/// runs is that of the wall clock. If no frame is missing, the audio continues where the audio of the previous file
-/// ends.
+/// The distance between two files of the same run is their distance in the program, in whole frames. The distance
+/// between files of different runs follows from the wall clock. If no frame is missing, the audio continues where the
+/// audio of the previous file ends.
 struct RangeTimeline {
-    /// The place of a file's first frame, in ticks of the video and in samples of audio.
+    /// The position of a file's first frame, in ticks of the video and in samples of the audio.
     struct Place: Equatable {
         var video: Int64
         var audio: Int64
@@ -32,9 +32,10 @@ struct RangeTimeline {
     private(set) var places: [Place] = []
     private(set) var gaps: [ClipGap] = []
 
-    /// By how many samples the audio of two files may seem to be apart because their times were rounded.
+    /// The maximum distance, in samples, between the audio of two files that counts as a rounding error and not as a
+    /// gap.
     private static let rounding: Int64 = 2
-    /// By how many milliseconds two runs may overlap according to the wall clock.
+    /// How much two runs may overlap according to the wall clock, in milliseconds.
     private static let clockTolerance: Int64 = 2000
 
     /// The timeline of `sources`, which are in order and of one kind.
@@ -60,8 +61,8 @@ struct RangeTimeline {
         }
     }
 
-    /// Throws if a gap is too long: the last sample before a gap lasts until the next, and a table stores its duration
-    /// in 32 bits (ISO/IEC 14496-12, 8.6.1.2).
+    /// Throws if a gap is too long: the last sample before a gap lasts until the first sample after it, and a table has
+    /// only 32 bits for its duration (ISO/IEC 14496-12, 8.6.1.2).
     private static func checkDistance(
         _ before: StitchSource, _ after: StitchSource, _ missing: Int64
     ) throws(ClipFailure) {

@@ -4,15 +4,17 @@ internal import Archive
 internal import MP4
 internal import Media
 
-/// A range of recordings of one channel. Its result contains all that was on air, each frame at its time.
+/// A range of recordings of one channel. The result contains everything that was on air in this range, each frame at
+/// its time.
 package struct RecordedRange: Sendable {
     /// The recordings that overlap with the range, in the order of time: their paths, and their names for messages.
     package var files: [(path: String, name: String)]
     /// The start and the end of the range: milliseconds since 1970-01-01T00:00:00Z.
     package var range: Range<Int64>
-    /// Whether frames at the ends are re-encoded so that the result is no longer than requested.
+    /// Whether frames at the ends are re-encoded, so that the result is not longer than requested.
     package var isExact: Bool
-    /// Program times in nanoseconds, if the frames are requested that begin within these times; otherwise nil.
+    /// The range of program times, in nanoseconds, in which the requested frames begin; nil if the wall clock selects
+    /// the frames.
     package var program: Range<Int64>?
 
     package init(
@@ -51,7 +53,7 @@ package struct RecordedRange: Sendable {
 }
 
 extension SegmentIndex {
-    /// The difference because of which a player could not play this file as a part of `other`; nil if there is no
+    /// The difference because of which a player could not play this file in one stream with `other`; nil if there is no
     /// difference.
     fileprivate func difference(from other: SegmentIndex) -> String? {
         if video.size != other.video.size { return "another frame size" }
@@ -69,23 +71,26 @@ extension SegmentIndex {
 
 /// The result of an export of a range, as reported to the user.
 package struct ClipReport: Sendable, Codable, Equatable {
-    /// When the first frame was on air.
+    /// The wall-clock time at which the first frame was on air.
     package var start: String
     /// The duration of the clip in milliseconds.
     package var milliseconds: Int64
-    /// By how many milliseconds the clip begins earlier and ends later than requested.
+    /// `widenedStart` is how much earlier than requested the clip begins, and `widenedEnd` is how much later it ends,
+    /// in milliseconds.
     package var widenedStart: Int64
     package var widenedEnd: Int64
-    /// Frames that were copied, and frames that were re-encoded.
+    /// The numbers of frames that were copied, and of frames that were re-encoded.
     package var copiedFrames: Int
     package var encodedFrames: Int
     /// The number of files from which the clip was made.
     package var files: Int
-    /// The parts of the range that no file contains. The last frame before a gap is frozen, without audio.
+    /// The parts of the range that no file contains. During a gap, the last frame before it is shown, without audio.
     package var gaps: [ClipGap]
-    /// The file that was being written at the time, if the range extends into it: the clip does not include it.
+    /// The file that was being written when the clip was made, if the range extends into it: the clip does not include
+    /// that file.
     package var beingWritten: String?
-    /// When the first packet of audio begins, counted from the first frame, in nanoseconds; nil if there is no audio.
+    /// The beginning of the first packet of audio relative to the first frame, in nanoseconds; nil if there is no
+    /// audio.
     package var audioOffset: Int64?
 
     enum CodingKeys: String, CodingKey {

@@ -4,7 +4,7 @@ internal import Archive
 internal import MP4
 internal import Media
 
-/// The report of a job about a range of recordings.
+/// The report of a job that exports a range of recordings.
 extension StitchJob {
     /// The report of the range; nil for clips.
     package var rangeReport: ClipReport? {
@@ -21,20 +21,20 @@ extension StitchJob {
             gaps: range.gaps, audioOffset: audioOffset)
     }
 
-    /// When the copied audio begins, in nanoseconds from the first frame on; nil if there is no copied audio.
+    /// The beginning of the copied audio relative to the first frame, in nanoseconds; nil if there is no copied audio.
     package var audioOffset: Int64? {
         guard let heard, case .copied(let clip, let packets) = heard.spans.first else { return nil }
         return sources[clip].audioBase.rescale(
             sources[clip].packets[packets.lowerBound].pts + heard.clips[clip].shift, to: .nanoseconds)
     }
 
-    /// When the first frame was on air.
+    /// The wall-clock time at which the first frame was on air.
     private func start(of range: RangePlan) -> UTCTime {
         let first = sources[0].video.timeBase.rescale(range.shown.lowerBound, to: .milliseconds)
         return UTCTime(milliseconds: sources[0].start + first)
     }
 
-    /// The layout of a range, whose tracks are those of its recordings; nil for clips.
+    /// The layout of a range, which has the same tracks as its recordings; nil for clips.
     func rangeLayout(hasAudio: Bool) -> MovieLayout? {
         guard let range, let recording = sources.first?.recording else { return nil }
         let tags = MovieTags(

@@ -7,8 +7,8 @@ internal import Media
 
 /// A recording as described by its own tables, with the times of its program.
 extension StitchSource {
-    /// The recording `index`, which messages call `name`. All of its frames count as shown, even those before its first
-    /// frame; times are in ticks from that first frame on.
+    /// Creates the source from the recording `index`, which messages call `name`. All of its frames count as shown,
+    /// even frames before its first visible frame. Times are in ticks, relative to that first visible frame.
     init(name: String, _ index: SegmentIndex) {
         let (track, leading) = (index.video, index.facts.leading)
         let scale = Int32(clamping: track.timescale)
@@ -31,7 +31,7 @@ extension StitchSource {
                 let scale = Int32(clamping: audio.timescale)
                 let begin = index.facts.audio?.offset ?? 0
                 let end = audio.samples.last.map { $0.pts + $0.duration } ?? begin
-                // The number of channels does not matter, because no audio is decoded.
+                // The number of channels is not important here, because no audio is decoded.
                 return Audio(
                     stream: 1, codec: "aac", format: AudioFormat(sampleRate: scale, channels: 2),
                     timeBase: TimeBase(1, scale), range: begin..<max(begin, end), packets: audio.samples)
@@ -41,7 +41,8 @@ extension StitchSource {
             samples: track.samples, encoderSettings: index.encoderSettings, channel: index.facts.channel)
     }
 
-    /// When the first frame was on air, and when the last ended: milliseconds since 1970-01-01T00:00:00Z.
+    /// The wall-clock times at which the first frame began and the last frame ended: milliseconds since
+    /// 1970-01-01T00:00:00Z.
     var start: Int64 { created ?? 0 }
     var endTime: Int64 { start + video.timeBase.rescale(video.end, to: .milliseconds) }
 
@@ -51,11 +52,12 @@ extension StitchSource {
     var packets: [IndexedSample] { audio?.packets ?? [] }
     var audioBase: TimeBase { audio?.timeBase ?? TimeBase(1, 48_000) }
 
-    /// By how much times may be rounded, in nanoseconds: one millisecond, the unit in which RTMP and FLV count.
+    /// The maximum rounding error of times, in nanoseconds: one millisecond, the unit of times in RTMP and FLV.
     private static let programRounding: Int64 = 1_000_000
 
-    /// Program time `time`, in nanoseconds, converted to ticks from the first frame on, at the earliest value that a
-    /// frame of that time may have because of rounding; nil for a file that does not state its place in its program.
+    /// Converts the program time `time`, in nanoseconds, to ticks since the first frame. Because of rounding errors, a
+    /// frame at that time may be earlier: the result is the earliest tick that it may have. Nil for a file that does
+    /// not contain its position in the program.
     func ticks(atProgram time: Int64) -> Int64? {
         position.map {
             TimeBase.nanoseconds.rescale(
@@ -63,8 +65,8 @@ extension StitchSource {
         }
     }
 
-    /// Whether one of its frames begins within `program`, in nanoseconds of its program. Also true if the file does not
-    /// state its place in its program.
+    /// Whether one of its frames begins within `program`, a range of program times in nanoseconds. Also true if the
+    /// file does not contain its position in the program.
     func hasFrame(within program: Range<Int64>) -> Bool {
         guard let low = ticks(atProgram: program.lowerBound), let high = ticks(atProgram: program.upperBound) else {
             return true
@@ -73,20 +75,21 @@ extension StitchSource {
     }
 }
 
-/// Files that contain more frames than they show: parts of a source's own stream, cut where there was no keyframe.
+/// Files that contain more frames than they show. They are parts of a source's own stream, which was cut at frames that
+/// are not keyframes.
 extension StitchSource {
     private var isTrimmed: Bool { position?.isTrimmed == true }
 
-    /// The distance from the first frame of `before` to the first frame of this file, in ticks of the video; nil unless
-    /// both files state their places and are parts of one stream. The frames of such streams have no constant duration
-    /// that could be counted.
+    /// The distance from the first frame of `before` to the first frame of this file, in ticks of the video. Nil unless
+    /// both files contain their positions and are parts of one stream. The distance cannot be counted in frames,
+    /// because frames of such streams have no constant duration.
     func distance(from before: StitchSource) -> Int64? {
         guard isTrimmed, before.isTrimmed, let start = position, let other = before.position, start.run == other.run
         else { return nil }
         return TimeBase.nanoseconds.rescale(start.programStart - other.programStart, to: video.timeBase)
     }
 
-    /// `sources` without the samples that the previous file also contains: joined, they are the complete stream.
+    /// `sources` without the samples that the previous file also contains. Together they are the complete stream.
     static func joined(_ sources: [StitchSource]) -> [StitchSource] {
         sources.enumerated().map { index, source in
             index > 0 ? source.behind(sources[index - 1]) : source
@@ -98,7 +101,7 @@ extension StitchSource {
             return self
         }
         let kept = video.samples.filter { $0.dts + distance > last + frameDuration / 2 }
-        // A file without samples in common, or without samples of its own, is left unchanged.
+        // A file is left unchanged if it shares no samples with the previous file, or if it has no others.
         guard !kept.isEmpty, kept.count < video.samples.count else { return self }
         var source = self
         let order = kept.indices.sorted { kept[$0].pts < kept[$1].pts }

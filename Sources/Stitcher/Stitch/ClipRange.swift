@@ -3,14 +3,14 @@
 internal import Media
 
 /// The frames of a file that a clip includes: those that were requested and for which both tracks exist. Depending on
-/// the clip, frames must be complete within the requested range, or only begin within it. A clip that keeps its time on
-/// air includes all that was requested.
+/// the clip, frames must be completely within the requested range, or only begin in it. A clip that is shown at its
+/// time on air includes all frames that were requested.
 struct ClipRange: Equatable {
     /// The frames of the file, by their numbers.
     let frames: Range<Int>
-    /// The number of frames that they become at the result's frame rate.
+    /// The number of frames in the result, after conversion to its frame rate.
     let count: Int
-    /// Notes on parts that are dropped because a track is missing there.
+    /// Notes on parts that are left out because a track is missing there.
     let notes: [String]
 
     /// By how much one track may be shorter than the other: one packet of audio.
@@ -18,7 +18,7 @@ struct ClipRange: Equatable {
     /// The rounding of times in containers.
     private static let rounding = Duration.milliseconds(1)
 
-    /// The range of `clip` in `source`, for a result of `rate` frames a second.
+    /// The range of `clip` in `source`, for a result with the frame rate `rate`.
     init(_ clip: StitchClip, of source: StitchSource, at rate: FrameRate) throws(ClipFailure) {
         let (base, times) = (source.video.timeBase, source.video.times)
         let slack = base.ticks(Self.rounding)
@@ -38,7 +38,7 @@ struct ClipRange: Equatable {
             end = max(first + 1, times.partitionPoint { $0 >= high - slack })
         } else {
             first = times.partitionPoint { $0 >= low - slack }
-            // The number of frames that end at or before `high`, or that begin before it.
+            // The number of frames that end no later than `high`, or, if `takesBegun` is set, that begin before it.
             end =
                 clip.takesBegun
                 ? times.partitionPoint { $0 >= high - slack }

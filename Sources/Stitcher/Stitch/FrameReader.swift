@@ -5,7 +5,8 @@ internal import MP4
 internal import Media
 
 /// Decodes the frames of one file and converts them to the result's format. Frames are requested by their numbers,
-/// mostly in order; for a frame far ahead, or behind, the reader seeks. Used by one thread.
+/// mostly in order. If a requested frame is far ahead, or earlier than the last one, the reader seeks. Used by one
+/// thread.
 final class FrameReader {
     private let source: StitchSource
     private let demuxer: Demuxer
@@ -15,14 +16,14 @@ final class FrameReader {
     private let damage: DamageLog
     /// The times of frames that the decoder marks as damaged, since the last seek.
     private var damaged: Set<Int64> = []
-    /// Converted frames that are later than the last frame that was requested.
+    /// Frames that were converted already and are later than the last requested frame.
     private var ahead: [VideoFrame] = []
     private var current: VideoFrame?
     private var last: Int?
     private var hasEnded = false
     private var isFromStart = true
 
-    /// The longest distance, in frames, that is skipped by decoding; for a longer one the reader seeks.
+    /// The longest distance, in frames, that is skipped by decoding. If it is longer, the reader seeks.
     private static let stride = 250
 
     /// A reader of the frames of `source`, converted to `target`. Damaged frames are added to `damage`.
@@ -39,13 +40,13 @@ final class FrameReader {
         last = number
         if let frame = try find(number) { return looked(at: frame, number) }
         guard !isFromStart else { throw failure(number) }
-        // Some containers seek too far, so this tries again from the start of the file.
+        // Some containers seek too far: try again from the start of the file.
         try rewind()
         guard let frame = try find(number) else { throw failure(number) }
         return looked(at: frame, number)
     }
 
-    /// Returns `frame` after a check whether it is the undamaged frame `number`; if it is not, that is logged.
+    /// Returns `frame`, and logs damage if it is not the frame `number` or is damaged.
     private func looked(at frame: VideoFrame, _ number: Int) -> VideoFrame {
         let distance = abs(frame.pts - source.time(number))
         let isOther = distance > 1 && distance > source.video.rate.timeBase.rescale(1, to: source.video.timeBase) / 2
@@ -56,7 +57,7 @@ final class FrameReader {
     private func find(_ number: Int) throws -> VideoFrame? {
         let wanted = source.time(number)
         let frame = source.video.rate.timeBase.rescale(1, to: source.video.timeBase)
-        // The rounding of filters, unless a tick lasts as long as a frame.
+        // The rounding error of filters, unless a tick lasts as long as a frame.
         let slack: Int64 = frame > 4 ? 1 : 0
         while true {
             while let next = ahead.first, next.pts <= wanted + slack {
@@ -66,7 +67,7 @@ final class FrameReader {
             if !ahead.isEmpty || hasEnded { break }
             try decodeMore()
         }
-        // A single missing frame is replaced by the one before it; two missing frames in a row are an error.
+        // A single missing frame is replaced by the previous frame; two missing frames in a row are an error.
         let earliest = number > 0 ? min(source.time(number - 1), wanted - frame) : wanted - frame
         if let current, current.pts + slack >= earliest { return current }
         guard let next = ahead.first, next.pts <= wanted + frame * 3 / 2 else { return nil }
@@ -91,7 +92,7 @@ final class FrameReader {
                 hasEnded = true
             }
         } catch {
-            // The error costs one frame, which is noticed when that frame is requested.
+            // The error costs one frame. Its absence is noticed when that frame is requested.
             guard error.isInvalidData else { throw error }
         }
     }
@@ -131,8 +132,8 @@ final class FrameReader {
     }
 }
 
-/// Lists the frames of files that differ from the frames that were encoded: a decoder concealed damage in them, or
-/// another frame is shown in their place. Used by one thread.
+/// Lists the frames of files that could not be shown as they were encoded: a decoder concealed damage in them, or
+/// another frame was shown in their place. Used by one thread.
 final class DamageLog {
     private var frames: [(source: StitchSource, numbers: Set<Int>)] = []
 
@@ -144,7 +145,7 @@ final class DamageLog {
         frames[place].numbers.insert(number)
     }
 
-    /// One sentence for each file that has damaged frames.
+    /// One sentence for each file with damaged frames.
     var sentences: [String] {
         frames.compactMap { source, numbers in
             guard let first = numbers.min() else { return nil }

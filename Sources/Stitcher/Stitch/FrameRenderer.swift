@@ -4,7 +4,7 @@ internal import Kernels
 internal import LibAV
 internal import Media
 
-/// Makes the frames of clips that are re-encoded: decodes them and, during a transition, composes the frames of both
+/// Produces the frames of clips that are re-encoded: decodes them and, during a transition, composes the frames of both
 /// clips. Frames must be requested in the result's order. Used by one thread.
 final class FrameRenderer {
     private let plan: StitchPlan

@@ -2,15 +2,15 @@
 
 internal import Media
 
-/// The frame rate that fits given frame times, and whether all frames keep it.
+/// The frame rate that fits given frame times, and whether all frames are at the times that this rate requires.
 struct FrameTiming: Equatable {
-    /// Frames a second; if the rate varies, the nearest rate.
+    /// Frames per second; if the rate varies, the nearest standard rate.
     let rate: FrameRate
-    /// Whether each frame is at its place by the rate, apart from a container's rounding.
+    /// Whether each frame is at the time that the rate requires, apart from the container's rounding.
     let isConstant: Bool
 
-    /// The timing of frames at `times`, which are in order and in ticks of `base`; `average` is the frame rate that the
-    /// container states.
+    /// The timing of frames at `times`, which are in order and in ticks of `base`. `average` is the frame rate that the
+    /// container gives.
     init(_ times: [Int64], _ base: TimeBase, average: FrameRate?) {
         let stated = NominalRate.of(average: average, base: nil)
         guard let first = times.first, let last = times.last, last > first else {
@@ -31,11 +31,11 @@ struct FrameTiming: Equatable {
         self.init(rate: standard.first ?? stated, isConstant: false)
     }
 
-    /// More frames than a decoder can retain for reordering (ITU-T H.264, A.3.1).
+    /// A decoder cannot keep more frames than this for reordering (ITU-T H.264, A.3.1).
     private static let reorderLimit = 16
 
-    /// The timing of `times`, and the number of frames without an incomplete end: the last few frames are not counted
-    /// if they follow a gap and all frames before it keep a rate.
+    /// The number of frames that count, and their timing. The last few frames do not count if they follow a gap and all
+    /// frames before the gap have a constant rate: the end of the file is then incomplete.
     static func whole(_ times: [Int64], _ base: TimeBase, average: FrameRate?) -> (count: Int, timing: FrameTiming) {
         let timing = FrameTiming(times, base, average: average)
         let frame = timing.rate.timeBase.rescale(1, to: base)
@@ -49,7 +49,8 @@ struct FrameTiming: Equatable {
 
     private init(rate: FrameRate, isConstant: Bool) { (self.rate, self.isConstant) = (rate, isConstant) }
 
-    /// The rate that follows from the distance of the first two frames, for a rate that is not in a standard.
+    /// The rate that follows from the distance between the first two frames, for files whose rate is not a standard
+    /// one.
     private static func own(_ times: [Int64], _ base: TimeBase) -> [FrameRate] {
         let step = Int128(times[1] - times[0]) * Int128(base.numerator)
         guard step > 0, step <= Int128(Int32.max), base.denominator / 1000 <= step else { return [] }

@@ -11,7 +11,7 @@ struct PacketCopier {
     private let stream: StreamInfo
     private var units: AnnexBReader?
 
-    /// A frame in the form in which an MP4 stores it.
+    /// A frame in the form in which MP4 stores it.
     private struct Frame {
         let time: Int64
         let bytes: SharedBytes
@@ -23,8 +23,8 @@ struct PacketCopier {
         (demuxer, stream) = try StitchInspector.open(source, stream: source.video.stream)
     }
 
-    /// Passes the frames with the numbers `samples` to `take`, in decoding order. The first of them must be a frame
-    /// that is shown.
+    /// Passes the frames with the numbers `samples` to `take`, in decoding order. The first of them must be a visible
+    /// frame.
     mutating func copy(_ samples: Range<Int>, _ take: (_ number: Int, _ bytes: SharedBytes) throws -> Void) throws {
         guard let first = samples.first else { return }
         let begin = source.time(Int(source.video.samples[first].pts))

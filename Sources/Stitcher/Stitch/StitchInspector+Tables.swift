@@ -5,16 +5,18 @@ internal import LibAV
 internal import MP4
 internal import Media
 
-// The tables of a plain MP4 or MOV describe all of its packets. In addition, only the beginning of each keyframe is
-// read, and a few packets, which verify that the tables are interpreted as libavformat does.
+// The tables of a plain MP4 or MOV describe all of its packets. Besides the tables, only the beginning of each keyframe
+// is read, and a few packets, by which it is verified that the tables are interpreted in the same way as by
+// libavformat.
 extension StitchInspector {
     /// The number of packets that are read for verification.
     private static let proof = 48
-    /// The number of bytes at the start of a keyframe that mostly include the beginning of its first slice.
+    /// The number of bytes at the start of a keyframe that are read; they usually include the beginning of its first
+    /// slice.
     private static let headSize: Int64 = 4096
 
-    /// Takes the packets from the tables of the file at `path`. Returns false if the tables are not sufficient: then
-    /// this inspector must not be used further, and another one has to read all packets.
+    /// Reads the packets from the tables of the file at `path`. Returns false if the tables are not sufficient: then
+    /// this inspector must not be used further, and another one must read all packets.
     mutating func readTables(_ path: String, _ isCancelled: () -> Bool) throws(ClipFailure) -> Bool {
         guard isMovie, let file = try? FileDescriptor.open(readOnly: path), let size = try? file.size(),
             let orders = try? CompositionOrder.read(file), video.index < orders.count
@@ -47,8 +49,8 @@ extension StitchInspector {
         try file.read(at: entry.position, count: Int(isWhole ? entry.size : min(entry.size, headSize)))
     }
 
-    /// Reads the first packets and compares them with the tables. Returns the number of ticks by which all frames are
-    /// shown later than the tables state; nil if the packets differ from the tables.
+    /// Reads the first packets and compares them with the tables. Returns by how many ticks all frames are shown later
+    /// than the tables say; nil if the packets differ from the tables.
     private mutating func prove(
         _ frames: [Demuxer.IndexEntry], _ order: CompositionOrder, _ heard: [Demuxer.IndexEntry]
     ) throws(ClipFailure) -> Int64? {
@@ -79,12 +81,12 @@ extension StitchInspector {
             && packet.isHidden == entry.isHidden && (packet.isKeyframe || !entry.isKeyframe)
     }
 
-    /// Reads the last packet of audio: only the packet itself states where it ends.
+    /// Reads the last packet of audio, because only the packet itself shows where it ends.
     private mutating func takeEnd(_ heard: [Demuxer.IndexEntry]) throws(ClipFailure) -> Bool {
         guard let audio, let last = heard.last else { return true }
         demuxer.select([audio.index])
         guard (try? demuxer.seek(audio, to: last.dts)) != nil else { return false }
-        // The position that libav seeks to is shortly before that packet.
+        // libav seeks to a position shortly before that packet.
         for _ in 0..<Self.proof {
             guard let packet = try readPacket() else { return false }
             guard packet.dts == last.dts else { continue }

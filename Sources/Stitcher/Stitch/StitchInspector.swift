@@ -6,8 +6,8 @@ internal import LibAV
 internal import MP4
 internal import Media
 
-/// Finds all packets of a file without decoding them, to determine how the file can be used: from its tables if
-/// possible, otherwise by reading the complete file.
+/// Finds all packets of a file without decoding them, to determine how the file can be used. It uses the file's tables
+/// if possible; otherwise it reads the complete file.
 struct StitchInspector {
     private let name: String
     let demuxer: Demuxer
@@ -15,12 +15,12 @@ struct StitchInspector {
     private let frames: StreamInfo.Video
     let audio: StreamInfo?
     let isMovie: Bool
-    /// The content of `avcC` or `hvcC`; for a transport stream, made from its first keyframe.
+    /// The content of `avcC` or `hvcC`. For a transport stream, it is made from the first keyframe.
     private var configuration: [UInt8]
     private var sets: AVCParameterSets?
     private var hevcSets: HEVCParameterSets?
-    /// Reads the parameter sets within a transport stream's packets; nil for files that store parameter sets apart from
-    /// the frames.
+    /// Reads the parameter sets in a transport stream's packets; nil for files that store parameter sets apart from the
+    /// frames.
     private var units: AnnexBReader?
 
     private var packets: [Packet] = []
@@ -28,7 +28,7 @@ struct StitchInspector {
     private var dependentKeyframes: Set<Int> = []
     private var changesSets = false
     private var hasEntry = false
-    /// The packets that a transport stream lost, as a sentence; nil if none.
+    /// A sentence about the packets that a transport stream has lost; nil if it has lost none.
     private var loss: String?
     private var heard: Range<Int64>?
     /// The packets of audio, with their times in ticks of the audio stream.
@@ -37,22 +37,22 @@ struct StitchInspector {
     private var latest: Int64?
     private var end = Duration.zero
 
-    /// The properties of a packet of video that are kept.
+    /// The properties of a video packet that are stored.
     private struct Packet {
-        /// The sample's place and time. `isSync` is set only for IDR frames of H.264, which can follow frames of
+        /// The sample's position and time. `isSync` is set only for IDR frames of H.264, which can follow frames of
         /// another stream.
         var sample: IndexedSample
-        /// Whether decoding can begin here according to the container.
+        /// Whether decoding can begin here, according to the container.
         var isEntry: Bool
         var isHidden: Bool
     }
 
-    /// How much libav may read to find the size of the video (64 MiB, 20 s in microseconds): a file may begin between
-    /// two keyframes. libav stops as soon as all properties are known.
+    /// How much libav may read to find the size of the video (64 MiB, 20 s in microseconds), because a file may begin
+    /// between two keyframes. libav stops as soon as it knows all properties.
     private static let probing = ["probesize": "67108864", "analyzeduration": "20000000"]
 
-    /// Opens the file at `path` with libav, which may open only files: a file that names other addresses cannot make
-    /// libav connect to them.
+    /// Opens the file at `path` with libav. libav may open only files, so that a file that contains addresses cannot
+    /// make it connect to them.
     static func open(_ path: String, name: String) throws(ClipFailure) -> Demuxer {
         do throws(AVFailure) {
             let values = probing.merging(["protocol_whitelist": "file"]) { _, new in new }
@@ -80,7 +80,7 @@ struct StitchInspector {
         defer { free(found) }
         let resolved = String(cString: found)
         var quick = try StitchInspector(resolved, name: path)
-        // The tables do not state the duration of a frame that lasts longer or shorter than the others.
+        // The tables do not contain the duration of a last frame that lasts longer or shorter than the others.
         if try quick.readTables(resolved, isCancelled), let source = try? quick.source(resolved),
             source.video.isConstant
         {
@@ -113,13 +113,13 @@ struct StitchInspector {
         hevcSets = video.codecName == "hevc" ? HEVCParameterSets(record: configuration) : nil
     }
 
-    /// Whether the file's header states the duration of its streams, and libavformat does not report if the end is
+    /// Whether the file's header contains the duration of its streams, and libavformat does not report if the end is
     /// missing.
     private var statesDuration: Bool { hasPackets }
 
-    /// Whether the container's packets are the same as those of an MP4, although they are not stored contiguously.
+    /// Whether the container's packets equal those of an MP4, although they are not stored contiguously.
     private var hasPackets: Bool { demuxer.formatName.hasPrefix("matroska") || demuxer.formatName == "flv" }
-    /// The shortest missing end that is reported.
+    /// A missing end is reported if it is at least this long.
     private static let missing = Duration.seconds(1)
 
     private mutating func readPackets(_ isCancelled: () -> Bool) throws(ClipFailure) {
@@ -157,7 +157,7 @@ struct StitchInspector {
         return packet
     }
 
-    /// By how much decoding times may go back in containers in which they are guessed.
+    /// How far decoding times may go back in containers whose decoding times libavformat guesses.
     private static let guessing = Duration.milliseconds(500)
 
     private mutating func takeFrame(_ packet: PacketBox) throws(ClipFailure) {
@@ -182,8 +182,8 @@ struct StitchInspector {
         take(sample, isHidden: packet.isHidden) { _ in unit.payload.array }
     }
 
-    /// Notes damage that prevents a transport stream's frames from being copied. Frames before the first keyframe are
-    /// ignored.
+    /// Records damage because of which a transport stream's frames cannot be copied. Frames before the first keyframe
+    /// are ignored.
     private mutating func noteLosses(_ packet: PacketBox) {
         guard hasEntry else { return }
         if packet.isCorrupt { loss = "packets of it are missing or damaged" }
@@ -204,14 +204,14 @@ struct StitchInspector {
         return unit
     }
 
-    /// Adds a frame. If the container marks it as a keyframe, `content` is called for its first bytes, or for all of
-    /// them if `isWhole` is true.
+    /// Adds a frame. If the container marks it as a keyframe, `content` is called to get its first bytes, or all of its
+    /// bytes if `isWhole` is true.
     mutating func take(_ sample: IndexedSample, isHidden: Bool, content: (_ isWhole: Bool) -> [UInt8]?) {
         var sample = sample
         let isEntry = sample.isSync
         if sample.isSync, let sets {
             var look = sets.looks(at: content(false) ?? [])
-            // A frame of which only the beginning was read may seem to have other parameter sets, or none.
+            // If only the beginning of a frame was read, the frame may seem to have other parameter sets, or none.
             if !look.isIDR || look.hasOtherSets { look = sets.looks(at: content(true) ?? []) }
             sample.isSync = look.isIDR
             changesSets = changesSets || look.hasOtherSets
@@ -234,7 +234,7 @@ struct StitchInspector {
                 size: Int64(packet.size), isSync: true))
     }
 
-    /// Notes the range of audio that a packet covers.
+    /// Records the range of audio that a packet covers.
     mutating func takeHeard(_ packet: PacketBox) {
         guard let audio, let pts = packet.pts, audio.sampleRate > 0 else { return }
         let sample = TimeBase(1, Int32(clamping: audio.sampleRate))
@@ -273,7 +273,8 @@ extension StitchInspector {
 }
 
 extension UTCTime {
-    /// A time as containers state it: `2026-11-21T14:03:10.123456Z`, with a fraction of any length or none.
+    /// Reads a time in the form of containers: `2026-11-21T14:03:10.123456Z`, with a fraction of any length or without
+    /// one.
     init?(stated text: String) {
         let seconds = text.prefix(19)
         let fraction = text.dropFirst(19).first == "." ? text.dropFirst(20).prefix { $0.isNumber } : ""
@@ -290,21 +291,21 @@ extension StitchInspector {
         let format = AudioFormat(sampleRate: Int32(clamping: audio.sampleRate), channels: max(1, audio.channels))
         let obstacle = obstacle(audio, format)
         var packets = obstacle == nil ? audioPackets : []
-        // Tables that are read here do not state the duration of packets.
+        // The tables that are read here do not contain the duration of packets.
         for index in packets.indices { packets[index].duration = AudioGrid.step }
         return StitchSource.Audio(
             stream: audio.index, codec: audio.codecName, format: format, timeBase: audio.timeBase, range: heard,
             configuration: audio.configuration, packets: packets, obstacle: obstacle)
     }
 
-    /// The reason why the packets of `audio` cannot be copied; nil if they can be. They can be if they are AAC-LC with
-    /// 1024 samples in each packet, without gaps, and contain nothing else.
+    /// The reason why the packets of `audio` cannot be copied; nil if they can be. They can be copied if they are
+    /// AAC-LC with 1024 samples in each packet, without gaps, and contain nothing else.
     private func obstacle(_ audio: StreamInfo, _ format: AudioFormat) -> String? {
         guard isMovie else { return "its container is \(demuxer.formatName), not MP4 or MOV" }
         guard audio.codecName == "aac" else { return "it is \(audio.codecName)" }
         let configuration = audio.configuration
         // AudioSpecificConfig (ISO/IEC 14496-3, 1.6.2.1): object type 2, three zero bits after rate and channels, and
-        // at most an extension that states that there is no spectral band replication.
+        // at most one extension, which says that there is no spectral band replication.
         guard configuration.count >= 2, configuration[0] >> 3 == 2, configuration[1] & 7 == 0,
             [[], [0x56, 0xE5, 0]].contains(Array(configuration[2...])),
             let header = AACHeader(configuration: configuration), header.sampleRate == format.sampleRate
@@ -318,7 +319,7 @@ extension StitchInspector {
         return isWhole ? nil : "its packets do not follow each other"
     }
 
-    /// Notes on the parts of the file and of its audio that are dropped.
+    /// Notes on the parts of the file and of its audio that are left out.
     private var leftOut: [String] {
         var notes: [String] = []
         let tracks = demuxer.trackCounts
@@ -333,14 +334,14 @@ extension StitchInspector {
 // MARK: Frames
 
 extension StitchInspector {
-    /// The packets of video, with frame numbers in place of their times.
+    /// The packets of the video, in which frame numbers replace the times.
     private struct Numbers {
         var samples: [IndexedSample]
         /// The times of the visible frames, in order.
         var times: [Int64] = []
         /// Whether hidden frames are between visible ones.
         var isPieced = false
-        /// The number of frames at the beginning that are not hidden but cannot be decoded.
+        /// The number of frames at the beginning that no edit list hides but that cannot be decoded.
         var headless = 0
     }
 
@@ -367,8 +368,8 @@ extension StitchInspector {
     }
 
     /// Numbers the visible frames. A frame is not visible if an edit list hides it, or if it cannot be decoded because
-    /// the file begins in the middle of a GOP. A hidden frame where pieces meet gets the number of the next visible
-    /// frame.
+    /// the file begins in the middle of a GOP. A hidden frame between two visible pieces gets the number of the next
+    /// visible frame.
     private func numbered() -> Numbers {
         let entry = packets.firstIndex(where: \.isEntry) ?? 0
         let start = packets.isEmpty ? 0 : packets[entry].sample.pts

@@ -13,13 +13,12 @@ package struct StitchReport: Sendable, Codable, Equatable {
     /// The duration of the file.
     package var milliseconds: Int64
     package var clips: Int
-    /// Frames that were copied, and frames that were re-encoded.
+    /// The numbers of frames that were copied, and of frames that were re-encoded.
     package var copiedFrames: Int
     package var encodedFrames: Int
-    /// How many of the re-encoded frames an earlier run had already encoded; nil if the request was not to resume a
-    /// run.
+    /// The number of re-encoded frames that come from an earlier run; nil if the request does not resume a run.
     package var resumedFrames: Int?
-    /// Damage that decoders found in the files, one sentence each.
+    /// The damage that decoders found in the files, one sentence for each file.
     package var warnings: [String] = []
 
     enum CodingKeys: String, CodingKey {
@@ -30,15 +29,15 @@ package struct StitchReport: Sendable, Codable, Equatable {
     }
 }
 
-/// Makes one file from pieces of others: inspects all files, makes a plan, and carries it out. The pieces are clips,
-/// one after the other, or a range of recordings.
+/// Makes one file from pieces of other files: inspects all files, makes a plan, and carries out the plan. The pieces
+/// are clips, one after the other, or a range of recordings.
 package struct StitchJob {
     let request: StitchRequest
     /// The range of recordings that the file contains; nil for clips.
     let range: RangePlan?
     /// The source files of the clips, by number.
     package let sources: [StitchSource]
-    /// The plan that is carried out.
+    /// The plan by which the file is made.
     package let plan: StitchPlan
     /// The audio of the result; nil for a result without audio.
     let heard: AudioPlan?
@@ -79,8 +78,8 @@ package struct StitchJob {
         (self.plan, range) = (plan, nil)
     }
 
-    /// Reads the recordings of `range` and makes the plan; `request` names the result, and contains no clips. Blocks on
-    /// the disk.
+    /// Reads the recordings of `range` and makes the plan. `request` contains the properties of the result, but no
+    /// clips. Blocks on the disk.
     package init(_ range: RecordedRange, _ request: StitchRequest, isCancelled: () -> Bool) throws(ClipFailure) {
         sources = try range.read(isCancelled: isCancelled)
         let plan = try RangePlan(
@@ -89,7 +88,7 @@ package struct StitchJob {
         (self.range, self.plan, heard, self.request, leftOut) = (plan, plan.frames, plan.audio, request, [])
     }
 
-    /// The audio of the result, in which packets are copied if re-encoded packets can be joined to them.
+    /// The audio of the result. Packets are copied if re-encoded packets can be joined to them.
     private static func heard(
         _ plan: StitchPlan, _ request: StitchRequest, _ sources: [StitchSource], isCancelled: () -> Bool
     ) throws(ClipFailure) -> AudioPlan? {
@@ -107,8 +106,8 @@ package struct StitchJob {
         }
     }
 
-    /// The `clips` that contain frames or are required to, with their numbers, and the reasons why the others are
-    /// dropped.
+    /// The `clips` that contain frames or must not be empty, with their numbers, and the reasons why the other clips
+    /// are left out.
     static func filled(
         _ clips: [StitchClip], _ sources: [StitchSource]
     ) throws(ClipFailure) -> (clips: [StitchClip], numbers: [Int], leftOut: [String]) {
@@ -126,7 +125,7 @@ package struct StitchJob {
                 }
             }
             var clip = clip
-            // The transition now leads to the next clip that was not dropped.
+            // The transition now leads to the next clip that was not left out.
             clip.transition = clip.transition ?? transition
             transition = nil
             filled.append(clip)
@@ -136,7 +135,7 @@ package struct StitchJob {
         return (filled, numbers, leftOut)
     }
 
-    /// Notes on the requested parts of clips that are dropped nevertheless.
+    /// Notes on the parts of clips that were requested but are left out.
     package var notes: [String] {
         leftOut
             + plan.clips.flatMap { clip in
@@ -161,13 +160,14 @@ package struct StitchJob {
         return heard.reasons[index]
     }
 
-    /// By how much the frames of the clip `index` are later than their frame rate requires.
+    /// By how much the frames of the clip `index` are later than their frame rate requires, because its audio is
+    /// copied.
     package func move(of index: Int) -> Duration {
         guard let heard, let base = plan.audio?.timeBase, index < heard.moves.count else { return .zero }
         return base.duration(heard.moves[index])
     }
 
-    /// The most bytes that are needed on the disk, as far as can be known, including tables.
+    /// The maximum number of bytes that are needed on the disk, including tables, as far as it can be known.
     package var estimatedBytes: Int64 {
         var bytes: Int64 = 0
         for part in plan.parts {
@@ -175,9 +175,9 @@ package struct StitchJob {
             case .copied(let clip, let samples):
                 bytes += sources[clip].video.samples[samples].reduce(0) { $0 + $1.size }
             case .encoded(let clip, let frames):
-                // The estimate is a twentieth of a byte for each pixel, which is more than x264 needs for most videos
-                // at this quality, and a tenth of that for a frame that does not change. Packets that are kept for a
-                // later run need the space twice.
+                // The estimate is a twentieth of a byte per pixel, which is more than x264 needs for most videos at
+                // this quality. For a frame that does not change, it is a tenth of that. If packets are stored for a
+                // later run, they need twice the space.
                 let moving = frames.clamped(to: 0..<plan.clips[clip].count - plan.clips[clip].held).count
                 let weighed = Int64(moving + (frames.count - moving) / 10)
                 bytes += weighed * Int64(plan.video.width * plan.video.height) / (request.resumes ? 10 : 20)
@@ -188,18 +188,18 @@ package struct StitchJob {
             bytes += sources[clip].audio?.packets[packets].reduce(0) { $0 + $1.size } ?? 0
         }
         if range != nil {
-            // A file system that is nearly full may need more space for a file than the file's size.
+            // On a file system that is nearly full, a file may need more space than its size.
             bytes += 1 << 20
         } else if plan.audio != nil {
             bytes += seconds * Int64(request.settings.encoder.audioBitrate / 8)
         }
-        // A fragmented file is made from a complete file, so both need space.
+        // A fragmented file is made from a complete file, and both need space at the same time.
         return (bytes + tableBytes) * (request.form == .fragmented ? 2 : 1)
     }
 
-    /// An upper bound for the size of the tables. For each frame: its size, its place among the keyframes, a change of
-    /// order and, at joins, of duration; for each packet of audio: its size; for each frame and packet: a chunk of its
-    /// own, and a change of its description; for each chapter: its size and duration.
+    /// An upper bound for the size of the tables. It contains, for each frame: its size, its entry among the keyframes,
+    /// a change of order and, where clips are joined, a change of duration; for each packet of audio: its size; for
+    /// each frame and packet: its own chunk, and a change of its description; for each chapter: its size and duration.
     private var tableBytes: Int64 {
         let frames = plan.clips.indices.reduce(Int64(0)) { $0 + Int64(plan.written(of: $1).count) }
         let packets = (plan.audio?.timeBase).map { base in
@@ -208,7 +208,8 @@ package struct StitchJob {
         return (64 << 10) + frames * 36 + Int64(plan.clips.count) * 28 + (packets ?? 0) * 24
     }
 
-    /// Makes the file. `progress` is called with numbers of frames; `isCancelled` is called often.
+    /// Makes the file. `progress` is called with the number of finished frames and the number of all frames;
+    /// `isCancelled` is called often.
     package func run(
         progress: @escaping (_ done: Int, _ total: Int) -> Void, isCancelled: @escaping () -> Bool
     ) throws -> StitchReport {
@@ -218,7 +219,7 @@ package struct StitchJob {
         try FinishedFile.checkRoom(
             for: max(0, estimatedBytes - there) + request.reserve, at: request.output,
             range != nil ? "it needs" : request.reserve > 0 ? "with what stays free it may need" : "it may need")
-        // The tables of a range are written behind the media, like those of recordings.
+        // The tables of a range are written after the media, as in recordings.
         let reserved = range == nil ? tableBytes : 0
         let file = try ClipFile(request.output, replaces: request.replaces, reserving: reserved)
         let pieces = try pieces(isCancelled)
@@ -246,8 +247,8 @@ package struct StitchJob {
         return report
     }
 
-    /// The frames of a range that are re-encoded, by the numbers of the plan's parts. They are encoded before any frame
-    /// is copied, because the stream of another encoder cannot be continued afterwards.
+    /// The re-encoded frames of a range, by the number of the part in the plan. They are encoded before any frame is
+    /// copied, so that the job throws at the beginning if our encoder cannot continue the stream of the recordings.
     private func pieces(_ isCancelled: () -> Bool) throws -> [Int: [EncodedPacket]] {
         guard range != nil else { return [:] }
         var pieces: [Int: [EncodedPacket]] = [:]
@@ -260,10 +261,10 @@ package struct StitchJob {
         return pieces
     }
 
-    /// The journal of an earlier run, or a new one for a later run; nil if the request is not to resume a run.
+    /// The journal of an earlier run, or a new journal for a later run; nil if the request does not resume a run.
     private func journal() throws -> StitchJournal? {
         guard request.resumes else {
-            // A range leaves the journal of a joining that may be resumed.
+            // A range must not remove the journal of a stitching that may be resumed.
             if range == nil { StitchJournal.discard(of: request.output) }
             return nil
         }
@@ -307,7 +308,7 @@ package struct StitchJob {
         return layout
     }
 
-    /// The clips of which at least some frames are copied.
+    /// The clips of which some or all frames are copied.
     private var copiedClips: Set<Int> {
         Set(plan.parts.compactMap { if case .copied(let clip, _) = $0 { clip } else { nil } })
     }
@@ -322,7 +323,7 @@ package struct StitchJob {
 }
 
 extension StitchSource {
-    /// The file's name without its directory, which must not be disclosed to viewers of the result.
+    /// The name of the file without its directory, because viewers of the result must not see the directory.
     fileprivate var fileName: String { name.split(separator: "/").last.map(String.init) ?? name }
 }
 
@@ -355,9 +356,9 @@ extension StitchJob {
         return String(dot == name.startIndex ? name : name[..<dot])
     }
 
-    /// Appends the chapters to `file` and returns them as samples of a track: each chapter lasts until the next, and
-    /// the last until the end of `frames`. Nil if there are no chapters, or for files in which players do not support
-    /// such a track.
+    /// Appends the chapters to `file` and returns them as samples of a track. Each chapter lasts until the next one,
+    /// and the last chapter until the end of `frames`. Nil if there are no chapters, or if players do not support such
+    /// a track in this kind of file.
     private func chapterTrack(in file: ClipFile, like frames: ClipTrack, timescale: UInt32) throws -> ClipTrack? {
         let chapters = self.chapters.prefix(Chapter.most)
         guard request.form == .mov, !chapters.isEmpty else { return nil }

@@ -5,17 +5,17 @@ internal import Foundation
 internal import LibAV
 internal import Media
 
-/// Keeps the frames that were encoded for a result so far, in a hidden file in the same directory, so that an
+/// Stores the frames that were encoded for a result so far, in a hidden file in the same directory, so that an
 /// interrupted run can be resumed. Used by one thread.
 ///
-/// The file is a list of records: the length of the description in four bytes, most significant first; the description
-/// in JSON; and, for all but the first record, the packets, one after the other. A record contains all packets of one
-/// run of an encoder, from its first frame to its last. An incomplete record ends the list; a record whose packets do
-/// not match their digest is ignored.
+/// The file is a list of records. A record consists of the length of its description in four bytes, most significant
+/// first, then the description in JSON, and, in all records but the first, the packets one after the other. A record
+/// contains all packets of one run of an encoder, from its first frame to its last. An incomplete record ends the list;
+/// a record whose packets do not match their digest is ignored.
 final class StitchJournal {
     /// The output of one run of an encoder.
     struct Session: Codable {
-        /// The first frame of the result that the encoder was given, and the number of frames.
+        /// The first frame of the result that was passed to the encoder, and the number of frames.
         var first: Int
         var frames: Int
         /// The content of the encoder's `avcC`.
@@ -47,8 +47,8 @@ final class StitchJournal {
     private var end: Int64 = 0
     private var sessions: [Int: (session: Session, place: Int64)] = [:]
 
-    /// Opens the journal that a run for `output` left; begins a new one if there is no such file, or if that file
-    /// belongs to another `job`. Throws if another process is using the file.
+    /// Opens the journal that an earlier run for `output` left behind. Begins a new journal if there is no such file,
+    /// or if that file belongs to another `job`. Throws if another process is using the file.
     init(of output: String, job: [UInt8]) throws {
         let path = FinishedFile.journal(beside: output)
         let existing = try? FileDescriptor.open(existing: path)
@@ -83,18 +83,18 @@ final class StitchJournal {
     // A child process that is being started may keep the descriptor open for a moment longer.
     deinit { descriptor.unlock() }
 
-    /// Removes the journal that a run for `output` left, unless another process is using it.
+    /// Removes the journal that an earlier run for `output` left behind, unless another process is using it.
     static func discard(of output: String) {
         let path = FinishedFile.journal(beside: output)
         guard let file = try? FileDescriptor.open(existing: path), isOurs(file) else { return }
         FinishedFile.removeUnused(path)
     }
 
-    /// Removes the journal. Call when the result is complete.
+    /// Removes the journal. Call it when the result is complete.
     func remove() throws { try FinishedFile.remove(descriptor) }
 
     /// The run of an encoder that began with frame `first` of the result, and its packets; nil if no such run is
-    /// recorded or its packets are damaged.
+    /// stored, or if its packets are damaged.
     func session(at first: Int) throws -> (session: Session, packets: [SharedBytes])? {
         guard let (session, place) = sessions[first] else { return nil }
         var (offset, packets): (Int64, [SharedBytes]) = (place, [])
@@ -144,8 +144,7 @@ final class StitchJournal {
         }
     }
 
-    /// The description at `offset`, and the offset at which it ends; nil if there is no description, or if it is
-    /// incomplete.
+    /// The description at `offset`, and the offset at which it ends; nil if there is no complete description.
     private func record<Value: Decodable>(at offset: Int64, of type: Value.Type) throws -> (value: Value, end: Int64)? {
         let prefix = try descriptor.read(at: offset, count: Int(Self.prefix))
         guard prefix.count == Int(Self.prefix) else { return nil }

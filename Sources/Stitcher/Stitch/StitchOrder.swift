@@ -8,12 +8,12 @@ internal import Media
 package enum StitchOrder: String, Sendable, CaseIterable {
     /// The order in which the clips were given.
     case given
-    /// By the names of their files; numbers in names are compared as numbers.
+    /// By the names of their files; numbers in the names are compared as numbers.
     case byName
-    /// By the time at which they were recorded, as stated in the file, or else in its name.
+    /// By the time at which they were recorded, which is in the file or, if it is not, in the file's name.
     case byTime
 
-    /// The numbers of the clips in this order.
+    /// The numbers of the clips, in this order.
     func order(_ sources: [StitchSource]) throws(ClipFailure) -> [Int] {
         switch self {
         case .given: return Array(sources.indices)
@@ -36,7 +36,8 @@ package enum StitchOrder: String, Sendable, CaseIterable {
 
     private static func name(_ source: StitchSource) -> String { String(source.name.split(separator: "/").last ?? "") }
 
-    /// The time in a name such as `cam_20261121T140310Z.mp4`, `2026-11-21 14.03.10.mov` or `VID_20261121_140310.mp4`.
+    /// The time in a file name such as `cam_20261121T140310Z.mp4`, `2026-11-21 14.03.10.mov` or
+    /// `VID_20261121_140310.mp4`.
     static func time(inName name: String) -> Int64? {
         let pattern = /(\d{4})-?(\d\d)-?(\d\d)[T_ -]?(\d\d)[-:._]?(\d\d)[-:._]?(\d\d)(?:\.(\d{3}))?/
         guard let found = name.firstMatch(of: pattern) else { return nil }

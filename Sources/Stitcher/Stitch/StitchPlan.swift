@@ -5,26 +5,26 @@ package import LibAV
 internal import MP4
 package import Media
 
-/// Decides which frames of which files are copied and which are re-encoded, and the place of each frame in the result.
-/// Pure.
+/// Decides which frames of which files are copied and which are re-encoded, and the position of each frame in the
+/// result. Pure.
 package struct StitchPlan: Sendable {
-    /// The place and the frames of a clip in the result.
+    /// The position and the frames of a clip in the result.
     package struct Clip: Sendable, Equatable {
         /// The clip's number among the sources.
         package var source: Int
         /// The range of the source's frames that are shown, by their numbers.
         package var frames: Range<Int>
-        /// The number of frames that the clip has in the result, and the number of its first frame there.
+        /// The number of frames that the clip has in the result. `place` is the number of its first frame there.
         package var count: Int
         package var place: Int
-        /// How many frames at the clip's end repeat its last frame, which is frozen. These frames are encoded, unless
-        /// the plan ``lengthens``.
+        /// How many frames at the clip's end repeat its last frame, so that it appears frozen. These frames are
+        /// encoded, unless the plan ``lengthens``.
         package var held = 0
-        /// How many of the clip's frames belong to a transition from the clip before.
+        /// How many of the clip's frames belong to the transition from the previous clip.
         package var transition = 0
-        /// Why the clip's frames are re-encoded; empty if they are copied, as far as the clip's ends allow.
+        /// Why the clip's frames are re-encoded; empty if they are copied, apart from the clip's ends.
         package var reasons: [String] = []
-        /// Notes on parts of the file that are dropped without the user's request.
+        /// Notes on parts of the file that are left out although the user did not request it.
         package var notes: [String] = []
     }
 
@@ -42,22 +42,22 @@ package struct StitchPlan: Sendable {
     package private(set) var codec: String
     package private(set) var clips: [Clip]
     package private(set) var parts: [Part] = []
-    /// The orientation with which frames are to be shown: that of all clips, if all frames are copied.
+    /// The orientation in which players show the frames: if all frames are copied, it is the orientation of the clips.
     package private(set) var orientation = Orientation.upright
     /// The parameter sets of the copied frames; empty if no frame is copied.
     package private(set) var configuration: [UInt8] = []
-    /// Whether a frozen frame gets a longer duration instead of being encoded repeatedly. This is so only if all frames
-    /// are copied and the encoder could not encode any of them in the same way.
+    /// Whether a frozen frame gets a longer duration instead of being encoded repeatedly. This is done only if all
+    /// frames are copied and our encoder could not encode frames in the same format.
     package private(set) var lengthens = false
-    /// The place in the result at which each clip's file begins, in ticks of its video, if frames keep their times in
-    /// the files, as in a range; nil if they are on the grid of the frame rate.
+    /// The position in the result at which each clip's file begins, in ticks of its video, if frames keep their times
+    /// in the files, as in a range; nil if frames are at the times that the frame rate requires.
     private(set) var places: [Int64]?
-    /// The number of frames in front of the first visible frame that are in the file but hidden.
+    /// The number of hidden frames in the file before the first visible frame.
     private(set) var hidden = 0
 
     /// The number of frames in the result.
     package var frameCount: Int { clips.last.map { $0.place + $0.count } ?? 0 }
-    /// The number of copied frames; a frozen frame counts as often as it would be shown at the frame rate.
+    /// The number of copied frames. A frozen frame counts as many times as it would be shown at the frame rate.
     package var copiedFrames: Int {
         parts.reduce(lengthens ? clips.reduce(0) { $0 + $1.held } : 0) {
             if case .copied(_, let samples) = $1 { $0 + samples.count } else { $0 }
@@ -71,14 +71,14 @@ package struct StitchPlan: Sendable {
         }
     }
 
-    /// The frames of the result that are stored in the file for the clip `index`: without those that only lengthen its
-    /// last frame.
+    /// The frames of the result that are stored in the file for the clip `index`. Frames that only lengthen the clip's
+    /// last frame are not stored.
     func written(of index: Int) -> Range<Int> {
         let clip = clips[index]
         return clip.place..<clip.place + clip.count - (lengthens ? clip.held : 0)
     }
 
-    /// A plan for `clips`. The source of each clip is the one with the same number in `sources`.
+    /// A plan for `clips`. The file of each clip is the source with the same number in `sources`.
     package init(_ clips: [StitchClip], of sources: [StitchSource], _ settings: StitchSettings) throws(ClipFailure) {
         guard var target = StitchTarget(sources, settings), clips.count == sources.count else {
             throw ClipFailure("There is no clip to stitch.")
@@ -102,19 +102,19 @@ package struct StitchPlan: Sendable {
             }
         }
         planParts(sources, target, codec: "h264")
-        // Re-encoded frames have 8 bits, which is too few for high dynamic range.
+        // Re-encoded frames have 8 bits, which is not enough for high dynamic range.
         guard !isCopied, target.video.color.isHDR else { return }
         target.video.color = .bt709
         video = target.video
         planParts(sources, target, codec: "h264")
     }
 
-    /// A plan for `clips` of recordings of one kind, whose frames keep their times. `places` has the start of each
-    /// clip's file.
+    /// A plan for `clips` of recordings with the same coding, whose frames keep their times. `places` contains the
+    /// start of each clip's file.
     ///
-    /// A frame that is re-encoded alone is a keyframe. If the copied frames behind it also begin with a keyframe, two
-    /// keyframes of two encoders follow each other, which cannot be distinguished (ITU-T H.264, 7.4.1.2.4: idr_pic_id).
-    /// So the frame before it is encoded together with it, and hidden.
+    /// If a single frame is re-encoded, it is a keyframe. If the copied frames after it also begin with a keyframe,
+    /// there are two keyframes of two encoders in a row, which cannot be distinguished (ITU-T H.264, 7.4.1.2.4:
+    /// idr_pic_id). Therefore the frame before it is encoded together with it, and is hidden.
     init(recorded clips: [Clip], _ parts: [Part], places: [Int64], video: VideoFormat, audio: AudioFormat?) {
         (self.clips, self.parts, self.places) = (clips, parts, places)
         (self.video, self.audio, codec) = (video, audio, "h264")
@@ -125,7 +125,7 @@ package struct StitchPlan: Sendable {
         self.parts[0] = .encoded(clip: 0, frames: -1..<1)
     }
 
-    /// The plan of the clip with the number `index`, which is placed behind the clips planned so far.
+    /// The plan of the clip with the number `index`, which follows the clips that were planned so far.
     private func planned(_ clip: StitchClip, _ index: Int, _ source: StitchSource) throws(ClipFailure) -> Clip {
         let range = try ClipRange(clip, of: source, at: video.frameRate)
         var planned = Clip(
@@ -139,11 +139,12 @@ package struct StitchPlan: Sendable {
         return planned
     }
 
-    /// The longest time for which a frame may be frozen: in most plans it is encoded as often as it is shown.
+    /// The longest time for which a frame may be frozen. There is a limit because in most plans the frame is encoded as
+    /// often as it is shown.
     private static let longestHold = Duration.seconds(12 * 3600)
 
-    /// Places `next` at its time on air, if both `next` and the first clip have such a time and it is behind the end of
-    /// the last clip. The last frame of that clip is frozen until then.
+    /// Moves `next` to its time on air, if both `next` and the first clip have such a time and it is after the end of
+    /// the last clip. Until then, the last frame of the last clip is frozen.
     private mutating func hold(
         until next: inout Clip, _ clips: [StitchClip], _ sources: [StitchSource]
     ) throws(ClipFailure) {
@@ -163,21 +164,21 @@ package struct StitchPlan: Sendable {
         next.place += held
     }
 
-    /// Whether a file can store how long frozen frames last: 32 bits are available for that (ISO/IEC 14496-12,
+    /// Whether a file can store the duration of the frozen frames, for which it has 32 bits (ISO/IEC 14496-12,
     /// 8.6.1.2).
     private var canLengthen: Bool {
         let frame = Int64(video.frameRate.timeBase.numerator)
         return clips.allSatisfy { Int64($0.held + 2) * frame <= Int64(UInt32.max) }
     }
 
-    /// When the first frame of `clip` was on air; nil if the request does not state it.
+    /// The time at which the first frame of `clip` was on air; nil if the request does not contain it.
     private static func airtime(of clip: Clip, _ clips: [StitchClip], _ sources: [StitchSource]) -> Duration? {
         let (source, first) = (sources[clip.source], clip.frames.lowerBound)
         let distance = source.video.timeBase.rescale(source.time(first) - source.time(0), to: .nanoseconds)
         return clips[clip.source].airtime.map { $0 + .nanoseconds(distance) }
     }
 
-    /// The shortest pause between two frames that is reported.
+    /// A pause between two frames is reported if it is at least this long.
     private static let pause = Duration.seconds(2)
 
     /// Notes for the report about `frames` of `source`.
@@ -207,7 +208,7 @@ package struct StitchPlan: Sendable {
     /// Whether no frame is re-encoded.
     private var isCopied: Bool { parts.allSatisfy { if case .copied = $0 { true } else { false } } }
 
-    /// The clips of high dynamic range of which some frames are re-encoded.
+    /// The clips with high dynamic range of which some frames are re-encoded.
     func mappedClips(_ sources: [StitchSource]) -> [Int] {
         clips.indices.filter { sources[clips[$0].source].color.isHDR && copiedFrames(of: $0) < clips[$0].count }
     }
@@ -230,13 +231,13 @@ package struct StitchPlan: Sendable {
         if copiedFrames == 0 { configuration = [] }
     }
 
-    /// Chooses the parameter sets that most frames share, among the clips that could be copied; only clips with these
-    /// sets are copied. Two different parameter sets with the same number could not be distinguished.
+    /// Chooses the parameter sets of most frames among the clips that could be copied. Only clips with these sets are
+    /// copied, because two different parameter sets with the same ID could not be distinguished.
     private mutating func chooseConfiguration(_ sources: [StitchSource]) {
         let sets = clips.map { sources[$0.source].video.parameterSets }
         var frames: [[[UInt8]]: Int] = [:]
         for index in clips.indices where clips[index].reasons.isEmpty {
-            // Frozen frames are encoded in any case.
+            // Frozen frames are encoded in any case, and do not count.
             frames[sets[index], default: 0] += clips[index].count - clips[index].held
         }
         let most = frames.values.max()
@@ -249,12 +250,12 @@ package struct StitchPlan: Sendable {
         }
     }
 
-    /// The parts of a clip of `count` frames: samples that can be decoded by themselves are copied, and the frames
-    /// before and after them are re-encoded. A clip that `continues` the stream of the clip before is copied from its
-    /// first sample on.
+    /// The parts of the first `count` frames of a clip: samples that can be decoded on their own are copied, and the
+    /// frames before and after them are re-encoded. If the clip `continues` the stream of the previous clip, it is
+    /// copied from its first sample on.
     static func copy(_ index: Int, _ clip: Clip, _ cut: FrameCut, count: Int, continues: Bool = false) -> [Part] {
         let (begin, end) = (Int64(clip.frames.lowerBound + clip.transition), Int64(clip.frames.upperBound))
-        // Behind the clip's frames its last frame may be frozen.
+        // After the clip's last frame, that frame may be repeated.
         let first = Int64(clip.frames.lowerBound)
         let stop = first + Int64(count)
         func encoded(_ numbers: Range<Int64>) -> Part {
@@ -263,7 +264,7 @@ package struct StitchPlan: Sendable {
         let entry = continues ? 0 : cut.entry(after: begin)
         var exit = cut.end(before: end, from: entry)
         if let last = cut.latest(entry..<exit), last + 1 < stop {
-            // The encoded frames that follow begin with a keyframe.
+            // The encoded frames that follow begin with a keyframe, so the copy must not end with one.
             exit = cut.exit(before: end, from: entry)
         }
         guard exit > entry, let from = cut.earliest(entry..<exit), let last = cut.latest(entry..<exit) else {
@@ -276,14 +277,14 @@ package struct StitchPlan: Sendable {
         return parts
     }
 
-    /// The number of the source's frame that is shown as the frame `index` of `clip`. Behind the clip's last frame, a
-    /// transition shows the source's following frames, as long as there are any, and then its last frame.
+    /// The number of the source's frame that is shown as frame `index` of `clip`. After the clip's last frame, a
+    /// transition shows the next frames of the source, as long as there are any, and then the source's last frame.
     func number(of index: Int, in clip: Clip, _ source: StitchSource) -> Int {
         let times = source.video.times
         if source.video.isConstant, source.video.rate == video.frameRate {
             return min(times.count - 1, clip.frames.lowerBound + index)
         }
-        // The frame is chosen by the time half a frame later, so that on average frames are shown neither earlier nor
+        // The frame is chosen at the middle of its duration, so that on average frames are shown neither earlier nor
         // later than in the source.
         let halves = TimeBase(video.frameRate.timeBase.numerator, video.frameRate.timeBase.denominator &* 2)
         let wanted =
@@ -293,8 +294,8 @@ package struct StitchPlan: Sendable {
 }
 
 extension RandomAccessCollection where Index == Int {
-    /// The number of elements in front of the first that fulfills `predicate`, provided that all elements behind it
-    /// fulfill it as well; the count if no element does.
+    /// The number of elements before the first one that fulfills `predicate`; all elements after that one must fulfill
+    /// it as well. If no element fulfills it, this is the number of all elements.
     func partitionPoint(_ predicate: (Element) -> Bool) -> Int {
         var (low, high) = (startIndex, endIndex)
         while low < high {
@@ -306,11 +307,11 @@ extension RandomAccessCollection where Index == Int {
 }
 
 extension StitchPlan {
-    /// The track of `frames` in ticks of `timescale`. The frames are in decoding order, and their times are frames of
-    /// the result. Each frame is shown on the grid of the frame rate, moved later by its clip's value in `moves` (in
-    /// ticks); or, in a plan whose frames keep their times, at the time in its file. Frames in front of a gap may last
-    /// longer. Each frame is decoded as late as the order allows, at a constant distance, so that decoding times also
-    /// grow at joins.
+    /// Creates the track of `frames` in ticks of `timescale`. The frames are in decoding order, and their times are
+    /// frame numbers of the result. Each frame is shown at the time that the frame rate requires, plus its clip's value
+    /// in `moves` (in ticks). In a plan whose frames keep their times, each frame is shown at its time in the file
+    /// instead. Frames before a gap may last longer. Each frame is decoded as late as the order allows, at a constant
+    /// distance, so that decoding times also grow where clips are joined.
     func track(
         of frames: [IndexedSample], _ sources: [StitchSource], timescale: UInt32, moves: [Int64]
     ) throws(ClipFailure) -> ClipTrack {

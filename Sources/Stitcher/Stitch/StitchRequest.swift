@@ -6,20 +6,21 @@ package import LibAV
 package import MP4
 package import Media
 
-/// The transition from the clip before to a clip.
+/// The transition to a clip from the previous clip.
 package struct StitchTransition: Sendable, Equatable {
     /// The visual effect.
     package var transition: Transition
     /// The duration, counted from the clip's first frame.
     package var duration: Duration
-    /// A color that replaces the transition's own color, which is in a frame's color space; nil means black.
+    /// The color of the transition, which replaces the color in ``transition``. (That color is in the color space of
+    /// the frames.) Nil means black.
     package var color: RGBColor?
 
     package init(_ transition: Transition, duration: Duration, color: RGBColor? = nil) {
         (self.transition, self.duration, self.color) = (transition, duration, color)
     }
 
-    /// The transition as it is drawn in frames of this color description.
+    /// The transition in the form in which it is drawn in frames of this color description.
     func drawn(in description: ColorDescription) -> Transition {
         var drawn = transition
         drawn.color = PixelColor(color ?? .black, in: description)
@@ -35,17 +36,17 @@ package struct StitchClip: Sendable, Equatable {
     /// file.
     package var from: Duration?
     package var to: Duration?
-    /// Whether the frames that are shown at `from` and just before `to` belong to the piece, even if they are only
+    /// Whether the piece includes the frames that are visible at `from` and just before `to`, even if these are only
     /// partly within the range.
     package var coversEnds = false
-    /// Whether the frames that begin within the range belong to the piece, even if they end behind it.
+    /// Whether the piece includes the frames that begin within the range, even if they end after it.
     package var takesBegun = false
-    /// Whether the piece is dropped without an error if it contains no frame with audio. This is set for the end of a
+    /// Whether the piece is left out without an error if it contains no frame with audio. This is set for pieces of a
     /// range that extends over several files.
     package var mayBeEmpty = false
-    /// When the file's first frame was on air, on one clock for all clips of the result; nil if clips directly follow
-    /// each other. After a gap, such a clip begins at its time on air: until then the last frame of the clip before is
-    /// frozen, and there is no audio. Frames without audio are included as well.
+    /// The time at which the file's first frame was on air, on one clock for all clips of the result; nil if clips
+    /// directly follow each other. After a gap, such a clip begins at its time on air; until then, the last frame of
+    /// the previous clip is frozen, and there is no audio. Such a clip also includes frames without audio.
     package var airtime: Duration?
     /// The transition to this clip; nil means a cut. The first clip has no transition.
     package var transition: StitchTransition?
@@ -53,7 +54,7 @@ package struct StitchClip: Sendable, Equatable {
     package var audioOffset = Duration.zero
     /// The title of the clip's chapter; nil means the file's name.
     package var title: String?
-    /// The line of the list in which the clip was written, such as `show.yaml:7:11`; nil if there is no list.
+    /// The position in the list from which the clip was read, such as `show.yaml:7:11`; nil if there is no list.
     package var origin: String?
 
     /// A piece of the file `path`.
@@ -61,7 +62,7 @@ package struct StitchClip: Sendable, Equatable {
         (self.path, self.from, self.to) = (path, from, to)
     }
 
-    /// Returns the result of `body`. The clip's origin is added to an error that `body` throws.
+    /// Returns the result of `body`. If `body` throws, the clip's origin is added to the error.
     func placing<Result>(_ body: () throws(ClipFailure) -> Result) throws(ClipFailure) -> Result {
         do throws(ClipFailure) {
             return try body()
@@ -74,8 +75,8 @@ package struct StitchClip: Sendable, Equatable {
 
 /// Which packets of audio are copied.
 package enum StitchAudio: String, Sendable, CaseIterable {
-    /// Packets that can be copied while each frame keeps its time; and those of clips of a minute or more, whose frames
-    /// may then be up to half a packet of audio later or earlier.
+    /// Packets that can be copied while each frame keeps its time. In clips of a minute or more, all packets are
+    /// copied; their frames may then be earlier or later by up to half a packet of audio.
     case automatic = "auto"
     /// All packets that can be copied.
     case copy
@@ -83,9 +84,9 @@ package enum StitchAudio: String, Sendable, CaseIterable {
     case encode
 }
 
-/// The properties of the result into which clips are joined.
+/// The properties of the file into which clips are joined.
 package struct StitchSettings: Sendable, Equatable {
-    /// The source of the result's frame size.
+    /// Determines the result's frame size.
     package enum Size: Sendable, Equatable {
         /// The size of the first clip.
         case first
@@ -96,11 +97,11 @@ package struct StitchSettings: Sendable, Equatable {
     }
 
     package var size = Size.first
-    /// Frames a second; nil means the rate of the first clip.
+    /// Frames per second; nil means the rate of the first clip.
     package var rate: FrameRate?
     package var fitting = FrameFitting.contain
     package var audio = StitchAudio.automatic
-    /// The settings with which frames that cannot be copied, and audio, are encoded.
+    /// The settings by which audio, and frames that cannot be copied, are encoded.
     package var encoder: EncoderSettings
 
     package init() {
@@ -115,12 +116,12 @@ package struct StitchRequest: Sendable {
     package var clips: [StitchClip]
     package var settings: StitchSettings
     package var order: StitchOrder
-    /// The path of the file to be made, and whether an existing file of that name may be replaced.
+    /// The path of the file that is made. `replaces` says whether an existing file with that name may be replaced.
     package var output: String
     package var replaces: Bool
     /// The program's version, for the file's tags.
     package var version: String
-    /// Whether to resume an interrupted run, and to leave a journal that a later run can resume.
+    /// Whether an interrupted run is resumed, and a journal is written from which a later run can resume.
     package var resumes = false
     /// How many bytes must stay free on the disk.
     package var reserve: Int64 = 0

@@ -5,7 +5,7 @@ package import LibAV
 package import MP4
 package import Media
 
-/// A file as a plan uses it: its tracks, and the times of its frames.
+/// A file in the form in which a plan uses it: its tracks, and the times of its frames.
 package struct StitchSource: Sendable {
     /// The video track.
     package struct Video: Sendable {
@@ -13,7 +13,7 @@ package struct StitchSource: Sendable {
         package var stream: Int
         /// The codec's name, such as `h264`.
         package var codec: String
-        /// The format of the frames as they are coded, before they are rotated for display.
+        /// The format of the coded frames, before they are rotated for display.
         package var frames: FrameFormat
         package var orientation: Orientation
         package var isInterlaced: Bool
@@ -21,37 +21,38 @@ package struct StitchSource: Sendable {
         package var configuration: [UInt8]
         /// Why the track's frames can never be copied; nil if they can be.
         package var obstacle: String?
-        /// Whether frames are copied as a demuxer returns them, because the file does not store them contiguously.
+        /// Whether frames are copied from a demuxer, because the file does not store them contiguously.
         package var isDemuxed = false
-        /// The reader of a transport stream's frames, with the parameter sets that all of them have; nil for files that
-        /// store parameter sets apart from the frames.
+        /// The reader of a transport stream's frames, which knows the parameter sets that all frames have; nil for
+        /// files that store parameter sets apart from the frames.
         package var units: AnnexBReader?
-        /// Whether frames are of the format that the encoder makes. This matters only for H.264, because the encoder
+        /// Whether frames have the format that our encoder makes. This is important only for H.264, because the encoder
         /// makes no other codec.
         package var is8Bit420 = true
         package var timeBase: TimeBase
-        /// The frames in decoding order. Their `pts` is their number in the order in which they are shown, from 0;
-        /// hidden frames have numbers below 0 or from the count on. Their `dts` is in ticks.
+        /// The frames in decoding order. Their `pts` is their number in the order in which they are shown, counted from
+        /// 0. Hidden frames at the beginning have negative numbers, and hidden frames at the end have numbers from the
+        /// count on. Their `dts` is in ticks.
         package var samples: [IndexedSample]
-        /// When each frame is shown, in order, in ticks.
+        /// The times at which the frames are shown, in order, in ticks.
         package var times: [Int64]
-        /// When the last frame ends, in ticks.
+        /// The time at which the last frame ends, in ticks.
         package var end: Int64
         package var rate: FrameRate
         package var isConstant: Bool
-        /// The number of frames at the beginning that are hidden because frames that they refer to are missing.
+        /// The number of frames at the beginning that are hidden because frames to which they refer are missing.
         package var headless = 0
-        /// The number of frames at the end that are hidden because frames that they refer to are missing: the program
-        /// that cut the file counted frames in decoding order.
+        /// The number of frames at the end that are hidden because frames to which they refer are missing. This happens
+        /// if the program that cut the file counted frames in decoding order.
         package var torn = 0
-        /// Frames other than keyframes, by their numbers in decoding order, at which decoding can begin, except for the
-        /// frames that are shown before them: recovery points in open GOPs of H.264.
+        /// Frames other than keyframes at which decoding can begin, by their numbers in decoding order: recovery points
+        /// in open GOPs of H.264. Frames that are shown before such a frame cannot be decoded.
         package var openEntries: Set<Int> = []
-        /// Keyframes, by their numbers in decoding order, that must follow frames of their own stream, because the
-        /// frames behind them refer to frames before them: CRA frames of HEVC (ITU-T H.265, 7.4.2.2).
+        /// Keyframes that must follow frames of their own stream, by their numbers in decoding order, because frames
+        /// after them refer to frames before them: CRA frames of HEVC (ITU-T H.265, 7.4.2.2).
         package var dependentKeyframes: Set<Int> = []
 
-        /// The parameter sets that a decoder is given, without any other data of the container about them.
+        /// The parameter sets for a decoder, without other data that the container stores with them.
         var parameterSets: [[UInt8]] {
             let units =
                 codec == "hevc"
@@ -59,10 +60,10 @@ package struct StitchSource: Sendable {
             return units ?? [configuration]
         }
 
-        /// Ticks from the frame `number` to the next frame.
+        /// The number of ticks from the frame `number` to the next frame.
         func step(_ number: Int) -> Int64 { times[number + 1] - times[number] }
 
-        /// The frames, with only those keyframes marked that can follow frames of another stream.
+        /// The frames. Only keyframes that can follow frames of another stream are marked as keyframes.
         var joinableSamples: [IndexedSample] {
             guard !dependentKeyframes.isEmpty else { return samples }
             var samples = samples
@@ -82,7 +83,7 @@ package struct StitchSource: Sendable {
         /// The configuration that a decoder needs before the first packet.
         package var configuration: [UInt8] = []
         /// All packets, if they can be copied, with times in ticks. A packet lasts 1024 samples, and a tick is one
-        /// sample, except in recordings.
+        /// sample; in recordings both may differ.
         package var packets: [IndexedSample] = []
         /// Why the packets cannot be copied; nil if they can be.
         package var obstacle: String?
@@ -90,9 +91,9 @@ package struct StitchSource: Sendable {
 
     /// Properties of a recording that other files do not have.
     package struct Recording: Sendable {
-        /// The open file, which stays the same even if it is renamed in the meantime.
+        /// The open file, which remains the same even if it is renamed in the meantime.
         package var file: FileDescriptor
-        /// The coding of its tracks, the video first.
+        /// The coding of its tracks, with the video first.
         package var tracks: [MovieLayout.Track]
         /// All frames in decoding order, with their times in ticks.
         package var samples: [IndexedSample]
@@ -109,13 +110,14 @@ package struct StitchSource: Sendable {
     package var container: String
     package var video: Video
     package var audio: Audio?
-    /// When the file was recorded, as stated in it: milliseconds since 1970; nil if it is not stated.
+    /// The time at which the file was recorded, which the file itself contains: milliseconds since 1970; nil if it does
+    /// not contain it.
     package var created: Int64?
-    /// The file's place in a program, if it is a recording of a program.
+    /// The file's position in a program, if it is a recording of a program.
     package var position: SegmentPosition?
-    /// Notes on parts of the file that cannot be in a result.
+    /// Notes on parts of the file that no result can contain.
     package var notes: [String] = []
-    /// Set if the file's tables were read as those of a recording, for a range.
+    /// The properties of a recording, if the file was read as a recording, for a range.
     package var recording: Recording?
 
     /// The open file, from which a caller copies samples.
@@ -124,7 +126,7 @@ package struct StitchSource: Sendable {
         return try .open(readOnly: path)
     }
 
-    /// The duration from the first frame to the end of the last.
+    /// The duration from the beginning of the first frame to the end of the last frame.
     package var duration: Duration { video.timeBase.duration(video.end - (video.times.first ?? 0)) }
 
     /// The color description of its frames, with defaults for unspecified values.
@@ -140,7 +142,8 @@ package struct StitchSource: Sendable {
         return frames
     }
 
-    /// When the frame `number` begins; behind the last frame, the time at which that ends.
+    /// The time at which the frame `number` begins. For the number after the last frame, it is the time at which the
+    /// last frame ends.
     func time(_ number: Int) -> Int64 { number < video.times.count ? video.times[max(0, number)] : video.end }
 
     /// Whether `next` continues where this source ends, as one of two recordings of one program does.
@@ -151,8 +154,8 @@ package struct StitchSource: Sendable {
         return abs(end - other.programStart) < video.rate.timeBase.rescale(1, to: .nanoseconds) / 2
     }
 
-    /// Whether `next` is the continuation of this transport stream, which was cut into files: the time stamps continue,
-    /// and the packet that is needed to decode the first audio of `next` is in this file.
+    /// Whether `next` continues this transport stream, which was cut into files: the timestamps continue, and the
+    /// packet that is needed to decode the first audio of `next` is in this file.
     func isStream(before next: StitchSource) -> Bool {
         guard container == "mpegts", next.container == container, video.timeBase == next.video.timeBase, let audio,
             let other = next.audio, audio.codec == other.codec, audio.format == other.format,
@@ -162,6 +165,6 @@ package struct StitchSource: Sendable {
             && abs(audio.range.upperBound - other.range.lowerBound) <= audio.timeBase.ticks(Self.rounding)
     }
 
-    /// The rounding of times if a frame's duration is not an integer number of ticks.
+    /// The rounding error of times if the duration of a frame is not a whole number of ticks.
     private static let rounding = Duration.milliseconds(1)
 }

@@ -8,17 +8,17 @@ struct StitchTarget: Equatable {
     var video: VideoFormat
     /// The format of the audio; nil if no clip has audio.
     var audio: AudioFormat?
-    /// The orientation of the frames, and whether they are interlaced; other values than the defaults only if all
+    /// The orientation of the frames, and whether they are interlaced. The values differ from the defaults only if all
     /// frames are copied.
     var orientation = Orientation.upright
     var isInterlaced = false
-    /// Whether all frames are to be copied: then their format may be one that the encoder cannot make.
+    /// Whether all frames are copied: then they may have a format that our encoder cannot make.
     private(set) var isWhole = false
 
     /// Sample rates at which all players support AAC.
     private static let audioRates: Set<Int32> = [32_000, 44_100, 48_000]
 
-    /// The target for the clips' `sources`, at least one, by `settings`.
+    /// The target for `sources`, by `settings`; nil without sources.
     init?(_ sources: [StitchSource], _ settings: StitchSettings) {
         guard let first = sources.first else { return nil }
         var frames = first.upright
@@ -42,7 +42,7 @@ struct StitchTarget: Equatable {
         }
     }
 
-    /// This target, with the coding of the frames of `first`; nil if the result is to have another format.
+    /// This target with the coding of the frames of `first`; nil if the result must have another format.
     func whole(like first: StitchSource) -> StitchTarget? {
         let (frames, upright) = (first.video.frames, first.upright)
         guard (video.width, video.height) == (upright.width, upright.height),
@@ -57,12 +57,12 @@ struct StitchTarget: Equatable {
         return target
     }
 
-    /// Whether H.264 frames that are encoded here can be mixed with copied frames of all `sources`.
+    /// Whether frames that are encoded here as H.264 can be mixed with copied frames of all `sources`.
     func takes(_ sources: [StitchSource]) -> Bool {
         !video.color.isHDR && sources.allSatisfy { differences(of: $0, codec: "h264").isEmpty }
     }
 
-    /// The differences between `source` and this target, because of which its frames cannot be copied; each is part of
+    /// The differences between `source` and this target because of which its frames cannot be copied, each as a part of
     /// a sentence. `codec` is the codec of the result.
     func differences(of source: StitchSource, codec: String) -> [String] {
         let track = source.video
@@ -92,7 +92,7 @@ struct StitchTarget: Equatable {
 }
 
 extension ColorDescription {
-    /// The differences from `wanted`; each is part of a sentence.
+    /// The differences between this color description and `wanted`, each as a part of a sentence.
     fileprivate func differences(from wanted: ColorDescription) -> [String] {
         var found: [String] = []
         func compare(_ what: String, _ own: UInt8, _ other: UInt8, _ names: [UInt8: String]) {

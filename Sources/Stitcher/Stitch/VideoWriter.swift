@@ -6,7 +6,7 @@ internal import LibAV
 internal import MP4
 internal import Media
 
-/// Writes the frames of a plan into a file, part by part, and collects their places. Used by one thread.
+/// Writes the frames of a plan to a file, part by part, and collects their positions. Used by one thread.
 final class VideoWriter {
     private let plan: StitchPlan
     private let sources: [StitchSource]
@@ -14,26 +14,26 @@ final class VideoWriter {
     private let renderer: FrameRenderer
     private let file: ClipFile
     private let audio: AudioWriter?
-    /// The parts that were encoded in advance, by the numbers of the plan's parts.
+    /// The parts that were encoded in advance, by the number of the part in the plan.
     private let pieces: [Int: [EncodedPacket]]
-    /// The journal that keeps encoded packets for a later run; nil if none is kept.
+    /// The journal that stores encoded packets for a later run; nil if there is no journal.
     private let journal: StitchJournal?
-    /// Called for each second of frames that is in the file, or more often; throws to cancel.
+    /// Called at least once for each second of frames that was written; throws to cancel.
     private let wrote: (_ frames: Int) throws -> Void
 
     /// The frames in decoding order; their times are frames of the result.
     private var frames: [IndexedSample] = []
-    /// The number of frames of the result that are not stored because an earlier frame lasts longer instead.
+    /// The number of frames of the result that are not stored, because an earlier frame lasts longer instead.
     private var lengthened = 0
     private var encoder: RenderEncoder?
-    /// The number of the result's frame that was the encoder's first.
+    /// The number of the frame in the result that was passed to the encoder first.
     private var encoderStart = 0
-    /// The frames that the encoder was given and the packets that it made, for the journal.
+    /// The number of frames that were passed to the encoder, and the packets that it has returned, for the journal.
     private var fed = 0
     private var coded: [EncodedPacket] = []
     /// The content of the encoders' `avcC`.
     private var configuration: [UInt8]?
-    /// The number of frames that an earlier run encoded and that are already in the file.
+    /// The number of the next frames that an earlier run encoded and that are already in the file.
     private var ahead = 0
     /// The total number of frames that earlier runs had encoded.
     private(set) var resumedFrames = 0
@@ -48,15 +48,15 @@ final class VideoWriter {
         (self.file, self.audio, self.journal, self.wrote) = (file, audio, journal, wrote)
     }
 
-    /// The most work of an encoder that is lost when a run is interrupted and resumed later, in seconds of the result.
+    /// How much encoding work is lost at most when a run is interrupted and resumed later, in seconds of the result.
     private static let sessionSeconds = 10
-    /// How many earlier frames a deinterlacer uses, and a few more.
+    /// The number of earlier frames that a deinterlacer uses, and a few more.
     private static let remembered = 4
 
-    /// The most frames that are encoded before audio is written again.
+    /// The maximum number of frames that are encoded before audio is written again.
     private var second: Int { max(1, Int(plan.video.frameRate.value.rounded(.up))) }
 
-    /// The number of the result's frames up to the last that is in the file.
+    /// The number of frames of the result that are in the file, including frames that only lengthen an earlier one.
     private var done: Int { frames.count + lengthened }
 
     /// Writes all parts.
@@ -84,8 +84,8 @@ final class VideoWriter {
         try wrote(done)
     }
 
-    /// Advances to the start of the next clip, a minute at a time, so that the silence of a long gap is encoded in
-    /// parallel.
+    /// Advances to the start of the next clip, a minute at a time, so that the silence of a long gap is encoded in the
+    /// meantime.
     private func lengthen(to count: Int) throws {
         while lengthened < count {
             lengthened = min(count, lengthened + 60 * second)
@@ -131,7 +131,7 @@ final class VideoWriter {
             if encoder == nil, ahead == 0 { try resume(at: plan.clips[clip].place + index) }
             if ahead > 0 {
                 ahead -= 1
-                // The last of these frames are rendered all the same, because filters need the frames before the next
+                // The last of these frames are rendered nevertheless, because filters need the frames before the next
                 // one.
                 if ahead < Self.remembered { _ = try renderer.frame(index, of: clip) }
                 continue
@@ -143,7 +143,7 @@ final class VideoWriter {
         }
     }
 
-    /// Uses the packets that an earlier run encoded from `frame` of the result on, if there are any.
+    /// Uses the packets that an earlier run encoded, beginning with frame `frame` of the result, if there are any.
     private func resume(at frame: Int) throws {
         guard let (session, packets) = try journal?.session(at: frame) else { return }
         configuration = session.configuration
@@ -210,7 +210,7 @@ extension VideoWriter {
         if let configuration, let own = AVCParameterSets(record: configuration),
             let copied = AVCParameterSets(record: plan.configuration)
         {
-            // Joining the sets fails only if there are more than a record has room for, which no encoder writes.
+            // The sets can be joined unless there are more of them than a record can hold, which no encoder writes.
             record = copied.joined(with: own) ?? configuration
         }
         return TrackDescription(

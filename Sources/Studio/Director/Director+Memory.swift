@@ -15,7 +15,7 @@ extension Director {
         fileprivate var overlays: [Overlays.Memory]
         fileprivate var runDown: RunDownMemory?
 
-        /// Notes that the channel failed while these choices were on air.
+        /// Records that the channel failed while these choices were on air.
         package mutating func noteFailure() { runDown?.noteFailure() }
     }
 
@@ -34,8 +34,8 @@ extension Director {
         }
     }
 
-    /// Restores earlier choices. Choices that no longer fit are dropped, as are those about audio and overlays whose
-    /// configuration has changed since.
+    /// Restores earlier choices. Choices that no longer fit are dropped. Choices about audio and overlays are also
+    /// dropped if their configuration has changed since.
     package func restore(_ memory: Memory) {
         for source in sources {
             if let kept = memory.faders[source.name] { source.bus.fader.restore(kept) }
@@ -47,8 +47,8 @@ extension Director {
             if (try? transition(memory.transition)) != nil { state.transition = memory.transition }
         }
         if restoreRunDown(memory.runDown) { return }
-        // A scene that cannot be shown, such as one with a run-down's own file, is replaced by the scene with which a
-        // program begins.
+        // A scene that cannot be shown, such as one with the file of a run-down's segment, is replaced by the scene
+        // with which a program begins.
         let scene = isRight(memory.scene) ? memory.scene : Self.single(names.seen.first)
         _ = show(by: .cut, at: nil) { _ in scene }
     }

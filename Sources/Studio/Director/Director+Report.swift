@@ -32,7 +32,7 @@ extension Director {
         return report
     }
 
-    /// The names of the sources that are visible, also during a transition.
+    /// The names of the sources that are visible, including those that are visible only during a transition.
     package var seen: [String] {
         state.withLock { state in
             let (now, before) = onAir(&state)
@@ -40,7 +40,7 @@ extension Director {
         }
     }
 
-    /// The peaks of the sources that are audible but never visible, in dBFS, by name.
+    /// The peaks of the sources that are audible but never visible, in dBFS, by source name.
     package var heardLevels: [String: [Double]] {
         Dictionary(sources.filter { !$0.hasVideo }.map { ($0.name, $0.bus.meter.levels) }) { first, _ in first }
     }
@@ -70,7 +70,7 @@ extension Director {
         guard isDone else { throw Refusal(.notFound, "No change waits for frame \(frame.number).") }
     }
 
-    /// Changes the overlay of this name. Returns the frame at which the change begins. Blocks while a text is drawn.
+    /// Changes the overlay `name`. Returns the frame at which the change begins. Blocks while a text is drawn.
     package func changeOverlay(_ name: String, _ request: OverlayRequest) throws(Refusal) -> Int64 {
         try overlays.change(name, request, on: bus)
     }
@@ -94,20 +94,21 @@ extension Director {
 
     private static let farthestSeek = 86_400.0 * 7
 
-    /// Whether a source is visible, in the preview, or about to be visible; with `orHeard`, also whether it is or will
-    /// be audible.
+    /// Whether a source is visible, in the preview, or about to be visible. With `orHeard`, also whether it is audible
+    /// or about to be audible.
     package func isWanted(_ name: String, orHeard: Bool) -> Bool {
         if orHeard, audio == .mix || audio == .source(name) { return true }
         return state.withLock { state in
             let changes = wanted(&state)
-            // The audio that a run-down put on air stays as the run-down chose it, also after the run-down has ended.
+            // When a run-down has chosen the audio, that choice remains in effect even after the run-down has ended.
             if orHeard, changes.contains(where: { $0.audio == "mix" || $0.audio == name }) { return true }
             let layouts = changes.map(\.scene.layout) + [state.preview.layout]
             return layouts.contains { $0.sources.contains(name) } || state.desk?.shows(name, orPlays: orHeard) == true
         }
     }
 
-    /// Whether the slate is on air. The slate plays only then, so that it begins with its first frame.
+    /// Whether the slate is on air. The slate is played only while it is on air, so that it begins with its first
+    /// frame.
     var isSlateOnAir: Bool {
         state.withLock { state in
             let (now, before) = onAir(&state)
@@ -115,7 +116,7 @@ extension Director {
         }
     }
 
-    /// The changes that are on air, that a running transition comes from, or that are scheduled.
+    /// The change that is on air, the changes from which a running transition comes, and the scheduled changes.
     private func wanted(_ state: inout State) -> [Change] {
         let (now, before) = onAir(&state)
         return [now] + before + state.changes.filter { $0.frame > now.frame }
@@ -123,14 +124,14 @@ extension Director {
 }
 
 extension RunDownState {
-    /// Cancels the change scheduled for `frame`.
+    /// Cancels the change that is scheduled for `frame`.
     mutating func withdraw(at frame: FrameIndex) {
         player.withdraw(at: frame)
         if formerChange == frame { (formerEnd, formerChange) = (nil, nil) }
     }
 
-    /// Whether the run-down is running or held and shows this source; with `orPlays`, also whether it plays the
-    /// source's audio.
+    /// Whether the run-down is running or held, and one of its segments shows this source; with `orPlays`, also whether
+    /// one of them plays the source's audio.
     fileprivate func shows(_ name: String, orPlays: Bool) -> Bool {
         guard player.state == .running || player.state == .held else { return false }
         return player.runDown.segments.contains { segment in
@@ -149,11 +150,11 @@ extension Director {
         let frame: FrameIndex
     }
 
-    /// Reports to the recording the scene that goes on air with `frame`, the next frame; a recording that has just
-    /// begun gets the scene that is on air already. Runs on the program's thread.
+    /// Reports to the recording the scene that goes on air with `frame`, the next frame. If the recording has just
+    /// begun, it gets the scene that is already on air. Runs on the program's thread.
     func tellRecording(_ frame: FrameIndex) {
         guard let recording = recording() else {
-            // Forget the recording: a later one may have the same address.
+            // Forget the recording, because a later recording object may have the same address in memory.
             state.withLock { $0.told = nil }
             return
         }
@@ -172,7 +173,7 @@ extension Director {
         if let event { recording.record(event) }
     }
 
-    /// The details with which a run-down can show the same scene again; `frame` is the frame at which the change is
+    /// The details that a run-down needs to show the same scene again; `frame` is the frame at which the change is
     /// reported.
     private func details(of change: Change, at frame: FrameIndex, withWay: Bool) -> [String] {
         var details = change.scene.layout.details

@@ -6,12 +6,12 @@ internal import Program
 package import Status
 internal import Synchronization
 
-/// The settings of a channel that its run-downs need.
+/// The settings of a channel that are needed to play its run-downs.
 package struct RunDownPlaying: Sendable {
-    /// The directory of the run-downs that are loaded by the API, and of their files; nil if no directory is
+    /// The directory of the run-downs that clients of the API load, and of the files in them; nil if no directory is
     /// configured.
     var directory: String?
-    /// Whether the program is rendered faster than the clock: it waits for each file, and ends with the run-down.
+    /// Whether the program is rendered faster than real time: it waits for each file, and ends with the run-down.
     var isRendered = false
     let clock: any MonotonicClock
     let logger: Logger
@@ -29,7 +29,7 @@ extension Director {
         if playing.isRendered { waitForFiles() }
         let (skipped, over, isOver) = state.withLock { state -> ([String], [RunDownClip], Bool) in
             guard var desk = state.desk else { return ([], [], false) }
-            // Take the run-down out of the state, so that changing it does not copy it.
+            // The run-down is taken out of the state while it changes, so that it is not copied.
             state.desk = nil
             defer { state.desk = desk }
             let wasRunning = desk.player.state == .running
@@ -55,7 +55,8 @@ extension Director {
         for text in skipped {
             playing.logger.warning("a segment of the run-down is left out", metadata: ["segment": "\(text)"])
         }
-        // A program of files alone ends with its run-down, as a program of one file ends with the file.
+        // A program that consists of files only ends with its run-down, just as a program of one file ends with the
+        // file.
         if isOver, playing.isRendered || !sources.contains(where: \.hasVideo) { bus.finish() }
     }
 
@@ -74,7 +75,7 @@ extension Director {
         }
     }
 
-    /// Carries out an action as far as it does not need the director's state.
+    /// Carries out an action, except for the part that needs the director's state.
     private func handle(_ action: RunDownPlayer.Action, _ desk: inout RunDownState) {
         switch action {
         case .prepare(let id, let clip):
@@ -116,7 +117,7 @@ extension Director {
 // MARK: Requests
 
 extension Director {
-    /// The status of the run-down. Throws if none is loaded.
+    /// The status of the run-down. Throws if no run-down is loaded.
     package func runDown() throws(Refusal) -> RunDownStatus {
         guard let status = runDownStatus(withSegments: true) else { throw Self.noRunDown }
         return status
@@ -136,8 +137,8 @@ extension Director {
     /// The reason why a segment was skipped or ended early; also available after the run-down has ended.
     package var runDownFailure: String? { state.withLock { $0.desk?.player.failure ?? $0.runDownFailure } }
 
-    /// Loads a run-down, YAML or JSON, which replaces the current one. The scene on air stays. Blocks on the disk: each
-    /// of the run-down's files is checked.
+    /// Loads a run-down, in YAML or JSON, which replaces the current one. The scene on air does not change. Blocks on
+    /// the disk, because each of the run-down's files is checked.
     package func loadRunDown(_ text: String) throws(Refusal) {
         let names = names
         let known = RunDownReader.Known(
@@ -154,7 +155,7 @@ extension Director {
         load(runDown)
     }
 
-    /// Describes which stinger of `runDown` does not fit, and why; nil if all fit.
+    /// Describes which stinger of `runDown` cannot be used, and why; nil if all can be used.
     package func stingerFault(in runDown: RunDown) -> String? {
         for segment in timed(runDown).segments {
             if let place = segment.stingerPlace, let fault = segment.faultOfChange { return "\(place): \(fault)" }
@@ -162,7 +163,7 @@ extension Director {
         return nil
     }
 
-    /// Replaces the current run-down, whose files are released when another scene is on air.
+    /// Replaces the current run-down. Its files are released when another scene is on air.
     package func load(_ runDown: RunDown, isConfigured: Bool = false) {
         state.withLock { state in
             if isConfigured { state.configured = runDown }
@@ -172,7 +173,7 @@ extension Director {
             var desk = RunDownState(player: RunDownPlayer(runDown, rate: format.frameRate))
             if !playing.isRendered { desk.lengths = RunDownLengths(of: runDown, logger: playing.logger) }
             desk.former = (old?.former ?? []) + (old?.clips.values.map(\.self) ?? [])
-            // A change that an operator has already scheduled also cuts away from the new run-down.
+            // A change that an operator has already scheduled also replaces the scenes of the new run-down.
             let next = bus.nextFrame
             for change in state.changes where change.frame > next {
                 desk.player.cut(at: change.frame, fade: change.frames)
@@ -182,7 +183,7 @@ extension Director {
         }
     }
 
-    /// Returns `runDown` with each stinger's length set to that of its file.
+    /// Returns `runDown` with the length of each stinger set to the length of its file.
     private func timed(_ runDown: RunDown) -> RunDown {
         var runDown = runDown
         for index in runDown.segments.indices {
@@ -217,14 +218,14 @@ extension Director {
     /// The maximum time that the program's beginning waits for the file of a run-down's segment.
     package static let patience = Duration.seconds(10)
 
-    /// Starts the run-down before the program begins, so that its first segment is the program's first frame; waits for
-    /// the segment's file, `patience` at most. Blocks.
+    /// Starts the run-down before the program begins, so that the run-down's first segment is the program's first
+    /// scene. Waits for the segment's file, for at most `patience`. Blocks.
     package func beginRunDown(patience: Duration) throws(Refusal) {
         _ = try perform(.start(segment: 0))
         waitForStart(patience)
     }
 
-    /// Waits until the segment that was started is the program's first frame, `patience` at most.
+    /// Waits, for at most `patience`, until the program's first frame will be that of the started segment.
     private func waitForStart(_ patience: Duration) {
         let deadline = playing.clock.now + patience.inNanoseconds
         repeat {
@@ -237,14 +238,14 @@ extension Director {
     /// The state of the run-down that is restored when the channel is reopened.
     var runDownMemory: RunDownMemory? { state.withLock { $0.runDownMemory } }
 
-    /// Loads the previous run-down again, and continues or holds its segment; if the configuration names another
-    /// run-down by now, that one has priority. A segment during which the channel has failed twice is skipped. Returns
-    /// whether a run-down decides about the scene on air.
+    /// Loads the previous run-down again, and continues or holds its segment. If the configuration now names another
+    /// run-down, that one is used instead. A segment during which the channel has failed twice is skipped. Returns
+    /// whether a run-down determines the scene on air.
     func restoreRunDown(_ memory: RunDownMemory?) -> Bool {
         let (configured, loaded) = state.withLock { ($0.configured, $0.desk?.player.runDown) }
         guard let memory, memory.configured == configured else { return loaded != nil }
         if loaded != memory.runDown {
-            // The run-down was checked against the sources and scenes of that time.
+            // The run-down was checked against the sources and scenes of that time, which may no longer exist.
             guard canShow(memory.runDown) else { return loaded != nil }
             load(memory.runDown)
         }
@@ -261,7 +262,7 @@ extension Director {
             return false
         }
         state.withLock { $0.desk?.restore(failures: memory.failures) }
-        // The configured run-down has begun with its first segment, which must not become visible.
+        // The configured run-down has already begun with its first segment, which must not become visible.
         if !memory.isCutAway { waitForStart(Self.patience) }
         return !memory.isCutAway
     }
@@ -278,7 +279,7 @@ extension Director {
         }
     }
 
-    /// Releases all files. The state of the run-down is remembered.
+    /// Releases all files. The state of the run-down is stored.
     package func endRunDown() {
         let clips = state.withLock { state in
             defer { state.desk = nil }
@@ -292,7 +293,7 @@ extension Director {
 }
 
 extension Director.State {
-    /// The state of the run-down that is loaded, or that was loaded when its files were released.
+    /// The state of the run-down that is loaded now, or that was loaded when its files were released.
     fileprivate var runDownMemory: RunDownMemory? {
         guard let player = desk?.player else { return endedRunDown }
         return RunDownMemory(
@@ -302,7 +303,7 @@ extension Director.State {
 }
 
 extension RunDownPlayer {
-    /// Whether the first segment has not begun yet, and may begin at once.
+    /// Whether the first segment has not begun yet, but can begin at once.
     fileprivate var isStarting: Bool {
         state == .running && !isResting && status(at: 0, withSegments: false).current == nil
     }

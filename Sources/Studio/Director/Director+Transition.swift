@@ -5,7 +5,7 @@ internal import Media
 internal import Program
 
 extension Director {
-    /// A transition with its look, color and length in this program.
+    /// A transition with the appearance, color and length that it has in this program.
     struct ResolvedTransition {
         /// The transition's name in logs and events.
         var kind: String

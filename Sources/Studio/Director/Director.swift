@@ -6,7 +6,7 @@ package import Media
 package import Program
 internal import Synchronization
 
-/// Controls the scenes of a program of several sources: turns requested scenes into those of the bus, and keeps the
+/// Controls the scenes of a program of several sources: converts requested scenes to scenes of the bus, and stores the
 /// scene on air, the preview, and the changes that are scheduled for frames.
 ///
 /// All calls may be made on any thread and return at once.
@@ -19,11 +19,11 @@ package final class Director: Sendable {
         package var hasVideo = true
         /// Plays the source's file; nil if the source is not a file.
         var file: (any PlayedFile)?
-        /// Returns the reason why only the source's keyframes are shown; nil if all frames are.
+        /// Returns the reason why only keyframes of the source are shown; nil if all frames are shown.
         var problem: @Sendable () -> String? = { nil }
-        /// Returns the counts of the source's frames; nil if they are not counted.
+        /// Returns the counts of the source's frames; nil if its frames are not counted.
         var delivered: (@Sendable () -> FeedStatus)?
-        /// Returns the input of the source that is on air.
+        /// Returns the name of the source's input that is on air.
         let input: @Sendable () -> String?
 
         /// Creates a source that shows the scene of `bus`.
@@ -37,13 +37,13 @@ package final class Director: Sendable {
         }
     }
 
-    /// The choice of the sources that are audible.
+    /// Determines which sources are audible.
     package enum AudioChoice: Sendable, Equatable {
         /// The scene's main source is audible.
         case follow
         /// All sources are audible, mixed.
         case mix
-        /// This source is always audible, also if others are visible.
+        /// This source is always audible, even while others are visible.
         case source(String)
 
         var text: String {
@@ -65,9 +65,9 @@ package final class Director: Sendable {
         let kind: String
         var easing = Easing.linear
         var color: RGBColor?
-        /// The scene's audio choice, in the syntax of run-downs; nil means the program's standard choice.
+        /// Which sources are audible in the scene, in the syntax of run-downs; nil means the program's standard choice.
         var audio: String?
-        /// The run-down's file in the scene, from its position at ``frame`` on.
+        /// The file of a run-down's segment in the scene, and the position that it has at ``frame``.
         var clip: RunDown.Clip?
     }
 
@@ -77,13 +77,13 @@ package final class Director: Sendable {
     }
 
     struct State {
-        /// The changes in the order of their frames; the first one is on air.
+        /// The changes in the order of their frames. The first one is on air.
         var changes: [Change]
         var preview: Named
         var transition = TransitionRequest(.fade)
         /// The run-down that is loaded.
         var desk: RunDownState?
-        /// The reason why a segment of the run-down that has ended was skipped or ended early.
+        /// The reason why a segment was skipped or ended early, in a run-down that has ended.
         var runDownFailure: String?
         /// The state of the run-down whose files were released.
         var endedRunDown: RunDownMemory?
@@ -106,14 +106,14 @@ package final class Director: Sendable {
     let scenes: [(name: String, layout: SceneLayout)]
     let overlays: Overlays
     let stingers: [StingerReel]
-    /// The current recording, to which scene changes are reported; nil while nothing is recorded.
+    /// The current recording, to which scene changes are reported; nil while there is no recording.
     let recording: @Sendable () -> (any SceneRecording)?
-    /// The settings that run-downs need.
+    /// The settings that are needed to play run-downs.
     let playing: RunDownPlaying
     let state: Mutex<State>
 
-    /// Creates a director of `bus`, which from now on shows the first of `sources` that has video, or the slate if none
-    /// has. Each of `scenes` must be valid.
+    /// Creates a director of `bus`. The bus then shows the first of `sources` that has video, or the slate if no source
+    /// has video. Each of `scenes` must be valid.
     package init(
         _ bus: Bus, sources: [Source], audio: AudioChoice, slate: SlateScene, format: VideoFormat,
         scenes: [(name: String, layout: SceneLayout)], overlays: Overlays, stingers: [StingerReel],
@@ -143,12 +143,12 @@ package final class Director: Sendable {
         (sources.filter(\.hasVideo).map(\.name), sources.filter { !$0.hasVideo }.map(\.name))
     }
 
-    /// A scene of the source of this name alone, or of the slate if `name` is nil.
+    /// A scene with the source `name` alone, or with the slate if `name` is nil.
     static func single(_ name: String?) -> Named {
         Named(layout: name.map { SceneLayout(.single, [$0]) } ?? SceneLayout(.slate, []))
     }
 
-    /// Makes a scene of the bus, in which `clip` is known by the name of a run-down's own file.
+    /// Converts `layout` to a scene of the bus. In the layout, `clip` has the name of a run-down segment's file.
     func scene(of layout: SceneLayout, clip: Bus? = nil, audio: RunDown.Audio = .standard) -> Scene {
         let named = { [sources] (name: String) -> Bus? in
             if let clip, name == RunDown.clipName { return clip }
@@ -218,7 +218,8 @@ package final class Director: Sendable {
 // MARK: Requests
 
 extension Director {
-    /// Puts a scene on air, by a cut unless a transition is given. Returns the frame at which the change begins.
+    /// Puts a scene on air, by a cut unless the request contains a transition. Returns the frame at which the change
+    /// begins.
     package func put(_ request: ProgramRequest) throws(Refusal) -> Int64 {
         guard let choice = request.scene else { throw Refusal(.malformed, "The body lacks scene.") }
         let (scene, transition) = (try named(choice), try transition(request.transition))
@@ -234,7 +235,7 @@ extension Director {
         return show(by: transition, at: request.at.map { FrameIndex($0) }) { _ in scene }
     }
 
-    /// Puts a scene into the preview, sets the transition of `auto`, or both.
+    /// Puts a scene into the preview, sets the transition that `auto` uses, or both.
     package func prepare(_ request: ProgramRequest) throws(Refusal) {
         let scene = try request.scene.map { (choice) throws(Refusal) in try named(choice) }
         _ = try transition(request.transition)
@@ -249,13 +250,13 @@ extension Director {
     /// begins.
     package func take() throws(Refusal) -> Int64 { try swap(by: .cut) }
 
-    /// Puts the preview on air by the transition that was set, and the previous scene into the preview.
+    /// Puts the preview on air by the transition that was set for this, and the previous scene into the preview.
     package func auto() throws(Refusal) -> Int64 {
         let transition = try transition(state.withLock { $0.transition })
         return try swap(by: transition)
     }
 
-    /// The current frame of a source, as a JPEG file of this width.
+    /// The current frame of a source, as a JPEG file with this width.
     package func snapshot(of name: String, width: Int) throws(Refusal) -> [UInt8] {
         let source = try source(name, otherwise: .notFound)
         guard source.hasVideo else { throw Refusal(.conflict, "The source \(name) has no video.") }
@@ -269,7 +270,7 @@ extension Director {
         }
     }
 
-    /// Changes the settings of the source of this name.
+    /// Changes the settings of the source `name`.
     package func change(_ name: String, _ request: SourceRequest) throws(Refusal) {
         let source = try source(name, otherwise: .notFound)
         if let gain = request.gain, !Fader.gains.contains(gain) {
@@ -296,8 +297,8 @@ extension Director {
                 + "its input allows more.")
     }
 
-    /// Puts the preview on air, and the previous scene into the preview. A scene with a run-down's own file cannot be
-    /// shown again by its name, but only by resuming the run-down: the preview then stays unchanged.
+    /// Puts the preview on air, and the previous scene into the preview. If the previous scene contains the file of a
+    /// run-down's segment, it can be shown again only by resuming the run-down: the preview then does not change.
     private func swap(by transition: ResolvedTransition) throws(Refusal) -> Int64 {
         try check(state.withLock { $0.preview.layout })
         return show(by: transition, at: nil) { state in
@@ -325,8 +326,9 @@ extension Director {
         }
     }
 
-    /// Returns the change that is on air, and the earlier ones if a transition from them is running: several if a
-    /// transition interrupted another, and so began with the frame that was on the screen. Forgets older changes.
+    /// Returns the change that is on air, and the earlier changes that are still visible because a transition from them
+    /// is running. There are several if a transition interrupted another one, because it then began with the frame that
+    /// was visible. Forgets older changes.
     func onAir(_ state: inout State) -> (now: Change, before: [Change]) {
         let next = bus.nextFrame
         let current = state.changes.lastIndex { $0.frame <= next } ?? 0
@@ -336,7 +338,8 @@ extension Director {
             (first, end) = (first - 1, change.frame)
         }
         let (now, before) = (state.changes[current], Array(state.changes[first..<current]))
-        // A change at the next frame may still be replaced by one that begins with the frame on the screen now.
+        // A change at the next frame may still be replaced by another change, which begins with the frame that is
+        // visible now.
         let shown = state.changes.lastIndex { $0.frame < next } ?? 0
         state.changes.removeFirst(min(first, shown))
         return (now, before)

@@ -9,13 +9,13 @@ package struct ProgramReport: Sendable, Codable {
     package struct Source: Sendable, Codable {
         /// The source's name.
         package var name: String
-        /// Whether the source has video. A source without video is only audible: it is in no scene, and has no
-        /// snapshot.
+        /// Whether the source has video. A source without video is only audible: it is not part of any scene, and has
+        /// no snapshot.
         package var hasVideo: Bool
-        /// The input that the source shows, or `slate`; nil before anything is shown. For a source without video: the
-        /// input that is audible, nil while nothing arrives.
+        /// The input that the source shows, or `slate`; nil before anything is shown. For a source without video, it is
+        /// the input that is audible, and nil while no audio arrives.
         package var input: String?
-        /// Whether the source is visible, also during a transition.
+        /// Whether the source is visible, even if only during a transition.
         package var isOnAir: Bool
         /// Whether the source is in the preview.
         package var isInPreview: Bool
@@ -23,18 +23,18 @@ package struct ProgramReport: Sendable, Codable {
         package var gain: Double
         /// Whether the source is muted.
         package var isMuted: Bool
-        /// How much later the audio is played than it arrives, in seconds; earlier if negative.
+        /// How much later than it arrives the audio is played, in seconds; negative if it is played earlier.
         package var audioOffset: Double
         /// The behavior of a file while it is off air; nil if the source is not a file.
         package var whenOff: String?
-        /// The number of frames that had not arrived when they were due, so that the previous frame was repeated; nil
+        /// The number of times a frame had not arrived when it was due, so that the previous frame was repeated; nil
         /// for a source without video.
         package var framesLate: Int?
-        /// The reason why only keyframes of the source are shown, in a sentence or two; nil if all frames are.
+        /// The reason why only keyframes of the source are shown, in one or two sentences; nil if all frames are shown.
         package var problem: String?
         /// The number of frames that were never shown; nil for a source without video.
         package var framesDropped: Int?
-        /// The peak of each channel, in dBFS.
+        /// The peak of each audio channel, in dBFS.
         package var levels: [Double]
 
         package init(
@@ -53,9 +53,9 @@ package struct ProgramReport: Sendable, Codable {
         package var name: String
         /// The overlay's text; nil for an image.
         package var text: String?
-        /// Whether the overlay is visible now, also while it fades in or out.
+        /// Whether the overlay is visible now, which includes fading in and out.
         package var isSeen: Bool
-        /// Whether an operator has shown or hidden the overlay; nil if the scenes decide.
+        /// Whether an operator has shown or hidden the overlay; nil if the scenes determine that.
         package var visible: Bool?
 
         package init(name: String, text: String?, isSeen: Bool, visible: Bool?) {
@@ -79,7 +79,7 @@ package struct ProgramReport: Sendable, Codable {
 
     /// The first frame of the program at which a change can still begin.
     package var frame: Int64
-    /// The scene that is on air, or that the current transition leads to.
+    /// The scene that is on air, or the scene to which the current transition leads.
     package var scene: SceneLayout
     /// The name of the scene on air, if it has one.
     package var sceneName: String?
@@ -93,17 +93,17 @@ package struct ProgramReport: Sendable, Codable {
     package var progress: Double?
     /// The choice of the audible sources: `follow`, `mix`, or a source's name.
     package var audioFrom: String
-    /// The peak of each channel of the program's audio, in dBFS; empty before any audio.
+    /// The peak of each audio channel of the program, in dBFS; empty before any audio.
     package var levels: [Double] = []
     /// The sources, in the configured order.
     package var sources: [Source]
     /// The names of the scenes that have a name.
     package var scenes: [String]
-    /// The overlays, from the back to the front.
+    /// The overlays, from back to front.
     package var overlays: [Overlay] = []
     /// The names of the stingers.
     package var stingers: [String] = []
-    /// The scheduled changes, by frame.
+    /// The scheduled changes, in the order of their frames.
     package var changes: [Change] = []
     /// The status of the run-down, without its segments; nil if no run-down is loaded.
     package var runDown: RunDownStatus?

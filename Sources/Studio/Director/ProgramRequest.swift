@@ -4,11 +4,11 @@ package import Kernels
 internal import Media
 package import Program
 
-/// A request about the scene on air or in the preview, and the transition to it.
+/// A request to change the scene on air or in the preview, and the transition to it.
 package struct ProgramRequest: Sendable, Decodable {
     /// A scene, given by its name or by its layout.
     package enum SceneChoice: Sendable, Equatable {
-        /// A configured scene, or a source's name for that source alone.
+        /// The name of a configured scene, or the name of a source, which means that source alone.
         case named(String)
         /// A scene with this layout.
         case laidOut(SceneLayout)
@@ -16,9 +16,9 @@ package struct ProgramRequest: Sendable, Decodable {
 
     /// The requested scene; nil leaves the scene unchanged.
     package var scene: SceneChoice?
-    /// The requested transition; nil means the one that was set last.
+    /// The requested transition; nil means the transition that was set last.
     package var transition: TransitionRequest?
-    /// The frame of the program at which the change begins; nil means the next one.
+    /// The frame of the program at which the change begins; nil means the next frame.
     package var at: Int64?
 
     private enum Key: String, CodingKey, CaseIterable { case scene, transition, at }
@@ -42,13 +42,13 @@ package struct TransitionRequest: Sendable, Codable, Equatable {
 
     private static let stinger = "stinger"
 
-    /// The kind of transition; a cut below a stinger.
+    /// The kind of transition. For a stinger, it is a cut, which happens under the stinger.
     package var type: Transition.Kind
     /// The length in seconds; nil means one second, or zero for a cut. A stinger has the length of its file.
     package var seconds: Double?
-    /// The pace of the transition; nil means linear.
+    /// How the progress of the transition depends on time; nil means linear.
     package var easing: Easing?
-    /// The color in the middle of a dip, or behind a card that turns; nil means black.
+    /// The color in the middle of a dip, or behind a turning card; nil means black.
     package var color: RGBColor?
     /// The name of the stinger; nil for other transitions.
     package var stinger: String?
@@ -101,7 +101,7 @@ package struct SourceRequest: Sendable, Decodable {
     package var gain: Double?
     /// Whether the source is muted.
     package var muted: Bool?
-    /// How much later the audio is played than it arrives, in seconds; earlier if negative.
+    /// How much later than it arrives the audio is played, in seconds; negative if it is played earlier.
     package var audioOffset: Double?
     /// The position to which a file jumps, in seconds from its beginning.
     package var seek: Double?
@@ -114,21 +114,21 @@ package struct SourceRequest: Sendable, Decodable {
 
 /// The requested changes to an overlay.
 package struct OverlayRequest: Sendable, Decodable {
-    /// Whether an overlay is to be visible.
+    /// Whether an overlay must be visible.
     package enum Choice: Sendable, Equatable {
         case shown
         case hidden
-        /// The scenes decide whether the overlay is visible.
+        /// The scenes determine whether the overlay is visible.
         case scenes
     }
 
-    /// Whether the overlay is to be shown, hidden, or left to the scenes; nil leaves that unchanged.
+    /// Whether the overlay is shown, hidden, or left to the scenes; nil does not change that.
     package var visible: Choice?
     /// The new text of a text overlay; nil leaves it unchanged.
     package var text: String?
     /// The length of the fade in or out, in seconds; nil means that there is no fade.
     package var seconds: Double?
-    /// The frame of the program at which the change begins; nil means the next one.
+    /// The frame of the program at which the change begins; nil means the next frame.
     package var at: Int64?
 
     private enum Key: String, CodingKey, CaseIterable { case visible, text, seconds, at }
@@ -166,6 +166,6 @@ extension OverlayRequest {
 }
 
 extension [String] {
-    /// Returns these keys as those of the object `key`, with `key` itself as the first.
+    /// Returns the object's `key` itself, followed by these keys as keys of that object.
     package func inside(_ key: String) -> [String] { [key] + map { "\(key).\($0)" } }
 }

@@ -3,21 +3,21 @@
 internal import Media
 internal import Program
 
-/// The state of a run-down that is remembered while its channel is closed.
+/// The state of a run-down that is stored while its channel is closed.
 struct RunDownMemory {
     let runDown: RunDown
-    /// The run-down that the configuration named.
+    /// The run-down in the configuration at that time.
     let configured: RunDown?
-    /// The segment that was running or held; nil if no segment was.
+    /// The segment that was running or held; nil if there was no such segment.
     let segment: Int?
     let isHeld: Bool
-    /// Whether another scene was on air.
+    /// Whether an operator had put another scene on air meanwhile.
     let isCutAway: Bool
-    /// The failures of the channel during each segment, by the segment's number: of segments that have not ended since,
-    /// and of segments that are skipped because of their failures.
+    /// The number of failures of the channel during each segment, by the segment's number. Failures are kept until the
+    /// segment has ended, or for as long as it is skipped because of them.
     var failures: [Int: Int]
 
-    /// After this many failures of the channel during one segment, the segment is skipped.
+    /// A segment is skipped after the channel has failed this many times during it.
     static let mostFailures = 2
 
     /// Counts a failure of the channel for the segment that was on air.
@@ -33,18 +33,19 @@ struct RunDownState {
     var clips: [RunDownPlayer.ClipID: RunDownClip] = [:]
     /// The lengths of the run-down's files; nil in a rendered program.
     var lengths: RunDownLengths?
-    /// Files of the previous run-down, one of which may be on air.
+    /// Files of the previous run-down, one of which may still be on air.
     var former: [RunDownClip] = []
-    /// The frame from which none of the former files is visible; nil until another scene goes on air.
+    /// The first frame at which none of the former files is visible any more; nil until another scene goes on air.
     var formerEnd: FrameIndex?
     /// The frame at which another scene replaces the former files.
     var formerChange: FrameIndex?
-    /// The first frame for which the player was not called yet.
+    /// The first frame for which the player has not been called yet.
     var next: FrameIndex = 0
-    /// The failures of the channel, see ``RunDownMemory/failures``.
+    /// The failures of the channel: see ``RunDownMemory/failures``.
     private(set) var failures: [Int: Int] = [:]
 
-    /// Restores the failures from before the channel was reopened: skips segments that made the channel fail too often.
+    /// Restores the failures from before the channel was reopened. Segments during which the channel has failed too
+    /// often are skipped.
     mutating func restore(failures: [Int: Int]) {
         self.failures = failures
         for (segment, count) in failures where count >= RunDownMemory.mostFailures {
@@ -52,15 +53,15 @@ struct RunDownState {
         }
     }
 
-    /// Forgets the failures of segments that have ended since, and of one that an operator started: it gets another
-    /// chance.
+    /// Forgets the failures during segments that have ended since. Also forgets the failures during a segment that an
+    /// operator has started, so that it is tried again.
     mutating func forgetFailures() {
         if failures.isEmpty { return }
         let current = player.currentSegment
         failures = failures.filter { $0.key == current || player.barred[$0.key] != nil }
     }
 
-    /// Reports the state of its files to the player.
+    /// Reports the state of the open files to the player.
     mutating func look() {
         for (id, isStarted) in player.openClips {
             guard let clip = clips[id] else { continue }
@@ -75,15 +76,16 @@ struct RunDownState {
 }
 
 extension RunDownState {
-    /// Notes that another scene goes on air at `frame`, by a transition of `frames` frames.
+    /// Records that another scene goes on air at `frame`, by a transition of `frames` frames.
     mutating func noteChange(at frame: FrameIndex, frames: Int64) {
         guard !former.isEmpty else { return }
         guard let end = formerEnd else { return (formerEnd, formerChange) = (frame + frames + 1, frame) }
-        // A transition that interrupts the one from the former files begins with the frame that is on the screen.
+        // If a transition interrupts the one that replaces the former files, it begins with the frame that is visible,
+        // so the former files are still needed.
         if end > frame { formerEnd = max(end, frame + frames + 1) }
     }
 
-    /// Removes and returns the files of the previous run-down that are not visible any more.
+    /// Removes and returns the files of the previous run-down that are no longer visible.
     mutating func takeFormer(by frame: FrameIndex) -> [RunDownClip] {
         guard let formerEnd, formerEnd <= frame else { return [] }
         defer { (former, self.formerEnd, formerChange) = ([], nil, nil) }

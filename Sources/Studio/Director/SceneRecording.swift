@@ -6,7 +6,7 @@ package import Catalogue
 ///
 /// All calls may be made on any thread and return at once.
 package protocol SceneRecording: AnyObject, Sendable {
-    /// Identifies the recorder's run; the times in its files are those of this run's program.
+    /// Identifies the recorder's run. The times in its files are times of this run's program.
     var run: String { get }
     /// Records that a scene goes on air.
     func record(_ scene: SceneEvent)

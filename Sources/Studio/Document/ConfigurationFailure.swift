@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// All faults of a configuration file, each with its place. No value is repeated, because it may be a secret.
+/// All errors in a configuration file, each with its position. No value is repeated, because it may be a secret.
 package struct ConfigurationFailure: Error, Equatable, CustomStringConvertible {
-    /// One fault.
+    /// One error.
     package struct Fault: Equatable {
-        /// The fault's place; nil if it concerns the complete file.
+        /// The position of the error; nil if it concerns the complete file.
         package let mark: ConfigurationMark?
-        /// The key, as `channels[0].encoder.gop`; empty if the fault concerns the complete file.
+        /// The key, such as `channels[0].encoder.gop`; empty if the error concerns the complete file.
         package let key: String
-        /// A sentence that describes the fault.
+        /// A sentence that describes the error.
         let text: String
 
         package init(mark: ConfigurationMark?, key: String, text: String) {
@@ -18,15 +18,15 @@ package struct ConfigurationFailure: Error, Equatable, CustomStringConvertible {
 
     /// The file's path.
     let path: String
-    /// The faults, at least one, in the file's order.
+    /// The errors, at least one, in the order of the file.
     package let faults: [Fault]
 
-    /// Creates a failure of these faults, at least one.
+    /// A failure with these errors, at least one.
     package init(path: String, faults: [Fault]) {
         (self.path, self.faults) = (path, faults)
     }
 
-    /// One line for each fault: `relay.yaml:12:5: encoder.gop: …`.
+    /// One line for each error: `relay.yaml:12:5: encoder.gop: …`.
     package var lines: [String] {
         faults.map { fault in
             let place = fault.mark.map { "\(path):\($0.line):\($0.column)" } ?? path
@@ -37,12 +37,12 @@ package struct ConfigurationFailure: Error, Equatable, CustomStringConvertible {
     package var description: String { lines.joined(separator: "\n") }
 }
 
-/// A place in a file, counted from 1.
+/// A position in a file: a line and a column, both counted from 1.
 package struct ConfigurationMark: Equatable, Comparable {
     package let line: Int
     package let column: Int
 
-    /// Creates the place in this line and column.
+    /// The position in this line and column.
     package init(line: Int, column: Int) {
         (self.line, self.column) = (line, column)
     }

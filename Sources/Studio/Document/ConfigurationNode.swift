@@ -5,7 +5,7 @@ internal import Glibc
 internal import Media
 internal import Yams
 
-/// A node of a configuration file, with its place in the file.
+/// A node of a configuration file, with its position in the file.
 package struct ConfigurationNode {
     /// A key of a mapping, and its value.
     package struct Entry {
@@ -16,7 +16,7 @@ package struct ConfigurationNode {
 
     /// The content of a node.
     package enum Content {
-        /// A text; `isPlain` if it has no quotation marks, so that it may also be a number or a truth value.
+        /// A text. `isPlain` means that it has no quotation marks, so that it may also be a number or a truth value.
         case scalar(String, isPlain: Bool)
         case sequence([ConfigurationNode])
         case mapping([Entry])
@@ -25,12 +25,13 @@ package struct ConfigurationNode {
     package let content: Content
     package let mark: ConfigurationMark
 
-    /// The maximum number of nodes: more than the file of a host with a hundred channels has. A file that refers to
-    /// itself has more.
+    /// The maximum number of nodes: more than the file of a host with a hundred channels has. A file whose aliases
+    /// expand again and again has more.
     private static let mostNodes = 100_000
     private static let deepest = 12
 
-    /// Parses YAML. `words` are the known keys: only those are repeated in faults. Throws a fault with its place.
+    /// Parses YAML. `words` are the known keys: only these are repeated in error messages. Throws an error with its
+    /// position.
     package init(parsing text: String, path: String, words: Set<String>) throws(ConfigurationFailure) {
         do {
             let text = Self.joiningSurrogates(of: text)
@@ -43,9 +44,9 @@ package struct ConfigurationNode {
         }
     }
 
-    /// The library finds duplicate keys by hashing each key. If a key is an alias of lists of aliases, the hash takes
-    /// longer with each list, and with forty lists it never ends. So the text is first parsed without any alias: each
-    /// asterisk is replaced by a letter that no text uses.
+    /// Refuses aliases as keys. The library finds duplicate keys by hashing each key. If a key is an alias of a list of
+    /// aliases, the hash takes longer with each level of lists, and with forty levels it never ends. Therefore the text
+    /// is first parsed without any alias: each asterisk is replaced by a letter that no text uses.
     private static func refuseAliasesAsKeys(in text: String) throws {
         guard text.contains("*"), let root = try Yams.compose(yaml: text.replacing("*", with: letter)) else { return }
         try refuseAliases(asKeysOf: root, depth: 0)
@@ -54,11 +55,11 @@ package struct ConfigurationNode {
     private static let letter = "\u{E000}"
 
     private static func refuseAliases(asKeysOf node: Node, depth: Int) throws(Refusal) {
-        // Deeper nodes must be refused here already, because the library hashes keys there as well.
+        // Nodes that are too deep must be refused already here, because the library hashes keys at any depth.
         guard depth <= deepest else { throw tooLarge(mark(node.mark)) }
         switch node {
-        // In a list of one line `*a:1` is an alias as a key; with a letter instead of the asterisk it is one plain
-        // text.
+        // In a list on one line, `*a:1` is an alias that is a key. With the letter in place of the asterisk, it is one
+        // plain text.
         case .scalar(let word) where word.style == .plain && word.string.hasPrefix(letter) && word.string.contains(":"):
             throw Refusal(mark: mark(node.mark), text: "A key is a word.")
         case .sequence(let nodes): for node in nodes { try refuseAliases(asKeysOf: node, depth: depth + 1) }
@@ -73,8 +74,8 @@ package struct ConfigurationNode {
         }
     }
 
-    /// JSON writes a letter beyond U+FFFF as two escapes (RFC 8259, 7), which the library refuses: they are replaced by
-    /// the single escape that YAML has for this letter.
+    /// JSON writes a letter beyond U+FFFF as two escapes (RFC 8259, 7), which the library refuses. They are replaced by
+    /// the single escape by which YAML writes this letter.
     private static func joiningSurrogates(of text: String) -> String {
         guard text.first(where: { !$0.isWhitespace }).map("{[".contains) == true, text.contains("\\u") else {
             return text
@@ -135,7 +136,7 @@ package struct ConfigurationNode {
             }
             content = .mapping(entries)
         case .alias:
-            // The library replaces each alias by the node that it refers to.
+            // The library replaces each alias by the node to which it refers.
             throw Refusal(mark: mark, text: "The alias refers to nothing.")
         }
     }
@@ -144,7 +145,7 @@ package struct ConfigurationNode {
         ConfigurationMark(line: mark?.line ?? 1, column: mark?.column ?? 1)
     }
 
-    /// Converts the library's error to a fault, without the piece of the file that it quotes, which may be a secret.
+    /// Converts the library's error, without the part of the file that it quotes, because that part may be a secret.
     private static func fault(_ error: any Error, _ words: Set<String>) -> ConfigurationFailure.Fault {
         if let refusal = error as? Refusal { return .init(mark: refusal.mark, key: "", text: refusal.text) }
         return switch error as? YamlError {
@@ -152,7 +153,7 @@ package struct ConfigurationNode {
             .composer(_, let problem, let mark, _):
             .init(mark: Self.mark(mark), key: "", text: "This is no YAML: \(problem).")
         case .duplicatedKeysInMapping(let keys, let context):
-            // The message repeats only known keys: any other key may be a piece of an address.
+            // The message repeats only known keys: any other key may be a part of an address.
             .init(
                 mark: Self.mark(context.mark), key: keys.first.flatMap { words.contains($0) ? $0 : nil } ?? "",
                 text: "A key is here twice.")
@@ -167,7 +168,7 @@ package struct ConfigurationNode {
 extension ConfigurationNode {
     private static let mostBytes = 1 << 20
 
-    /// Returns the text of the file at `path`, 1 MiB at most. Blocks on the disk.
+    /// Returns the text of the file at `path`, which may have at most 1 MiB. Blocks on the disk.
     package static func text(at path: String) throws(ConfigurationFailure) -> String {
         let data: Data
         do {

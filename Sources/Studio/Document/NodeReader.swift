@@ -4,8 +4,8 @@ package import Kernels
 internal import Media
 internal import Program
 
-/// Reads a tree of ``ConfigurationNode`` as values. Each fault is noted with its place, and the reading continues, so
-/// that all faults are reported at once.
+/// Reads values from a tree of ``ConfigurationNode``. Each error is stored with its position, and reading continues, so
+/// that all errors are reported at once.
 package protocol NodeReader {
     var faults: [ConfigurationFailure.Fault] { get set }
 }
@@ -55,8 +55,8 @@ extension NodeReader {
     }
 
     package mutating func unknown(_ entry: ConfigurationNode.Entry, in section: String, known: [String]) {
-        // An unknown key may be a piece of an address, and thus a secret: it is repeated only if it is almost a known
-        // key.
+        // An unknown key may be a part of an address, and therefore a secret. It is repeated only if it is almost a
+        // known key.
         guard let near = EditDistance.nearest(to: entry.key, among: known), entry.key.allSatisfy(\.isLetter) else {
             let advice = known.contains("address") ? " Does it lack address: in front of it, or quotation marks?" : ""
             return fault(entry.mark, section, "There is no such key.\(advice)")
@@ -65,14 +65,14 @@ extension NodeReader {
         fault(entry.mark, key, "There is no such key; is \(near) meant?")
     }
 
-    /// Lists the words among which a value has to be chosen.
+    /// Lists the words of which a value must be one.
     package static func either(_ words: [String]) -> String {
         words.count < 2
             ? words.joined() : words.dropLast().joined(separator: ", ") + " or " + (words.last ?? "")
     }
 }
 
-/// The values that both run-downs and projects of clips contain.
+/// Readers of values that both run-downs and projects of clips contain.
 extension NodeReader {
     /// The keys of a transition.
     package static var transitionKeys: [String] { ["type", "seconds", "easing", "color"] }
@@ -98,8 +98,8 @@ extension NodeReader {
         return nil
     }
 
-    /// Reads a transition: either a type alone, or a mapping of a type, a length (read by `length`), an easing and, if
-    /// the transition shows one, a color. `kind` reads the type.
+    /// Reads a transition: either a type alone, or a mapping with a type, a length (read by `length`), an easing and,
+    /// if the transition shows one, a color. `kind` reads the type.
     package mutating func transition(
         _ node: ConfigurationNode, _ key: String, kind: (inout Self, ConfigurationNode, String) -> Transition.Kind?,
         length: (inout Self, ConfigurationNode, String) -> Duration?
@@ -138,10 +138,10 @@ extension NodeReader {
     }
 }
 
-/// The distance between two words: how many letters must be inserted, removed, replaced or swapped with their neighbour
-/// (the distance of optimal string alignment).
+/// The distance between two words: how many letters must be inserted, removed, replaced or swapped with a neighbour
+/// (the optimal string alignment distance).
 package enum EditDistance {
-    /// The word that is nearest to `word`, if at most half of its letters are wrong.
+    /// The word that is nearest to `word`; nil if more than half of its letters are wrong.
     package static func nearest(to word: String, among words: [String]) -> String? {
         let word = word.lowercased()
         let distances = words.map { ($0, between(word, $0.lowercased())) }

@@ -5,8 +5,8 @@ internal import LibAV
 internal import Media
 internal import Program
 
-/// Draws configured overlays in the program's format. Blocks on files and filters: not to be called on the program's
-/// thread.
+/// Draws configured overlays in the program's format. It blocks on files and filters, so it must not be called on the
+/// program's thread.
 struct OverlayPainter: Sendable {
     /// The reason why an overlay cannot be shown, in a sentence.
     struct Fault: Error, CustomStringConvertible {
@@ -15,7 +15,7 @@ struct OverlayPainter: Sendable {
 
     let format: VideoFormat
 
-    /// Draws `overlay`; `text`, if given, replaces its own text.
+    /// Draws `overlay`. If `text` is given, it replaces the overlay's own text.
     func art(of overlay: OverlaySpecification, text: OverlayText? = nil) throws(Fault) -> OverlayArt {
         do throws(AVFailure) {
             switch overlay.content {
@@ -40,7 +40,7 @@ struct OverlayPainter: Sendable {
         (Int((overlay.x * Double(format.width)).rounded()), Int((overlay.y * Double(format.height)).rounded()))
     }
 
-    /// An image keeps its shape on the screen, although the program's pixels need not be square.
+    /// An image keeps its aspect ratio on the screen, although the program's pixels may not be square.
     private func size(of overlay: OverlaySpecification, width: Int, height: Int) -> (width: Int, height: Int) {
         let pixel = Double(format.sampleAspectRatio.horizontal) / Double(format.sampleAspectRatio.vertical)
         let shape = Double(width) / Double(height) / pixel
@@ -68,7 +68,7 @@ struct OverlayPainter: Sendable {
 }
 
 extension TextPainter.Drawing {
-    /// A glyph of `color` with a black outline, which is legible in front of any background.
+    /// A glyph of `color` with a black outline, which can be read in front of any background.
     fileprivate func glyph(height: Int, color: RGBColor) -> OverlayArt.Glyph {
         var pixels: [UInt8] = []
         pixels.reserveCapacity(outline.count * 4)

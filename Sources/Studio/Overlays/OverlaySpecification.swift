@@ -7,7 +7,7 @@ package import Media
 package import Networking
 package import Program
 
-/// An overlay in the syntax of the flag: `name=image:file` or `name=text:text`, with its place after a `#`.
+/// An overlay in the syntax of the flag: `name=image:file` or `name=text:text`, with its position after a `#`.
 package struct OverlaySpecification: Sendable, Equatable {
     /// The content of an overlay.
     package enum Content: Sendable, Equatable {
@@ -40,14 +40,14 @@ package struct OverlaySpecification: Sendable, Equatable {
     let (x, y): (Double, Double)
     let size: Size
     let opacity: Double
-    /// Whether the overlay is visible regardless of the scene; nil if the scenes decide.
+    /// Whether the overlay is visible in every scene, or in none; nil if the scenes determine that.
     let isVisible: Bool?
     /// The color of a text.
     let color: RGBColor
-    /// The font's file; nil means the system's usual font.
+    /// The file of the font; nil means the system's default font.
     package let font: String?
 
-    /// Parses `text`, and checks that the file that it names exists.
+    /// Parses `text`, and checks that the file in it exists.
     package init(_ text: String) throws(TextFailure) {
         guard let match = text.wholeMatch(of: /([A-Za-z0-9._-]{1,40})=(image|text):(.+)/) else {
             throw TextFailure(
@@ -98,7 +98,7 @@ package struct OverlaySpecification: Sendable, Equatable {
         return color
     }
 
-    /// Throws if `path` is no readable file, or the file is larger than `most` bytes.
+    /// Throws if `path` is not a readable file, or if the file has more than `most` bytes.
     static func check(_ path: String, of option: OptionReference, most: Int) throws(TextFailure) {
         guard let status = FileStatus(path), status.kind == .regular, access(path, R_OK) == 0 else {
             throw TextFailure("\(option): there is no file \(path) that can be read.")

@@ -20,14 +20,14 @@ package final class Overlays: Sendable {
         fileprivate let text: String?
     }
 
-    /// The maximum length of a fade in or out, and how far ahead it may be scheduled, both in seconds.
+    /// The maximum length of a fade in or out, and how far in advance it may be scheduled, both in seconds.
     private static let (longestFade, farthest) = (10.0, 3600.0)
 
     private let entries: [Entry]
     private let format: VideoFormat
     private let painter: OverlayPainter
-    /// The changed texts, by overlay name. Locked while an overlay is changed: of two concurrent changes, the later one
-    /// begins with the result of the earlier one.
+    /// The changed texts, by the name of the overlay. The mutex is locked while an overlay is changed, so that the
+    /// second of two concurrent changes begins with the result of the first.
     private let texts = Mutex<[String: OverlayText]>([:])
 
     /// Creates the overlays of `specifications` in a program of this format. Blocks on files and fonts. Throws
@@ -47,13 +47,13 @@ package final class Overlays: Sendable {
         self.entries = entries
     }
 
-    /// All overlays, from the back to the front.
+    /// All overlays, from back to front.
     var all: [Overlay] { entries.map(\.overlay) }
 
     /// The overlays of these names.
     func named(_ names: [String]) -> [Overlay] { all.filter { names.contains($0.name) } }
 
-    /// The overlay `name`; throws a refusal of `kind` if it does not exist.
+    /// The overlay `name`. Throws a refusal of kind `kind` if it does not exist.
     func entry(
         _ name: String, otherwise kind: Refusal.Kind = .unusable
     ) throws(Refusal) -> Entry {
@@ -129,7 +129,7 @@ extension Overlays {
         }
     }
 
-    /// Restores earlier choices. Choices that no longer fit are dropped, as are those about overlays whose
+    /// Restores earlier choices. Choices that no longer fit are dropped, and so are choices about overlays whose
     /// configuration has changed since.
     func restore(_ memory: [Memory]) {
         for kept in memory {

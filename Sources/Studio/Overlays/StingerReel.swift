@@ -7,28 +7,28 @@ package import Media
 internal import Program
 internal import Synchronization
 
-/// A stinger's file, decoded some frames ahead on a queue of its own, `relay.stinger.<name>`. The file's first frames
-/// are kept, so that the stinger is ready again as soon as it is rewound, even while it is shown. All calls may be made
-/// on any thread.
+/// A stinger's file, which is decoded some frames ahead on its own queue, `relay.stinger.<name>`. The first frames of
+/// the file are kept, so that the stinger is ready again at once when it is rewound, even while it is visible. All
+/// calls may be made on any thread.
 package final class StingerReel: Stinger {
     private struct State {
         /// The first frames of the file.
         var first: [VideoFrame] = []
-        /// Frames that are decoded and not shown yet; the first of them is frame `next`.
+        /// Frames that are decoded but not shown yet. The first of them is frame number `next`.
         var waiting: [VideoFrame] = []
         var next: Int64 = 0
         var shown: VideoFrame?
         var isAtEnd = false
-        /// Counts the rewinds.
+        /// The number of rewinds so far.
         var turn = 0
         var isStopped = false
     }
 
-    /// The number of frames that are decoded ahead: enough to bridge a keyframe and a busy machine, or fewer if frames
-    /// are large, so that they take at most 64 MiB: twelve of 1080p, with alpha 5.2 MB each. The kept first frames take
-    /// as much again.
+    /// The number of frames that are decoded ahead. They must be enough for a keyframe that takes long and for a busy
+    /// machine, but take no more than 64 MiB: twelve frames of 1080p, which with alpha have 5.2 MB each. The first
+    /// frames that are kept take the same amount again.
     private static func room(_ format: VideoFormat) -> Int {
-        // A plane of luma, one of alpha, and half of one of chroma.
+        // One luma plane, one alpha plane, and two chroma planes of a quarter each.
         max(4, min(12, (64 << 20) / (format.width * format.height * 5 / 2)))
     }
 
@@ -42,12 +42,12 @@ package final class StingerReel: Stinger {
     private let queue: DispatchQueue
     private let state = Mutex(State())
     private let work = DispatchSemaphore(value: 0)
-    /// Signalled for each decoded frame in a program that is rendered faster than the clock, which waits for frames;
-    /// nil otherwise.
+    /// Signalled for each decoded frame in a program that is rendered faster than real time, which waits for frames;
+    /// nil in other programs.
     private let news: DispatchSemaphore?
 
-    /// Reads the file of `stinger` once, which blocks, and makes the stinger ready. Throws ``ChannelFailure`` if the
-    /// stinger cannot be shown in a program of this format.
+    /// Reads the whole file of `stinger` once, which blocks, and makes the stinger ready. Throws ``ChannelFailure`` if
+    /// the stinger cannot be shown in a program of this format.
     init(
         _ stinger: StingerSpecification, format: VideoFormat, isAwaited: Bool = false, logger: Logger
     ) throws(ChannelFailure) {
@@ -75,7 +75,7 @@ package final class StingerReel: Stinger {
         queue.async { [self] in run() }
     }
 
-    /// Makes the reels of all `stingers`, see ``init(_:format:logger:)``.
+    /// Creates the reels of all `stingers`: see ``init(_:format:logger:)``.
     package static func all(
         _ stingers: [StingerSpecification], format: VideoFormat, isAwaited: Bool = false, logger: Logger
     ) throws(ChannelFailure) -> [StingerReel] {
@@ -111,13 +111,13 @@ package final class StingerReel: Stinger {
         }
     }
 
-    /// Waits until frame `number` is decoded, or until it is certain that it never will be.
+    /// Waits until frame `number` is decoded, or until it is certain that it will not be.
     private func wait(for number: Int64, _ news: DispatchSemaphore) {
         while state.withLock({ state in
             let isThere = state.next + Int64(state.waiting.count) > number
             return !isThere && !state.isAtEnd && !state.isStopped
         }) {
-            // If the queue is full, take out its oldest frame, so that the requested one can be decoded.
+            // If the queue is full, its oldest frame is removed, so that the requested frame can be decoded.
             state.withLock { state in
                 guard state.waiting.count >= room else { return }
                 state.shown = state.waiting.removeFirst()
@@ -166,7 +166,7 @@ package final class StingerReel: Stinger {
                 continue
             }
             state.withLock { state in
-                // After a rewind, the first frames are available already.
+                // After a rewind, the first frames of the file are already available.
                 guard state.turn == turn, number >= state.first.count else { return }
                 state.waiting.append(frame)
                 if state.first.count < room { state.first.append(frame) }
@@ -181,7 +181,7 @@ package final class StingerReel: Stinger {
         news?.signal()
     }
 
-    /// Waits until frame `number` is needed; false if the stinger was rewound or stopped.
+    /// Waits until frame `number` is needed. Returns false if the stinger was rewound or stopped.
     @discardableResult
     private func wait(_ turn: Int, for number: Int) -> Bool {
         while true {

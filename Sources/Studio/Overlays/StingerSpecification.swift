@@ -7,16 +7,16 @@ internal import Networking
 package struct StingerSpecification: Sendable, Equatable {
     /// The maximum number of stingers of a program.
     package static let most = 8
-    /// The maximum length in seconds, and in `mostBytes` the maximum size of the file.
+    /// The maximum length in seconds. `mostBytes` is the maximum size of the file.
     static let longest = 5.0
     private static let mostBytes = 1 << 30
 
     package let name: String
     package let path: String
-    /// The time at which the scene below the stinger changes, in seconds from the stinger's beginning.
+    /// The time at which the scene under the stinger changes, in seconds since the stinger's beginning.
     let cut: Double
 
-    /// Parses `text`, and checks that the file that it names exists.
+    /// Parses `text`, and checks that the file in it exists.
     package init(_ text: String) throws(TextFailure) {
         guard let match = text.wholeMatch(of: /([A-Za-z0-9._-]{1,40})=(.+?)#(cut=.*)/) else {
             throw TextFailure("\(option: "--stinger") is NAME=FILE#cut=SECONDS, such as wipe=wipe.mov#cut=0.5.")

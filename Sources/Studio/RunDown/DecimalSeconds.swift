@@ -2,7 +2,7 @@
 
 internal import Media
 
-/// A length of time in seconds, to the nanosecond, in the syntax of run-downs: `12.5`.
+/// A length of time in seconds, with a precision of a nanosecond, in the syntax of run-downs: `12.5`.
 package struct DecimalSeconds: CustomStringConvertible {
     package let description: String
 

@@ -6,20 +6,20 @@ package import Program
 
 /// A planned show: a sequence of segments with their scenes, lengths and transitions.
 ///
-/// A value without a clock. ``RunDownPlayer`` computes from it the actions for each frame, on air as well as rendered
-/// faster than the clock. Run-downs are bounded: one that passes ``fault(sources:unseen:)`` has at most
-/// ``mostSegments`` segments of ``mostViews`` views.
+/// A value without a clock. ``RunDownPlayer`` computes the actions for each frame from it, both on air and when it is
+/// rendered faster than real time. The size is limited: a run-down without an error (``fault(sources:unseen:)``) has at
+/// most ``mostSegments`` segments with at most ``mostViews`` views each.
 package struct RunDown: Sendable, Equatable {
-    /// The maximum number of segments: enough for a day of segments of a minute and a half.
+    /// The maximum number of segments: enough for a day of segments of one and a half minutes.
     package static let mostSegments = 1000
-    /// The maximum number of views of a segment: enough for all sources, and some scenes.
+    /// The maximum number of views of a segment: enough for all sources and some scenes.
     package static let mostViews = 32
-    /// The shortest time in which a viewer can recognize anything.
+    /// The minimum length. A viewer cannot recognize anything in less time.
     package static let shortest = Duration.milliseconds(100)
     package static let longest = Duration.seconds(7 * 86_400)
     /// The longest transition.
     package static let longestChange = Duration.seconds(5)
-    /// The name of a segment's own file in the segment's layouts.
+    /// The name by which a segment's layouts refer to the segment's own file.
     package static let clipName = "file"
 
     /// The length of a segment.
@@ -30,7 +30,7 @@ package struct RunDown: Sendable, Equatable {
         case frames(Int64)
         /// Until the segment's file has ended.
         case end
-        /// Until the operator continues with the next segment.
+        /// Until the operator starts the next segment.
         case take
     }
 
@@ -39,8 +39,9 @@ package struct RunDown: Sendable, Equatable {
         package var path: String
         /// The position of the first frame, relative to the file's own first frame.
         package var start: Duration
-        /// Whether the file's last frame is shown if ``start`` is after the file's end, as it is shown after the end of
-        /// a file that is shorter than its segment; otherwise such a file cannot be shown.
+        /// If ``start`` is after the end of the file: whether the file's last frame is shown. It is set for a position
+        /// that was reached after the end of a file that is shorter than its segment. Otherwise such a file cannot be
+        /// shown.
         package var stands = false
 
         /// Creates the clip of the file at `path`, from `start` on.
@@ -55,15 +56,15 @@ package struct RunDown: Sendable, Equatable {
         package init(_ layout: SceneLayout, name: String) { (self.layout, self.name) = (layout, name) }
     }
 
-    /// The order of several views.
+    /// The order in which several views are shown.
     package enum Order: String, Sendable, Codable, CaseIterable {
         /// The views in the listed order.
         case listed
-        /// Each view once, and then each once again, never the same one twice in a row.
+        /// Each view once, then each view once again, and so on; the same view is never shown twice in a row.
         case random
     }
 
-    /// The choice of the sources that are audible.
+    /// Determines which sources are audible.
     package enum Audio: Sendable, Equatable {
         /// The program's standard choice.
         case standard
@@ -71,7 +72,7 @@ package struct RunDown: Sendable, Equatable {
         case follow
         /// All sources are audible, mixed.
         case mix
-        /// This source is always audible, also if others are visible.
+        /// This source is always audible, even while others are visible.
         case source(String)
     }
 
@@ -80,13 +81,13 @@ package struct RunDown: Sendable, Equatable {
         package var kind: Transition.Kind
         package var duration: Duration
         package var easing: Easing
-        /// The color in the middle of a dip, or behind a card that turns; nil means black.
+        /// The color in the middle of a dip, or behind a turning card; nil means black.
         package var color: RGBColor?
-        /// The name of the stinger, with a cut below it; its length is known once the stinger is loaded. Nil for other
-        /// transitions.
+        /// The name of the stinger, under which the change is a cut. The length is known when the stinger is loaded.
+        /// Nil for other transitions.
         package var stinger: String?
 
-        /// A change without a transition.
+        /// A change by a cut.
         package static let cut = Change(.cut, .zero)
 
         /// Creates a transition without a stinger.
@@ -98,7 +99,7 @@ package struct RunDown: Sendable, Equatable {
             self.color = color
         }
 
-        /// Creates a transition by a stinger, which has the length of the stinger's file.
+        /// A transition by a stinger, which has the length of the stinger's file.
         package init(stinger: String) {
             self.init(.cut)
             self.stinger = stinger
@@ -114,18 +115,18 @@ package struct RunDown: Sendable, Equatable {
     /// One part of the show.
     package struct Segment: Sendable, Equatable {
         package var name: String
-        /// The views of the segment: one, or several in turn.
+        /// The views of the segment: one view, or several views that are shown in turn.
         package var views: [View]
-        /// The length of each of several views.
+        /// How long each view is shown, if there are several.
         package var every: Duration?
         package var order = Order.listed
         /// The file that the segment's layouts call ``RunDown/clipName``.
         package var clip: Clip?
         package var length: Length
-        /// The transition to the segment, and to each of several views.
+        /// The transition to the segment, and between its views if there are several.
         package var change = Change.cut
         package var audio = Audio.standard
-        /// The place of the segment's stinger in the text of the run-down, for messages; nil without a stinger.
+        /// The position of the segment's stinger in the text of the run-down, for messages; nil without a stinger.
         package var stingerPlace: String?
 
         /// Creates a segment with a cut and the standard audio.
@@ -138,7 +139,7 @@ package struct RunDown: Sendable, Equatable {
     package var name: String
     /// Whether the run-down restarts at its end.
     package var loops = false
-    /// The seed of random orders; the same seed results in the same order.
+    /// The seed of random orders. The same seed gives the same order.
     package var seed: UInt64 = 0
     package var segments: [Segment]
 
@@ -149,8 +150,8 @@ package struct RunDown: Sendable, Equatable {
 // MARK: Validation
 
 extension RunDown.Segment {
-    /// Describes what is wrong with the segment, if `sources` have video and audio and those in `unseen` audio only:
-    /// the key at fault, and a sentence. Nil if nothing is wrong.
+    /// Describes what is wrong with the segment: the key that is wrong, and a sentence. Nil if nothing is wrong.
+    /// `sources` have video and audio, and the sources in `unseen` have only audio.
     package func fault(sources: [String], unseen: [String] = []) -> (key: String, text: String)? {
         let known = sources + (clip == nil ? [] : [RunDown.clipName])
         if clip != nil, sources.contains(RunDown.clipName) {
@@ -176,8 +177,8 @@ extension RunDown.Segment {
         return nil
     }
 
-    /// Describes why the segment's transition does not fit; nil if it does. A stinger can be checked once its file was
-    /// read.
+    /// Describes why the segment's transition cannot be used; nil if it can be. A stinger can be checked only after its
+    /// file was read.
     package var faultOfChange: String? {
         if let every, views.count > 1, change.duration > every {
             return "It lasts longer than each view is to be seen."

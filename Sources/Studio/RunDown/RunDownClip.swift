@@ -8,7 +8,7 @@ internal import Networking
 internal import Program
 internal import Synchronization
 
-/// One use of a file in a run-down: opened at its position ahead of time, and paused until its frame of the program.
+/// One use of a file in a run-down. The file is opened at its position in advance, and paused until its program frame.
 /// All calls may be made on any thread and return at once.
 package final class RunDownClip: Sendable {
     /// The state of the file.
@@ -27,9 +27,9 @@ package final class RunDownClip: Sendable {
         var isStopped = false
     }
 
-    /// Shows the file, once the file is open.
+    /// The bus that shows the file when it is open.
     let bus = Bus()
-    /// The file, and the position at which it begins.
+    /// The file, and the position from which it is played.
     let clip: RunDown.Clip
     private let format: VideoFormat
     private let pacing: SourceFeed.Pacing
@@ -38,7 +38,7 @@ package final class RunDownClip: Sendable {
     private let opening: SourceOpening
     private let state = Mutex(State())
 
-    /// Opens `clip` for a program of this format, on a queue of its own.
+    /// Opens `clip` for a program of this format, on its own queue.
     init(
         _ clip: RunDown.Clip, format: VideoFormat, pacing: SourceFeed.Pacing, clock: any MonotonicClock, logger: Logger
     ) {
@@ -55,7 +55,7 @@ package final class RunDownClip: Sendable {
         return feed.isPrimed ? .ready(frames: frames) : .opening
     }
 
-    /// The error that ended the file early; nil if nothing did.
+    /// The error because of which the file ended early; nil if it did not end early.
     var fault: String? {
         guard let source = state.withLock({ $0.source }) else { return nil }
         let (status, name) = (source.status, clip.path.split(separator: "/").last ?? "")
@@ -65,7 +65,7 @@ package final class RunDownClip: Sendable {
         return "\(name): The file is cut off\(length)."
     }
 
-    /// The program frame after the file's last one, once that is known.
+    /// The program frame after the file's last frame, when it is known.
     var end: FrameIndex? { feed?.end }
 
     /// The feed into which the file delivers; nil until the file is open.
@@ -86,12 +86,12 @@ package final class RunDownClip: Sendable {
     package static func open(
         _ clip: RunDown.Clip, opening: SourceOpening, logger: Logger
     ) throws -> (source: any MediaSource, video: VideoFormat) {
-        // The path is taken literally, without any options.
+        // The path may contain any characters; options are not read from it.
         var none = OptionList(query: nil, of: "file")
         let location = try InputLocation(address: "file:\(clip.path)", taking: &none)
         var options = IngestOptions()
         options.start = clip.start
-        // A playlist in the run-down's directory must not play files outside of it.
+        // A playlist file in the run-down's directory must not be able to play files outside of that directory.
         options.isSelfContained = true
         let source = try SourceOpener.open(location, options: options, logger: logger, opening: opening)
         guard let video = source.description.video else {
@@ -120,8 +120,8 @@ package final class RunDownClip: Sendable {
         }
     }
 
-    /// Begins to read, and returns the feed that contains the frames. If the clip's last frame may have to be shown
-    /// instead, blocks until that is known.
+    /// Begins to read, and returns the feed that contains the frames. If the last frame of the file may have to be
+    /// shown instead, blocks until that is known.
     private func play(_ source: any MediaSource) throws -> SourceFeed {
         let feed = parkedFeed()
         source.start(into: feed, video: format, audio: .program)
@@ -148,8 +148,8 @@ package final class RunDownClip: Sendable {
         return feed.isBarren
     }
 
-    /// Returns the last frame of the file; `length` is the file's length, if the container contains it. Nil if the file
-    /// has no frame. Blocks.
+    /// Returns the last frame of the file; nil if the file has no frame. `length` is the file's length, if the
+    /// container contains it. Blocks.
     private func lastFrame(_ length: Duration?) throws -> VideoFrame? {
         // The last frame is near the end, unless audio continues after it.
         var rest = Duration.seconds(1)
@@ -173,14 +173,14 @@ package final class RunDownClip: Sendable {
     }
 }
 
-/// Takes all media that a file delivers and keeps the newest frame. All calls may be made on any thread.
+/// Receives all media that a file delivers, and keeps the newest frame. All calls may be made on any thread.
 final class LastFrame: SourceSink {
     let programTime = ProgramTime()
     private let kept = Mutex<VideoFrame?>(nil)
     private let isOver = DispatchSemaphore(value: 0)
 
-    /// Waits until the file has ended, or its source was stopped, and returns the last frame; nil if there was no
-    /// frame. Blocks. To be called once.
+    /// Waits until the file has ended or its source was stopped, and returns the last frame; nil if there was no frame.
+    /// Blocks. Call it once.
     func wait() -> VideoFrame? {
         isOver.wait()
         return kept.withLock { $0 }

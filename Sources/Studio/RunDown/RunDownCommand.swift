@@ -4,14 +4,14 @@
 package enum RunDownCommand: Sendable, Equatable {
     /// Begins with a segment.
     case start(segment: Int)
-    /// Ends the run-down; the scene on air stays.
+    /// Ends the run-down. The scene on air does not change.
     case stop
     /// Continues with the next segment.
     case next
-    /// Prevents the next change until another command continues the run-down.
+    /// Prevents the next change until another command continues the run-down (a hold).
     case hold
-    /// Continues at the position at which the run-down was held, or cut away from.
+    /// Continues at the position at which the run-down was held, or at which another scene replaced it.
     case resume
-    /// Continues at the position that the run-down would have reached by now.
+    /// Continues at the position that the run-down would have reached by now without the hold.
     case follow
 }

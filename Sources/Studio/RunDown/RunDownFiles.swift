@@ -3,7 +3,7 @@
 internal import Archive
 internal import Glibc
 
-/// Resolves the files that a run-down names.
+/// Finds the files that a run-down names.
 struct RunDownFiles: Sendable {
     /// The reason why a file cannot be used, in a sentence.
     struct Fault: Error, Equatable, CustomStringConvertible {
@@ -12,10 +12,11 @@ struct RunDownFiles: Sendable {
 
     /// The directory to which relative paths refer.
     let directory: String
-    /// Whether only files in the directory may be named: a client of the API has no access to the rest of the machine.
+    /// Whether only files in the directory may be used, because a client of the API must not have access to other files
+    /// of the machine.
     var isConfined = false
 
-    /// Returns the real path of the file that is named `path`. Blocks on the disk. Throws if no such file can be read.
+    /// Returns the real path of the file with the name `path`. Blocks on the disk. Throws if no such file can be read.
     func resolve(_ path: String) throws(Fault) -> String {
         let place = path.hasPrefix("/") ? path : "\(directory)/\(path)"
         guard !path.utf8.contains(0), let real = Self.real(place) else { throw missing(path, place) }
@@ -34,7 +35,7 @@ struct RunDownFiles: Sendable {
         return real.hasPrefix(root.hasSuffix("/") ? root : root + "/")
     }
 
-    /// The fault of a missing file, which lists the files of its directory.
+    /// The error for a missing file, which lists the files in its directory.
     private func missing(_ path: String, _ place: String) -> Fault {
         let text = "There is no file \(path) that can be read."
         guard !path.utf8.contains(0), let end = place.lastIndex(of: "/"),
@@ -49,7 +50,7 @@ struct RunDownFiles: Sendable {
         return Fault(description: "\(text) There are \(told)\(more).")
     }
 
-    /// The maximum number of listed names, and of directory entries that are read for them.
+    /// The maximum number of names that are listed, and of directory entries that are read to find them.
     private static let (mostNames, mostEntries) = (5, 10_000)
     private static let endings = ["mp4", "mov", "m4v", "mkv", "webm", "ts", "m2ts", "mts", "mpg", "mxf", "avi", "flv"]
 

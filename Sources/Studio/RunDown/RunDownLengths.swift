@@ -7,8 +7,8 @@ internal import Media
 internal import Program
 internal import Synchronization
 
-/// The lengths of the files that a run-down plays to their ends: each file is opened once, one after the other, on a
-/// queue of its own. All calls may be made on any thread and return at once.
+/// The lengths of the files that a run-down plays to their ends. Each file is opened once, one after the other, on a
+/// separate queue. All calls may be made on any thread and return at once.
 final class RunDownLengths: Sendable {
     private struct State {
         var known: [String: Duration] = [:]
@@ -30,7 +30,7 @@ final class RunDownLengths: Sendable {
         }
     }
 
-    /// The known lengths, by path.
+    /// The lengths that are known so far, by path.
     var known: [String: Duration] { state.withLock { $0.known } }
 
     /// Stops measuring, and releases the files.
@@ -48,7 +48,7 @@ final class RunDownLengths: Sendable {
             state.opening = opening
             return state.isStopped
         }
-        // A file that cannot be opened is reported when its segment is due.
+        // A file that cannot be opened is reported only when its segment is due.
         guard !isStopped, let (source, _) = try? RunDownClip.open(RunDown.Clip(path), opening: opening, logger: logger)
         else { return }
         source.stop()

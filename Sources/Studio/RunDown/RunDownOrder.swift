@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A random order of several views: each view once per round, no view twice in a row, and not first the view that was
-/// on air before. The same seed results in the same order, and any position in it can be computed without the earlier
-/// ones.
+/// A random order of several views. Each view occurs once per round, no view occurs twice in a row, and the first view
+/// is not the one that was on air before. The same seed gives the same order, and any position in the order can be
+/// computed without computing the earlier ones.
 struct RunDownOrder {
     private let count: Int
     private let seed: UInt64
-    /// The view that must not be the first.
+    /// The view with which the order must not begin.
     private let seen: Int?
 
-    /// Creates an order of `count` views, of which `seen` is on air already.
+    /// Creates an order of `count` views, of which the view `seen` is already on air.
     init(count: Int, seed: UInt64, seen: Int? = nil) { (self.count, self.seed, self.seen) = (count, seed, seen) }
 
     /// The view at position `index`, counted from 0.
     func view(_ index: Int64) -> Int {
         let (round, place) = (index / Int64(count), Int(index % Int64(count)))
-        // With two views any other order would show one of them twice in a row.
+        // With two views, any other order would show one of them twice in a row.
         guard count > 2 else { return beginning[place] }
         // The swap below never moves the last view of a round.
         var views = round == 0 ? beginning : shuffled(round)
@@ -32,7 +32,8 @@ struct RunDownOrder {
     private func shuffled(_ round: Int64) -> [Int] {
         var numbers = SplitMix(state: seed ^ (UInt64(bitPattern: round) &* 0xD134_2543_DE82_EF95))
         var views = Array(0..<count)
-        // The shuffle of Fisher and Yates, not the library's, which may change in a later version.
+        // This is the Fisher-Yates shuffle. The library's shuffle is not used, because it may change in a later
+        // version.
         for last in stride(from: count - 1, to: 0, by: -1) {
             views.swapAt(last, Int(numbers.next() % UInt64(last + 1)))
         }
@@ -40,7 +41,7 @@ struct RunDownOrder {
     }
 }
 
-/// SplitMix64 (Steele, Lea and Flood, 2014): pseudorandom numbers that are the same on any machine.
+/// SplitMix64 (Steele, Lea and Flood, 2014): pseudorandom numbers that are the same on every machine.
 private struct SplitMix {
     var state: UInt64
 

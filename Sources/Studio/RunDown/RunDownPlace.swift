@@ -4,24 +4,25 @@ internal import Media
 
 /// The position of a run-down: a segment, and when it began.
 ///
-/// The beginning is stored as a frame and the exact time since that frame, so that rounding errors of lengths that are
-/// no integral number of frames do not accumulate: after hours of segments of 5 s at 29.97 frames a second each segment
-/// begins at the frame nearest to its time.
+/// The beginning is stored as a frame and the exact time since that frame. If lengths are not a whole number of frames,
+/// rounding errors therefore do not accumulate: even after hours of segments of 5 s at 29.97 frames per second, each
+/// segment begins at the frame nearest to its time.
 struct RunDownPlace: Sendable, Equatable {
     var segment: Int
-    /// How often the run-down has reached its end before.
+    /// How many times the run-down has reached its end before.
     var pass: Int64 = 0
-    /// The first frame, or a later one at which something began that could not be scheduled in advance.
+    /// The frame from which times are counted: the first frame of the run-down, or a later frame at which something
+    /// began that could not be scheduled in advance.
     var anchor: FrameIndex
     /// The time from the anchor to the segment's beginning.
     var offset = Duration.zero
     var clip: RunDownPlayer.ClipID?
-    /// The segment's view that was on air before the segment began; nil if none was.
+    /// The view of this segment that was on air before the segment began; nil if none of its views was.
     var seen: Int?
 
     func start(at rate: FrameRate) -> FrameIndex { anchor + rate.timeBase.ticks(offset) }
 
-    /// The first frame after `length`; nil if time alone does not determine it.
+    /// The first frame after a segment of this `length`; nil if the length is not a time or a number of frames.
     func end(after length: RunDown.Length, at rate: FrameRate) -> FrameIndex? {
         switch length {
         case .time(let duration): max(start(at: rate) + 1, anchor + rate.timeBase.ticks(offset + duration))
@@ -30,7 +31,7 @@ struct RunDownPlace: Sendable, Equatable {
         }
     }
 
-    /// The beginning of the next segment; `end` is the frame at which the segment of `length` ends.
+    /// The beginning of the next segment. `length` is the length of this segment, and `end` the frame at which it ends.
     func following(_ length: RunDown.Length, end: FrameIndex, at rate: FrameRate) -> (anchor: FrameIndex, Duration) {
         switch length {
         case .time(let duration) where anchor + rate.timeBase.ticks(offset + duration) == end:
@@ -40,7 +41,7 @@ struct RunDownPlace: Sendable, Equatable {
         }
     }
 
-    /// The number of views of `every` before the view that is due at `frame`.
+    /// The number of views that were shown before the view that is due at `frame`. Each view is shown for `every`.
     func views(before frame: FrameIndex, every: Duration, at rate: FrameRate) -> Int64 {
         let begin = { (index: Int64) in anchor + rate.timeBase.ticks(offset + every * Int(index)) }
         let elapsed = rate.timeBase.rescale(frame - anchor, to: .nanoseconds) - offset.inNanoseconds

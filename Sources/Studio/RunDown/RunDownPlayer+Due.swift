@@ -4,18 +4,18 @@ internal import Media
 internal import Status
 
 extension RunDownPlayer {
-    /// The pause before the next attempt after no file could be opened.
+    /// How long to wait before the next attempt if no file could be opened.
     private static let retry = Duration.seconds(1)
 
-    /// The frame at which the next segment is due, if that is `frame` or an earlier one.
+    /// The frame at which the next segment is due, if that is not later than `frame`; otherwise nil.
     func due(by frame: FrameIndex) -> FrameIndex? {
         guard let place, !isDue else { return frame }
         guard let end = end(of: place), end <= frame else { return nil }
-        // If the file ended before this was noticed, the lost time is not made up for.
+        // If the file had ended before this was noticed, the lost time is not recovered.
         return runDown.segments[place.segment].length == .end ? frame : end
     }
 
-    /// The frame at which a segment ends; nil as long as that is not known.
+    /// The frame at which a segment ends; nil while that is not known.
     func end(of place: RunDownPlace) -> FrameIndex? {
         let length = runDown.segments[place.segment].length
         if case .end = length {
@@ -24,7 +24,8 @@ extension RunDownPlayer {
         return place.end(after: length, at: rate)
     }
 
-    /// Begins the next segment, due at `due`. False if its file is not ready yet, or if there is no next segment.
+    /// Begins the next segment, which is due at `due`. Returns false if its file is not ready yet, or if there is no
+    /// next segment.
     mutating func begin(_ due: FrameIndex, at frame: FrameIndex) -> Bool {
         if let rest, upcoming == nil, rest.until <= frame {
             upcoming = prepared(rest.segment, rest.pass)
@@ -81,7 +82,8 @@ extension RunDownPlayer {
             finish()
             return false
         }
-        // A missing disk may return: the scene on air stays, and the segments are retried one after the other.
+        // The files may be on a disk that is missing now but comes back: the scene on air does not change, and the
+        // segments are tried again, one after the other.
         let isLast = next.segment + 1 == runDown.segments.count
         rest = Rest(
             segment: isLast ? 0 : next.segment + 1, pass: next.pass + (isLast ? 1 : 0),
@@ -96,7 +98,7 @@ extension RunDownPlayer {
         if state == .running { (state, place) = (.over, nil) }
     }
 
-    /// The segment after the given one, with its file being opened; nil at the end.
+    /// The segment after the given one, whose file is now being opened; nil at the end.
     mutating func following(_ segment: Int, _ pass: Int64) -> Upcoming? {
         let next = segment + 1
         guard next < runDown.segments.count else { return runDown.loops ? prepared(0, pass + 1) : nil }

@@ -3,7 +3,7 @@
 package import Media
 internal import Status
 
-// The operator's commands. `frame` is the frame of the next call of ``tick(_:)``.
+// The operator's commands. `frame` is the frame that the next call of ``tick(_:)`` will get.
 extension RunDownPlayer {
     /// Begins with a segment.
     package mutating func start(at segment: Int = 0) throws(Refusal) {
@@ -15,8 +15,8 @@ extension RunDownPlayer {
         upcoming = prepared(segment, 0)
     }
 
-    /// Begins with a segment that is held from its first frame on: visible, or as if it had been cut away from at
-    /// `frame`.
+    /// Begins with a segment that is held from its first frame on. The segment is visible, unless `isCutAway` is set:
+    /// then another scene counts as having replaced it at `frame`.
     package mutating func start(held segment: Int, isCutAway: Bool, at frame: FrameIndex) throws(Refusal) {
         try start(at: segment)
         guard isCutAway else { return holdsNext = true }
@@ -26,19 +26,19 @@ extension RunDownPlayer {
             again: runDown.segments[segment].clip.map { prepare($0) })
     }
 
-    /// Ends the run-down. The scene on air stays.
+    /// Ends the run-down. The scene on air does not change.
     package mutating func stop() {
         (place, held, upcoming, rest, state) = (nil, nil, nil, nil, .idle)
         (isDue, isWaiting, holdsNext) = (false, false, false)
     }
 
-    /// Continues with the next segment at once, or with the first one if that is still being opened. Also ends a
+    /// Continues with the next segment at once, or with the first segment if that is still being opened. Also ends a
     /// segment that lasts until this command, and ends a hold.
     package mutating func next() throws(Refusal) {
         switch state {
         case .idle, .over: throw .notRunning
         case .running:
-            // Skip the segment whose file is not ready: the operator wants to continue without it.
+            // The segment whose file is not ready is skipped, because the operator wants to continue without it.
             if isWaiting, let late = upcoming { upcoming = following(late.segment, late.pass) }
         case .held:
             if let held { follow(up: held.place) }
@@ -47,28 +47,28 @@ extension RunDownPlayer {
         isDue = true
     }
 
-    /// Prevents the next change until another command continues the run-down. The scene on air stays.
+    /// Prevents the next change until another command continues the run-down. The scene on air does not change.
     package mutating func hold(at frame: FrameIndex) throws(Refusal) {
         guard state == .running else { throw .notRunning }
         (state, holdsNext) = (.held, false)
         held = place.map { Held(place: $0, frame: frame) } ?? heldAgain()
     }
 
-    /// Notes that another scene goes on air at `frame`, by a transition of `fade` frames. From that frame on, the
-    /// run-down's scenes are not shown.
+    /// Records that another scene goes on air at `frame`, by a transition of `fade` frames. From that frame on, the
+    /// scenes of the run-down are not shown.
     package mutating func cut(at frame: FrameIndex, fade: Int64) {
         cuts.append((frame, fade))
         cuts.sort { $0.frame < $1.frame }
     }
 
-    /// Cancels the change scheduled for `frame`.
+    /// Cancels the change that is scheduled for `frame`.
     package mutating func withdraw(at frame: FrameIndex) { cuts.removeAll { $0.frame == frame } }
 
     mutating func cutAway(at frame: FrameIndex, fade: Int64) {
         leave(aired, at: frame, fade: fade)
         aired = nil
         if state == .running {
-            // Changes that were due earlier are on air already.
+            // Changes that were due earlier are already on air.
             held = place.map { Held(place: $0, frame: frame) } ?? heldAgain()
             (state, holdsNext) = (.held, false)
         }
@@ -77,8 +77,8 @@ extension RunDownPlayer {
         if let clip = kept.place.clip.flatMap({ clips[$0] }), let started = clip.started,
             var file = runDown.segments[kept.place.segment].clip
         {
-            // Begin with the frame that was visible last: a file that was held has continued to play, and after the end
-            // of a file its last frame was shown.
+            // The file is opened again at the frame that was visible last: while a file is held it continues to play,
+            // and after the end of a file its last frame is shown.
             let seen = max(0, min(frame, clip.end.map { FrameIndex($0.number - 1) } ?? frame) - started)
             file.start = clip.start + rate.timeBase.duration(seen)
             let again = prepare(file)
@@ -86,8 +86,8 @@ extension RunDownPlayer {
         }
     }
 
-    /// Returns the earlier hold if the run-down was about to resume from it and the file is still being opened: that
-    /// file begins invisibly now, and another one is opened for a later resume.
+    /// Returns the earlier hold, if the run-down was about to resume from it but the file is still being opened. That
+    /// file now begins without being visible, and another one is opened for a later resume.
     private mutating func heldAgain() -> Held? {
         guard let upcoming, let (place, frame) = upcoming.resumed else { return nil }
         var again: ClipID?
@@ -98,21 +98,21 @@ extension RunDownPlayer {
         return Held(place: place, frame: frame, isCutAway: true, again: again)
     }
 
-    /// Prepares the segment after `place`, unless the run-down's time is still in that segment: then it is prepared
-    /// already.
+    /// Prepares the segment after `place`, unless the run-down has not reached another segment in the meantime: then
+    /// that segment is already prepared.
     private mutating func follow(up place: RunDownPlace) {
         if self.place?.segment == place.segment, self.place?.pass == place.pass, !isOver { return }
         upcoming = following(place.segment, place.pass)
     }
 
-    /// Continues at the position of the hold: the segment lasts for the rest of its length.
+    /// Continues at the position of the hold. The segment lasts for the rest of its length.
     package mutating func resume(at frame: FrameIndex) throws(Refusal) {
-        // A segment that was to be held as soon as it is visible runs instead.
+        // A segment that would have been held as soon as it became visible runs instead.
         if holdsNext { return holdsNext = false }
         guard state == .held else { throw .notHeld }
         state = .running
         guard var kept = held else {
-            // The run-down was held before its first segment, which has begun invisibly.
+            // The run-down was held before its first segment, which has begun without being visible.
             if let place { show(place, at: frame, by: .cut) }
             return
         }

@@ -6,7 +6,8 @@ internal import Program
 package import Status
 
 extension RunDownPlayer {
-    /// A snapshot, with `frame` as the program's next one; `lengths` contains the lengths of files, by path.
+    /// A snapshot of the status. `frame` is the program's next frame, and `lengths` contains the lengths of files, by
+    /// path.
     package func status(
         at frame: FrameIndex, withSegments: Bool = true, lengths: [String: Duration] = [:]
     ) -> RunDownStatus {
@@ -29,7 +30,7 @@ extension RunDownPlayer {
         return status
     }
 
-    /// The length of `segment` in seconds, as far as it is known.
+    /// The length of `segment` in seconds; nil if it is not known.
     private func seconds(of segment: RunDown.Segment, _ lengths: [String: Duration]) -> Double? {
         switch segment.length {
         case .time(let duration): duration.inSeconds
@@ -63,7 +64,7 @@ extension RunDownPlayer {
             remainingSeconds: end.map { seconds($0 - frame) })
     }
 
-    /// The expected end of the segment, from the length in the file's container.
+    /// The frame at which the segment is expected to end, computed from the length that the file's container gives.
     private func expectedEnd(of place: RunDownPlace) -> FrameIndex? {
         guard runDown.segments[place.segment].length == .end, let clip = place.clip.flatMap({ clips[$0] }) else {
             return nil

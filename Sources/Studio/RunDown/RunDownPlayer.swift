@@ -5,8 +5,8 @@ internal import Program
 package import Status
 
 /// Plays a ``RunDown``: computes for each frame of a program the actions that begin with it. The player has no clock,
-/// so that the same plan can be played on air and rendered faster; its actions depend only on frame numbers and on
-/// reported events.
+/// so that the same plan can be played on air and rendered faster than real time; its actions depend only on frame
+/// numbers and on reported events.
 ///
 /// The user of the player calls ``tick(_:)`` before each frame is made, and carries out the actions, in their order. An
 /// operator's command takes effect at the next call.
@@ -25,10 +25,10 @@ package struct RunDownPlayer: Sendable {
         package static func < (left: ClipID, right: ClipID) -> Bool { left.number < right.number }
     }
 
-    /// A view that goes on air.
+    /// A view that goes on air, with its file, audio and transition.
     package struct Showing: Sendable, Equatable {
         package var view: RunDown.View
-        /// The file that the layout calls ``RunDown/clipName``.
+        /// The file to which the layout refers as ``RunDown/clipName``.
         package var clip: ClipID?
         package var audio: RunDown.Audio
         package var change: RunDown.Change
@@ -37,15 +37,15 @@ package struct RunDownPlayer: Sendable {
 
     /// An action for the user of the player.
     package enum Action: Sendable, Equatable {
-        /// Open a file and make its frames ready, so that it can begin at any frame.
+        /// Open a file and prepare its first frames, so that it can begin at any frame.
         case prepare(ClipID, RunDown.Clip)
-        /// Begin the file: its first frame belongs to this frame of the program, visible or not.
+        /// Begin the file: its first frame becomes this frame of the program, whether it is visible or not.
         case start(ClipID, at: FrameIndex)
         /// Put this view on air.
         case show(Showing, at: FrameIndex)
         /// Release the file, which is not needed any more.
         case release(ClipID)
-        /// Note that a segment is skipped.
+        /// Report that a segment is skipped.
         case skip(segment: Int, reason: String)
     }
 
@@ -56,7 +56,7 @@ package struct RunDownPlayer: Sendable {
     package enum Refusal: Error, Equatable, CustomStringConvertible {
         case notRunning
         case notHeld
-        /// There is no segment of this number; `of` is the number of segments.
+        /// There is no segment with this number; `of` is the number of segments.
         case noSegment(Int, of: Int)
 
         package var description: String {
@@ -79,7 +79,7 @@ package struct RunDownPlayer: Sendable {
         let start: Duration
         var opening = Opening.opening
         var started: FrameIndex?
-        /// The frame after the file's last one, once that is known.
+        /// The program frame after the file's last frame, when it is known.
         var end: FrameIndex?
         /// The number of frames, if the container contains it.
         var frames: Int64?
@@ -90,12 +90,12 @@ package struct RunDownPlayer: Sendable {
         var segment: Int
         var pass: Int64
         var clip: ClipID?
-        /// The position at which the run-down continues if it was held and a file had to be reopened, and the frame of
-        /// the hold.
+        /// Set if the run-down resumes after a hold and had to reopen a file: the position at which it continues, and
+        /// the frame of the hold.
         var resumed: (place: RunDownPlace, heldAt: FrameIndex)?
     }
 
-    /// The segment that is tried next after no file could be opened, and the time of that attempt.
+    /// The segment that is tried next after no file could be opened, and the frame at which it is tried.
     struct Rest: Sendable {
         let segment: Int
         let pass: Int64
@@ -120,23 +120,23 @@ package struct RunDownPlayer: Sendable {
     /// Set only while `upcoming` is nil.
     var rest: Rest?
     var held: Held?
-    /// Whether the next segment is to begin at the next frame.
+    /// Whether the next segment must begin at the next frame.
     var isDue = false
     /// Whether the next segment is late because its file is not ready.
     var isWaiting = false
-    /// Whether the next segment is held as soon as it is visible. Only while the player is running.
+    /// Whether the next segment is held as soon as it becomes visible. Set only while the player is running.
     var holdsNext = false
     var isOver = false
     var clips: [ClipID: ClipState] = [:]
-    /// The file in the scene on air, and in `fading` the files that are fading out.
+    /// The file in the scene on air. `fading` contains the files that are fading out.
     var aired: ClipID?
     var fading: [(clip: ClipID, until: FrameIndex)] = []
-    /// If segments are shorter than their transitions, each transition interrupts the previous one for as long as the
-    /// show lasts.
+    /// The maximum number of files that fade out at the same time. If segments are shorter than their transitions, each
+    /// transition interrupts the previous one, as long as the show lasts.
     private static let mostFading = 8
-    /// The view that went on air last, and the path of the file in it.
+    /// The view that went on air last, and the path of the file in that view.
     var shown: (layout: SceneLayout, path: String?)?
-    /// The number of the segment's views before the one on air.
+    /// How many views of the segment were shown before the one on air.
     var view: Int64 = 0
     /// The changes that an operator has scheduled, by frame.
     var cuts: [(frame: FrameIndex, fade: Int64)] = []
@@ -145,17 +145,17 @@ package struct RunDownPlayer: Sendable {
     var lateFrames: Int64 = 0
     /// The number of segments that were skipped in a row.
     var skipped = 0
-    /// Segments that are skipped whenever they are due, and the reasons, until an operator starts one of them.
+    /// Segments that are skipped whenever they are due, with the reasons, until an operator starts one of them.
     package private(set) var barred: [Int: String] = [:]
-    /// The reason why a segment was skipped last, or ended early.
+    /// The reason why a segment was last skipped or ended early.
     package internal(set) var failure: String?
     var actions: [Action] = []
 
-    /// Creates a player of `runDown` in a program of this rate, which has not begun.
+    /// Creates a player of `runDown` for a program with this frame rate. The run-down has not begun.
     package init(_ runDown: RunDown, rate: FrameRate) { (self.runDown, self.rate) = (runDown, rate) }
 
-    /// Returns the actions that begin with `frame`. Frames must be in order, and some may be left out; a second call
-    /// for the same frame returns nothing new.
+    /// Returns the actions that begin with `frame`. Frames must be passed in order, but some may be left out. A second
+    /// call for the same frame returns no actions again.
     package mutating func tick(_ frame: FrameIndex) -> [Action] {
         for cut in cuts where cut.frame <= frame { cutAway(at: cut.frame, fade: cut.fade) }
         cuts.removeAll { $0.frame <= frame }
@@ -165,7 +165,7 @@ package struct RunDownPlayer: Sendable {
         }
         collect(frame)
         defer { actions = [] }
-        // A view that is replaced at the same frame is never visible.
+        // If a view is replaced at the same frame, it is never visible.
         let last = actions.lastIndex(where: \.isShow)
         return actions.enumerated().filter { !$1.isShow || $0 == last }.map(\.element)
     }
@@ -184,25 +184,25 @@ package struct RunDownPlayer: Sendable {
 
     // MARK: Reports from the user of the player
 
-    /// Skips a segment from now on, also if it has been started and has not begun yet. Nothing of its file is decoded.
+    /// Skips a segment from now on, even if it was started but has not begun yet. Its file is not decoded.
     package mutating func bar(_ segment: Int, because reason: String) { barred[segment] = reason }
 
     /// Allows a segment to be played again.
     mutating func unbar(_ segment: Int) { barred[segment] = nil }
 
-    /// Whether the run-down is held, and whether another scene is on air meanwhile.
+    /// Whether the run-down is held, and whether another scene has replaced it on air.
     package var hold: (isHeld: Bool, isCutAway: Bool) {
         (state == .held || holdsNext, state == .held && held?.isCutAway == true)
     }
 
     /// Reports that a file was opened and its first frames are ready. `frames` is the number of frames from its start
-    /// on, if the container contains it.
+    /// position on, if the container gives it.
     package mutating func ready(_ clip: ClipID, frames: Int64? = nil) {
         clips[clip]?.opening = .ready
         clips[clip]?.frames = frames
     }
 
-    /// Reports that a file's last frame is the one before `frame`; a `fault` means that the file ended early.
+    /// Reports that the frame before `frame` is the last frame of a file. A `fault` means that the file ended early.
     package mutating func ended(_ clip: ClipID, at frame: FrameIndex, fault: String? = nil) {
         if let fault, clips[clip] != nil { failure = fault }
         clips[clip]?.end = frame
@@ -213,7 +213,7 @@ package struct RunDownPlayer: Sendable {
         if clips[clip]?.opening == .opening { clips[clip]?.opening = .failed(reason) }
     }
 
-    /// How long a file has been playing by `frame`, visible or not.
+    /// How long a file has been playing at `frame`, whether it is visible or not.
     package func played(_ clip: ClipID, by frame: FrameIndex) -> Duration {
         clips[clip]?.started.map { rate.timeBase.duration(max(0, frame - $0)) } ?? .zero
     }
@@ -227,7 +227,8 @@ package struct RunDownPlayer: Sendable {
 // MARK: Views
 
 extension RunDownPlayer {
-    /// Puts the view on air that is due in `place` at `frame`, by the segment's transition unless another is given.
+    /// Puts the view on air that is due at `place` and `frame`, by the segment's transition unless another one is
+    /// given.
     mutating func show(_ place: RunDownPlace, at frame: FrameIndex, by change: RunDown.Change? = nil) {
         let segment = runDown.segments[place.segment]
         view = views(of: place, before: frame)
@@ -241,7 +242,7 @@ extension RunDownPlayer {
         actions.append(.show(showing, at: frame))
     }
 
-    /// The index of the segment's view that went on air last; nil if it is not one of this segment's.
+    /// The index of the segment's view that went on air last; nil if that view belongs to another segment.
     func seenView(of segment: RunDown.Segment) -> Int? {
         guard let shown else { return nil }
         return segment.views.firstIndex { $0.layout == shown.layout && path(in: $0, of: segment) == shown.path }
@@ -251,7 +252,7 @@ extension RunDownPlayer {
         view.layout.sources.contains(RunDown.clipName) ? segment.clip?.path : nil
     }
 
-    /// Shows the next of several views if that is due.
+    /// Shows the next view of a segment with several views, if that is due.
     private mutating func turn(_ place: RunDownPlace, at frame: FrameIndex) {
         if views(of: place, before: frame) != view { show(place, at: frame) }
     }
@@ -266,13 +267,13 @@ extension RunDownPlayer {
         let segment = runDown.segments[place.segment]
         let count = segment.views.count
         if segment.order == .listed { return Int(view % Int64(count)) }
-        // A different order in each segment and in each pass.
+        // The order differs between segments, and between passes through the run-down.
         let seed = runDown.seed &+ UInt64(place.segment) &* 0x9E37_79B9 &+ UInt64(place.pass) &* 0x85EB_CA6B_0000
         return RunDownOrder(count: count, seed: seed, seen: place.seen).view(view)
     }
 
-    /// Keeps a file until the transition from it has ended; also keeps the files that are still visible in a transition
-    /// that this one interrupts, because this one begins with the frame on the screen.
+    /// Keeps a file until the transition that replaces it has ended. Also keeps the files that are still visible in a
+    /// transition that this one interrupts, because this one begins with the frame that is visible.
     mutating func leave(_ clip: ClipID?, at frame: FrameIndex, fade: Int64) {
         let until = frame + fade + 1
         for index in fading.indices where fading[index].until > frame {

@@ -127,7 +127,7 @@ extension RunDownReader {
         return nil
     }
 
-    /// Notes a fault if `name` is a source without video, and returns whether it is.
+    /// Records an error if `name` is a source without video, and returns whether it is.
     private mutating func noteUnseen(_ name: String, _ node: ConfigurationNode, _ key: String) -> Bool {
         guard known.unseen.contains(name) else { return false }
         fault(node.mark, key, "The source \(name) has no video.")

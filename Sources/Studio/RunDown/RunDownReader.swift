@@ -4,8 +4,8 @@ internal import Foundation
 internal import Media
 package import Program
 
-/// Reads a run-down in YAML, of which JSON is a subset. Each fault is noted with its place, and the reading continues,
-/// so that all faults are reported at once.
+/// Reads a run-down in YAML, of which JSON is a subset. Each error is stored with its position, and reading continues,
+/// so that all errors are reported at once.
 package struct RunDownReader: NodeReader {
     /// The names that a run-down may use.
     package struct Known {
@@ -50,8 +50,8 @@ package struct RunDownReader: NodeReader {
         (self.path, self.known, self.files) = (path, known, files)
     }
 
-    /// Parses `text`, the run-down called `name`. Blocks on the disk: each of the run-down's files is checked. Throws
-    /// all faults.
+    /// Parses `text`, the run-down with the name `name`. Blocks on the disk, because each of the run-down's files is
+    /// checked. Throws all errors.
     static func read(
         _ text: String, name: String, known: Known, files: RunDownFiles
     ) throws(ConfigurationFailure) -> RunDown {
@@ -65,7 +65,7 @@ package struct RunDownReader: NodeReader {
         return runDown
     }
 
-    /// Reads the run-down at `path`, and returns it with its directory; if `path` is a directory, there is no run-down.
+    /// Reads the run-down at `path`, and returns it with its directory. If `path` is a directory, the run-down is nil.
     /// Blocks on the disk.
     package static func read(
         at path: String, known: Known
@@ -96,7 +96,7 @@ package struct RunDownReader: NodeReader {
             default: unknown(entry, in: "", known: Self.keys)
             }
         }
-        // Segments are read last, because they depend on the other keys, in whatever order these are written.
+        // Segments are read last, because they depend on the other keys, which may be written after them.
         if let segments {
             runDown.segments = readSegments(segments)
         } else if faults.isEmpty {
@@ -119,7 +119,7 @@ package struct RunDownReader: NodeReader {
 // MARK: A segment
 
 extension RunDownReader {
-    /// The values of a segment, and their places.
+    /// The values of a segment, and their positions in the file.
     private struct Said {
         var marks: [String: ConfigurationMark] = [:]
         var name: String?

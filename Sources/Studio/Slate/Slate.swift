@@ -6,8 +6,8 @@ package import Media
 package import Program
 internal import Synchronization
 
-/// The video that a program shows when no input delivers anything: a still, or a file that is repeated while it is on
-/// air.
+/// The video that a program shows when no input delivers anything: a still image, or a file that is repeated while it
+/// is on air.
 ///
 /// All calls may be made on any thread.
 package final class Slate: Sendable {
@@ -18,7 +18,7 @@ package final class Slate: Sendable {
 
         init(bus: Bus) { self.bus = bus }
 
-        /// Replaces the feed that is playing by `next`; nil means that nothing plays.
+        /// Replaces the feed that is playing by `next`; nil means that no file is playing.
         func put(_ next: SourceFeed?) {
             let old = feed.withLock { feed in
                 defer { feed = next }
@@ -29,12 +29,13 @@ package final class Slate: Sendable {
         }
     }
 
-    /// The frame that is shown while nothing plays.
+    /// The frame that is shown while no file is playing.
     let still: VideoFrame
     private let player: Player
     private let source: StandbySource?
 
-    /// Creates the slate of `slate` in `format`. A file is read, which blocks. Throws ``ChannelFailure`` if that fails.
+    /// Creates the slate that `slate` specifies, in `format`. If it is a file, the file is read, which blocks. Throws
+    /// ``ChannelFailure`` if that fails.
     package init(
         _ slate: SlateSpecification, channel: String, format: VideoFormat, bus: Bus,
         clock: any MonotonicClock, logger: Logger
@@ -61,7 +62,7 @@ package final class Slate: Sendable {
         source = StandbySource(name: "slate", logger: logger) { opening, _ in
             let source = try SourceOpener.open(
                 location, options: IngestOptions(loop: true), logger: logger, opening: opening)
-            // The slate has no packets, but must not prevent that the packets of the source that it replaces are
+            // The slate has no packets, but it must not prevent the packets of the source that it replaces from being
             // copied.
             let feed = SourceFeed(
                 pacing: .paced, frameRate: format.frameRate, audio: .program, keepsPackets: .zero, clock: clock)
@@ -71,10 +72,10 @@ package final class Slate: Sendable {
         }
     }
 
-    /// Whether the slate is a file that is played.
+    /// Whether the slate is a file.
     var plays: Bool { source != nil }
 
-    /// The current video: the file once it plays, and its first frame before that.
+    /// The current video: the file when it is playing, and its first frame before that.
     package func video(at now: Timestamp) -> Scene.Video {
         let feed = player.feed.withLock { $0 }
         guard let feed, feed.newestVideo(at: now) != nil else { return .still(still) }
@@ -84,7 +85,7 @@ package final class Slate: Sendable {
     /// Begins to play, if the slate is a file. Returns at once.
     package func start() { source?.start() }
 
-    /// Ends playing. Returns at once.
+    /// Stops playing. Returns at once.
     package func stop() {
         source?.stop()
         player.put(nil)

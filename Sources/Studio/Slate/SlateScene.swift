@@ -4,7 +4,7 @@ package import Media
 package import Program
 internal import Synchronization
 
-/// The slate as a scene of a program of several sources: a still, or a file that is repeated while it is wanted.
+/// The slate as a scene of a program of several sources: a still image, or a file that is repeated while it is wanted.
 ///
 /// All calls may be made on any thread and return at once.
 package final class SlateScene: Sendable {
@@ -13,10 +13,10 @@ package final class SlateScene: Sendable {
     private let played: (slate: Slate, bus: Bus)?
     private let isPlaying = Mutex(false)
 
-    /// Creates a slate scene of a still.
+    /// Creates a slate scene with a still image.
     package init(_ still: VideoFrame) { (video, played) = (.still(still), nil) }
 
-    /// Creates a slate scene that plays on `bus`, which nothing else uses, in `program`.
+    /// Creates a slate scene that plays on `bus` for the program `program`. Nothing else may use `bus`.
     package init(_ slate: Slate, on bus: Bus, in program: Bus) {
         guard slate.plays else {
             (video, played) = (.still(slate.still), nil)
@@ -28,7 +28,8 @@ package final class SlateScene: Sendable {
         played = (slate, bus)
     }
 
-    /// Starts or stops playing, and updates the scene: a file begins to play some time after its start.
+    /// Starts or stops playing, and updates the scene, because a file begins to play only some time after it was
+    /// started.
     func refresh(isWanted: @autoclosure () -> Bool, at now: Timestamp) {
         guard let (slate, bus) = played else { return }
         let isWanted = isWanted()
@@ -42,6 +43,6 @@ package final class SlateScene: Sendable {
         if scene != bus.scene { bus.show(scene) }
     }
 
-    /// Ends playing.
+    /// Stops playing.
     package func stop() { played?.slate.stop() }
 }

@@ -27,7 +27,7 @@ static const int64_t relay_av_nopts = AV_NOPTS_VALUE;
 static const int relay_averror_invalid_data = AVERROR_INVALIDDATA;
 static const int relay_averror_decoder_not_found = AVERROR_DECODER_NOT_FOUND;
 
-// What differs from FFmpeg 4.3 to 7.1 is kept here, so that the Swift side is the same for all.
+// The differences between FFmpeg 4.3 and 7.1 are handled here, so that the Swift code is the same for all versions.
 
 // Channel layouts became a structure with FFmpeg 5.1 (libavutil 57.28).
 #define RELAY_HAS_CHANNEL_LAYOUT (LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(57, 28, 100))
@@ -66,8 +66,9 @@ static inline int relay_frame_channels(const AVFrame *frame) {
 #endif
 }
 
-// Floats as the integers that have the same bits. Without the sign a larger number is a larger integer, and infinities and
-// what is not a number are above all others, so that one pass without branches finds the loudest sample.
+// Treats floating-point numbers as the integers with the same bits. Without the sign, a larger number is a larger
+// integer, and infinities and NaN are greater than all other numbers. So one pass without branches finds the loudest
+// sample.
 typedef int32_t __attribute__((may_alias)) relay_float_bits;
 typedef int64_t __attribute__((may_alias)) relay_double_bits;
 
@@ -91,13 +92,13 @@ static inline bool relay_exceeds_double(const uint8_t *data, int count, double b
     return most > *(const relay_double_bits *)&bound;
 }
 
-// What takes the place of a sample that is beyond `bound`.
+// The value that replaces a sample which exceeds `bound`.
 static inline double relay_repaired_sample(double sample, double bound) {
     return __builtin_isfinite(sample) ? __builtin_copysign(bound, sample) : 0;
 }
 
-// Brings samples within `bound` that are beyond it; those that are infinite or not a number become 0. Returns how many
-// there were, or a negative error. Integer samples are left alone.
+// Limits samples to `bound`. Samples that are infinite or not a number become 0. Returns how many samples were changed,
+// or a negative error. Integer samples are not changed.
 static inline int relay_frame_repair_samples(AVFrame *frame, float bound) {
     int channels = relay_frame_channels(frame);
     bool is_planar = av_sample_fmt_is_planar((enum AVSampleFormat)frame->format);
@@ -110,7 +111,7 @@ static inline int relay_frame_repair_samples(AVFrame *frame, float bound) {
         exceeds |= is_double ? relay_exceeds_double(data, count, bound) : relay_exceeds_float(data, count, bound);
     }
     if (!exceeds) return 0;
-    // The decoder may keep the memory for frames that follow.
+    // The decoder may still use this memory for later frames.
     int error = av_frame_make_writable(frame), changed = 0;
     if (error < 0) return error;
     for (int plane = 0; plane < planes; plane++) {
@@ -127,7 +128,7 @@ static inline int relay_frame_repair_samples(AVFrame *frame, float bound) {
     return changed;
 }
 
-// The channels by name as a bit mask; 0 when they have no names.
+// The channels, identified by name, as a bit mask; 0 if they have no names.
 static inline uint64_t relay_frame_channel_mask(const AVFrame *frame) {
 #if RELAY_HAS_CHANNEL_LAYOUT
     return frame->ch_layout.order == AV_CHANNEL_ORDER_NATIVE ? frame->ch_layout.u.mask : 0;
@@ -145,8 +146,8 @@ static inline void relay_frame_set_channels(AVFrame *frame, int channels) {
 #endif
 }
 
-// A resampler to planar float. `mask` names the input's channels; with 0, or a mask of another number of channels, they
-// are taken to be in the usual order.
+// Creates a resampler to planar float. `mask` names the input's channels. If it is 0, or names another number of
+// channels, the channels are assumed to be in the usual order.
 static inline int relay_swr_alloc(
     SwrContext **context, int output_channels, int output_rate, uint64_t mask, int channels, int format, int rate) {
 #if RELAY_HAS_CHANNEL_LAYOUT
@@ -171,7 +172,7 @@ static inline int relay_swr_alloc(
 #endif
 }
 
-// Input formats are constant since FFmpeg 5.0 (libavformat 59).
+// Input formats have been constant since FFmpeg 5.0 (libavformat 59).
 static inline const AVInputFormat *relay_find_input_format(const char *name) { return av_find_input_format(name); }
 
 static inline int relay_open_input(
@@ -183,7 +184,7 @@ static inline int relay_open_input(
 #endif
 }
 
-// What is written became constant with FFmpeg 7.0 (libavformat 61).
+// The bytes to be written have been constant since FFmpeg 7.0 (libavformat 61).
 typedef int (*relay_write_function)(void *opaque, const uint8_t *bytes, int count);
 
 static inline AVIOContext *relay_avio_writer(uint8_t *buffer, int size, void *opaque, relay_write_function write) {
@@ -194,7 +195,8 @@ static inline AVIOContext *relay_avio_writer(uint8_t *buffer, int size, void *op
 #endif
 }
 
-// A stream's display matrix, nine 32-bit numbers, or NULL. It moved to the codec parameters with FFmpeg 6.1.
+// A stream's display matrix, which consists of nine 32-bit numbers, or NULL. It moved to the codec parameters in FFmpeg
+// 6.1.
 static inline const uint8_t *relay_display_matrix(const AVStream *stream) {
 #if LIBAVCODEC_VERSION_INT >= AV_VERSION_INT(60, 30, 100)
     const AVPacketSideData *data = av_packet_side_data_get(
@@ -211,8 +213,8 @@ static inline const uint8_t *relay_display_matrix(const AVStream *stream) {
 #endif
 }
 
-// What a demuxer knows of where a stream's packets lie. It is reached by functions since FFmpeg 5.0; the bit fields of an
-// entry are not imported into Swift everywhere.
+// The demuxer's index of the positions of a stream's packets. Since FFmpeg 5.0 it is accessible by functions only. The
+// bit fields of an entry cannot be imported into Swift on every platform.
 static inline int relay_index_count(const AVStream *stream) {
 #if LIBAVFORMAT_VERSION_MAJOR >= 59
     return avformat_index_get_entries_count(stream);
@@ -236,7 +238,7 @@ static inline bool relay_index_entry(
     return true;
 }
 
-// Side data of a packet, or NULL. The length is an int before FFmpeg 5 and a size_t since.
+// Side data of a packet, or NULL. Its length is an int before FFmpeg 5, and a size_t since then.
 static inline const uint8_t *relay_packet_side_data(const AVPacket *packet, enum AVPacketSideDataType type, int *count) {
 #if LIBAVCODEC_VERSION_MAJOR >= 59
     size_t size = 0;
@@ -248,7 +250,7 @@ static inline const uint8_t *relay_packet_side_data(const AVPacket *packet, enum
     return data;
 }
 
-// Interlacing is a flag since FFmpeg 6.1 (libavutil 58.7).
+// Interlacing has been a flag since FFmpeg 6.1 (libavutil 58.7).
 static inline int relay_frame_is_interlaced(const AVFrame *frame) {
 #if LIBAVUTIL_VERSION_INT >= AV_VERSION_INT(58, 7, 100)
     return (frame->flags & AV_FRAME_FLAG_INTERLACED) != 0;
@@ -257,14 +259,14 @@ static inline int relay_frame_is_interlaced(const AVFrame *frame) {
 #endif
 }
 
-// Profiles were renamed with FFmpeg 6.1 (libavcodec 60.29).
+// Profiles were renamed in FFmpeg 6.1 (libavcodec 60.29).
 #ifdef AV_PROFILE_AAC_LOW
 static const int relay_profile_aac_low = AV_PROFILE_AAC_LOW;
 #else
 static const int relay_profile_aac_low = FF_PROFILE_AAC_LOW;
 #endif
 
-// The length is an int before FFmpeg 5 and a size_t since.
+// The length is an int before FFmpeg 5, and a size_t since then.
 static inline void relay_md5(uint8_t *digest, const uint8_t *bytes, size_t count) { av_md5_sum(digest, bytes, count); }
 
 static inline void relay_sha_update(struct AVSHA *context, const uint8_t *bytes, size_t count) {
@@ -275,10 +277,10 @@ static inline void relay_murmur3_update(struct AVMurMur3 *context, const uint8_t
     av_murmur3_update(context, bytes, count);
 }
 
-// libavfilter and libavdevice are loaded when they are first needed, not linked: with the 80 libraries that they bring in
-// they take 17 MB of resident memory, which most programs never use.
+// libavfilter and libavdevice are not linked, but loaded when they are first needed. Together with the 80 libraries on
+// which they depend, they take 17 MB of resident memory, and most programs never use them.
 
-// Registers the devices. Negative when libavdevice is not installed.
+// Registers the devices. Returns a negative number if libavdevice is not installed.
 static inline int relay_load_devices(void) {
     void *library = dlopen("libavdevice.so." AV_STRINGIFY(LIBAVDEVICE_VERSION_MAJOR), RTLD_NOW);
     __typeof__(&avdevice_register_all) register_all =
@@ -288,7 +290,7 @@ static inline int relay_load_devices(void) {
     return 0;
 }
 
-// The functions of libavfilter that we call.
+// The functions of libavfilter that relay calls.
 typedef struct relay_avfilter {
     __typeof__(&avfilter_graph_alloc) _Nonnull graph_alloc;
     __typeof__(&avfilter_graph_free) _Nonnull graph_free;
@@ -303,7 +305,7 @@ typedef struct relay_avfilter {
     __typeof__(&av_buffersink_get_time_base) _Nonnull buffersink_get_time_base;
 } relay_avfilter;
 
-// Fills all of `functions`. Negative when libavfilter is not installed. Loading it again costs nothing.
+// Fills all of `functions`. Returns a negative number if libavfilter is not installed. Loading it again costs nothing.
 static inline int relay_load_avfilter(relay_avfilter *functions) {
     void *library = dlopen("libavfilter.so." AV_STRINGIFY(LIBAVFILTER_VERSION_MAJOR), RTLD_NOW);
     if (!library) return AVERROR(ELIBACC);

@@ -7,11 +7,12 @@
 #include <sys/prctl.h>
 #include <x264.h>
 
-// What x264's threads are called, in at most 15 characters.
+// The name of x264's threads, which may have at most 15 characters.
 #define RELAY_X264_THREAD "relay.x264"
 
-// x264_encoder_open is a macro (it carries the build number), which Swift does not import. A thread has the name of the
-// thread that makes it (clone(2) copies it), which tells x264's threads from others.
+// x264_encoder_open is a macro that contains the build number, and Swift does not import it. A new thread gets the name
+// of the thread that creates it (clone(2) copies the name), so x264's threads can be distinguished from others by their
+// name.
 static inline x264_t *relay_x264_encoder_open(x264_param_t *param) {
     char name[16] = "";
     prctl(PR_GET_NAME, name, 0, 0, 0);
@@ -26,7 +27,7 @@ typedef struct relay_x264_log {
     char text[512];
 } relay_x264_log;
 
-// x264's log callback takes a va_list, which a Swift closure cannot format safely.
+// x264's log callback gets a va_list, which a Swift closure cannot format safely.
 static inline void relay_x264_log_line(void *context, int level, const char *format, va_list arguments) {
     relay_x264_log *log = (relay_x264_log *)context;
     if (log == NULL || level > X264_LOG_WARNING) return;

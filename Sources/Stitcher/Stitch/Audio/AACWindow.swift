@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The shape of the window with which a packet of AAC was encoded. The shape must match those of the neighbouring
-/// packets: each half of a decoded packet is completed by a half of the neighbour's (ISO/IEC 14496-3, 4.6.11).
+/// The shape of the window with which a packet of AAC was encoded. It must match the shapes of the neighbouring
+/// packets, because each half of a decoded packet is added to a half of its neighbour (ISO/IEC 14496-3, 4.6.11).
 struct AACWindow: Equatable {
     /// Whether the packet has one long window with long slopes on both sides (`ONLY_LONG_SEQUENCE`).
     let isLong: Bool
@@ -11,8 +11,8 @@ struct AACWindow: Equatable {
     /// How many bytes of a packet are needed to read its window.
     static let headerSize: Int64 = 4
 
-    /// The window of the packet that begins with the bytes `packet`; nil if it does not begin with its only channel, or
-    /// with a pair of channels with a common window (4.4.2.1).
+    /// The window of the packet that begins with the bytes `packet`; nil unless the packet begins with a single
+    /// channel, or with a pair of channels that have one common window (4.4.2.1).
     init?(_ packet: [UInt8]) {
         guard packet.count >= 3 else { return nil }
         let bits = packet[0..<3].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
@@ -22,7 +22,7 @@ struct AACWindow: Equatable {
         switch field(0, 3) {
         // single_channel_element: a tag and the gain, then a reserved bit.
         case 0: (isLong, isKaiser) = (field(16, 2) == 0, field(18, 1) == 1)
-        // channel_pair_element: a tag, and whether both have one window; a reserved bit.
+        // channel_pair_element: a tag, whether both channels have one common window, and a reserved bit.
         case 1 where field(7, 1) == 1: (isLong, isKaiser) = (field(9, 2) == 0, field(11, 1) == 1)
         default: return nil
         }

@@ -7,12 +7,12 @@ internal import Media
 
 /// Passes the packets of one file's audio to a decoder, one after another. Used by one thread.
 protocol AudioFeed: AnyObject {
-    /// Sends the next packet, or the end if there are no more packets. Throws ``AudioFeedFailure`` if only this packet
-    /// is lost.
+    /// Sends the next packet, or the end if there are no more packets. Throws ``AudioFeedFailure`` if the error
+    /// concerns only this packet.
     func sendNext(to decoder: Decoder) throws
 }
 
-/// A decoder refused a packet; the next packet may be accepted.
+/// The error that a decoder has refused a packet but may accept the next one.
 struct AudioFeedFailure: Error {}
 
 extension AudioFeed {
@@ -33,12 +33,13 @@ final class DemuxedAudio: AudioFeed {
     /// The files to be read, in order.
     private var files: [(demuxer: Demuxer, stream: StreamInfo)] = []
 
-    /// How much audio is decoded before the first requested sample: a decoder needs a packet or two.
+    /// How much audio is decoded before the first requested sample: a decoder needs one or two packets before its
+    /// output is right.
     private static let preroll = Duration.milliseconds(200)
-    /// The longest distance that is skipped by decoding; for a longer one the reader seeks.
+    /// The longest distance that is skipped by decoding. If it is longer, the reader seeks.
     private static let stride = Duration.seconds(5)
 
-    /// The packets of `source` from shortly before `start` on, which is in ticks of the stream. If `start` is at the
+    /// The packets of `source`, from shortly before `start` on. `start` is in ticks of the stream. If it is at the
     /// beginning of the file, the last packets of `before` are included as well.
     init(
         _ source: StitchSource, _ audio: StitchSource.Audio, behind before: StitchSource? = nil, from start: Int64
@@ -73,17 +74,19 @@ final class DemuxedAudio: AudioFeed {
     }
 }
 
-/// The packets of AAC, read from the places that the tables state.
+/// Packets of AAC that are read at the positions that the tables contain.
 final class IndexedAudio: AudioFeed {
     private let file: FileDescriptor
     private let packets: [IndexedSample]
     private let track: TrackDescription
     private var next: Int
 
-    /// The number of packets that are decoded before the first requested sample: each packet completes the one before.
+    /// The number of packets that are decoded before the first requested sample: each decoded packet completes the
+    /// packet before it.
     private static let preroll = 2
 
-    /// The packets of `source`, with the description `track`, from shortly before `start` on, in samples.
+    /// The packets of `source`, which have the description `track`, from shortly before `start` on. `start` is in
+    /// samples.
     init(_ source: StitchSource, _ audio: StitchSource.Audio, _ track: TrackDescription, from start: Int64) throws {
         file = try FileDescriptor.open(readOnly: source.path)
         (packets, self.track) = (audio.packets, track)
@@ -106,8 +109,8 @@ final class IndexedAudio: AudioFeed {
 /// Reads the windows of packets of AAC from their files. Used by one thread.
 final class AACWindows {
     private let sources: [StitchSource]
-    /// Open files, by their paths. Many clips may be parts of few files, and a process may have only some hundred files
-    /// open.
+    /// Open files, by their paths. Files are shared because many clips may be parts of few files, and a process may
+    /// have only some hundred files open.
     private var files: [String: FileDescriptor] = [:]
     private static let mostFiles = 64
 

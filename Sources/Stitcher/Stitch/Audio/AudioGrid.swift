@@ -3,20 +3,21 @@
 internal import MP4
 internal import Media
 
-/// Decides which packets of AAC are copied, and to which places. Pure.
+/// Decides which packets of AAC are copied, and to which positions. Pure.
 ///
-/// All packets of a track are on one grid of 1024 samples; packets of two files are rarely on the same grid. Copied
-/// packets are placed within half a millisecond of their exact place; or else their clip's frames are moved together
-/// with them, by at most half a packet. So audio and frames of one clip always stay in sync.
+/// All packets of a track begin on one grid of 1024 samples, and packets of two files rarely fit the same grid.
+/// Therefore a copied packet is moved to the grid, by at most half a millisecond. If it would have to move further, the
+/// frames of its clip are moved together with it, by at most half a packet. So the audio and the frames of one clip
+/// always stay in sync.
 struct AudioGrid {
     /// The audio of one clip, with times in samples.
     struct Piece {
         /// The range of the clip's frames if no frame is moved.
         var range: Range<Int64>
-        /// By how much a position in the clip's file is later in the result if no frame is moved.
+        /// What must be added to a position in the clip's file to get its position in the result, if no frame is moved.
         var shift: Int64
-        /// By how much the shift is larger than the previous clip's, if the clip's audio continues the previous clip's;
-        /// otherwise nil.
+        /// The difference between this clip's shift and the previous clip's shift, if this clip's audio continues the
+        /// previous clip's audio; otherwise nil.
         var continuation: Int64?
         /// The duration of the clip's transition.
         var lead: Int64
@@ -29,40 +30,42 @@ struct AudioGrid {
     /// The rules by which the pieces of one result are placed.
     struct Rules {
         var mode: StitchAudio
-        /// Samples a second.
+        /// Samples per second.
         var rate: Int64
         /// The duration of a frame in samples.
         var frame: Int64
         /// How many samples beyond a cut a fade may extend.
         var margin: Int64
-        /// Whether copied packets of a clip can be joined to new packets in front of the clip's packet with this
+        /// Whether new packets of a clip can be joined to its copied packets directly before the packet with this
         /// number.
         var isSeam: (_ clip: Int, _ packet: Int) -> Bool
 
-        /// The shortest clip whose frames are moved so that its packets can be copied.
+        /// The minimum length of a clip, in samples, whose frames are moved so that its packets can be copied.
         var longest: Int64 { mode == .copy ? rate : 60 * rate }
-        /// By how much audio and frames may be out of sync: half a millisecond.
+        /// How far audio and frames may be out of sync, in samples: half a millisecond.
         var slack: Int64 { rate / 2000 }
     }
 
-    /// By how much the frames of each clip are moved later.
+    /// How much later the frames of each clip are shown than without a move.
     private(set) var moves: [Int64]
-    /// For each clip: by how much a position in its file is later in the result.
+    /// For each clip: what must be added to a position in its file to get the position in the result.
     private(set) var shifts: [Int64]
-    /// For each clip: the packets that are copied; nil if no packet is, and empty if packets of a neighbour cover the
-    /// complete clip.
+    /// For each clip: the packets that are copied. Nil if no packet of the clip is copied; empty if packets of a
+    /// neighbouring clip cover all of it.
     private(set) var copies: [Range<Int>?]
     /// For each clip: why packets that could be copied are not copied.
     private(set) var reasons: [String?]
-    /// The position of the packet grid: where packets begin, from 0 to less than the length of a packet.
+    /// The position of the grid: the remainder of the positions at which packets begin, divided by the length of a
+    /// packet.
     private(set) var phase: Int64 = 0
 
     /// The number of samples in a packet (ISO/IEC 14496-3, 4.5.1.1).
     static let step: Int64 = 1024
-    /// The fewest packets that are worth a seam on both sides, and the number of packets within which a seam is
-    /// searched.
+    /// `fewest` is the minimum number of packets for which it is worth making a seam on both sides. `reach` is the
+    /// number of packets among which a seam is searched.
     private static let (fewest, reach) = (16, 43)
-    /// By how many samples two pieces of one recording may seem to be apart because their times were rounded.
+    /// The maximum distance, in samples, between two pieces of one recording that counts as a rounding error and not as
+    /// a gap.
     private static let rounding: Int64 = 2
 
     private let pieces: [Piece]
@@ -93,7 +96,7 @@ struct AudioGrid {
         rules.mode != .encode && stretch.allSatisfy { !pieces[$0].packets.isEmpty } && length(stretch) >= rules.rate
     }
 
-    /// Ranges of clips in which each clip's audio continues that of the clip before, packet by packet.
+    /// Ranges of clips in which the audio of each clip continues the audio of the previous clip, packet by packet.
     private var stretches: [Range<Int>] {
         var found: [Range<Int>] = []
         for clip in pieces.indices {
@@ -115,8 +118,8 @@ struct AudioGrid {
         return Self.modulo(distance) == 0 && start(clip) + continuation <= last.pts + Self.step
     }
 
-    /// The stretch whose packets are not moved: the first for whose sake the frames of others would be moved, or else
-    /// the longest.
+    /// The stretch whose packets determine the grid, so that they are not moved: the first stretch that is so long that
+    /// frames would be moved for it, or otherwise the longest stretch.
     private func anchor(_ stretches: [Range<Int>]) -> Range<Int>? {
         let found = stretches.filter(isCopyable)
         return found.first { length($0) >= rules.longest } ?? found.max { length($0) < length($1) }
@@ -138,7 +141,7 @@ struct AudioGrid {
         if abs(residual) <= rules.slack {
             copy(stretch, shifts[first] + residual, move)
         } else if length(stretch) >= rules.longest {
-            // A frame's duration is never reduced to less than half.
+            // The duration of a frame is never reduced to less than half.
             let step = residual < -rules.frame / 2 ? residual + Self.step : residual
             if copy(stretch, shifts[first] + step, move + step) { move += step }
         } else {
@@ -153,8 +156,8 @@ struct AudioGrid {
         }
     }
 
-    /// Copies the packets of a stretch with `shift` for its first clip, if they can be joined to new packets at both
-    /// ends. Returns whether they were.
+    /// Copies the packets of a stretch if they can be joined to new packets at both ends; the first clip gets the shift
+    /// `shift`. Returns whether they were copied.
     @discardableResult
     private mutating func copy(_ stretch: Range<Int>, _ shift: Int64, _ move: Int64) -> Bool {
         let before = (moves, shifts)
@@ -181,14 +184,15 @@ struct AudioGrid {
         return false
     }
 
-    /// How many packets of `clip` begin before `position` in its file; negative for positions before the first packet.
+    /// The number of packets of `clip` that begin before `position` in its file; negative for positions before the
+    /// first packet.
     private func count(before position: Int64, _ clip: Int) -> Int64 {
         let distance = position - start(clip)
         return distance > 0 ? (distance + Self.step - 1) / Self.step : distance / Self.step
     }
 
-    /// The first packet of `clip` that is copied: the one before the first that is played, which the decoder needs, or
-    /// one that may follow a new packet.
+    /// The number of the first packet of `clip` that is copied. It is either a packet before the first one that is
+    /// played, because the decoder needs it, or a packet that may follow a new packet.
     private func entry(_ clip: Int) -> Int64? {
         let (piece, shift) = (pieces[clip], shifts[clip])
         if clip == 0, piece.available.lowerBound + shift <= 0 {
@@ -200,14 +204,14 @@ struct AudioGrid {
         return range.first { rules.isSeam(clip, $0) }.map(Int64.init)
     }
 
-    /// The number of the packet of `clip` in front of which copying ends.
+    /// The number of the packet of `clip` before which copying ends.
     private func exit(_ clip: Int) -> Int64? {
         let (piece, shift) = (pieces[clip], shifts[clip])
         let end = piece.range.upperBound + moves[clip] - shift
         if clip == pieces.count - 1, piece.available.upperBound >= end - Self.step {
             return min(Int64(piece.packets.count), count(before: end, clip))
         }
-        // The packet itself is re-encoded, from samples that belong to this clip only.
+        // The packet with this number is re-encoded, from samples that belong to this clip only.
         let high = Int(count(before: min(end, piece.available.upperBound) - rules.margin, clip)) - 2
         let upper = max(1, min(high, piece.packets.count))
         let range = min(upper, max(1, high - Self.reach))..<upper

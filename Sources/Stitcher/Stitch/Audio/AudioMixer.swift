@@ -2,8 +2,8 @@
 
 internal import Media
 
-/// The audio of the result before it is encoded: that of all clips, with their fades. Audio is mostly requested
-/// continuously; for a request elsewhere the mixer seeks. Used by one thread.
+/// The audio of the result before it is encoded: the audio of all clips, with their fades. Usually each request
+/// continues the previous one; if it does not, the mixer seeks. Used by one thread.
 struct AudioMixer {
     private let plan: AudioPlan
     private let format: AudioFormat

@@ -4,24 +4,24 @@ internal import Foundation
 internal import MP4
 internal import Media
 
-/// Decides which samples of which files are played when, and how the audio of one clip is faded to the next. In samples
-/// of the result; pure.
+/// Decides which samples of which files are played at which time, and how the audio of one clip is faded to the next.
+/// Times are samples of the result. Pure.
 struct AudioPlan: Equatable {
-    /// The change of a clip's loudness at one of its ends.
+    /// A fade at one end of a clip.
     struct Fade: Equatable {
         /// How the loudness changes over time.
         enum Shape: Equatable {
-            /// For two clips with the same audio: the sum of their amplitudes is constant, so the mix is as loud as
-            /// each of them.
+            /// For two clips with the same audio: the sum of the two factors is constant, so the mix is as loud as each
+            /// clip.
             case linear
-            /// For two clips with unrelated audio: the sum of their powers is constant.
+            /// For two clips with unrelated audio: the sum of the two powers is constant.
             case equalPower
         }
 
         let range: Range<Int64>
         let shape: Shape
 
-        /// The factor at `position` for the clip that fades in.
+        /// The factor at `position` for the clip that is faded in.
         func rising(at position: Int64) -> Float {
             guard position >= range.lowerBound else { return 0 }
             guard position < range.upperBound else { return 1 }
@@ -29,7 +29,7 @@ struct AudioPlan: Equatable {
             return Float(shape == .linear ? part : sin(part * .pi / 2))
         }
 
-        /// The factor at `position` for the clip that fades out.
+        /// The factor at `position` for the clip that is faded out.
         func falling(at position: Int64) -> Float {
             guard position >= range.lowerBound else { return 1 }
             guard position < range.upperBound else { return 0 }
@@ -42,11 +42,11 @@ struct AudioPlan: Equatable {
     struct Clip: Equatable {
         /// The range of the clip's frames.
         let range: Range<Int64>
-        /// By how much a position in the audio of the clip's file is later in the result.
+        /// What must be added to a position in the audio of the clip's file to get the position in the result.
         let shift: Int64
         /// The range of the audio in the clip's file, which may extend beyond `range`; empty if the file has no audio.
         var available: Range<Int64>
-        /// Whether the audio of the clip's file continues that of the previous clip, which is decoded before it.
+        /// Whether the audio of the clip's file continues the audio of the previous clip, which is then decoded first.
         var isContinued = false
         var fadeIn: Fade?
         var fadeOut: Fade?
@@ -58,7 +58,7 @@ struct AudioPlan: Equatable {
             return (low..<max(low, high)).clamped(to: available)
         }
 
-        /// Whether the clip's audio is not faded anywhere in `range`.
+        /// Whether the clip's audio is played without a fade in the whole of `range`.
         func isPlain(_ range: Range<Int64>) -> Bool {
             (fadeIn?.range.upperBound ?? .min) <= range.lowerBound
                 && (fadeOut?.range.lowerBound ?? .max) >= range.upperBound
@@ -78,24 +78,25 @@ struct AudioPlan: Equatable {
     }
 
     private(set) var clips: [Clip] = []
-    /// For each clip: by how many samples its frames are later than their frame rate requires, so that its audio can be
+    /// For each clip: by how many samples its frames are later than their frame rate requires, because its audio is
     /// copied.
     private(set) var moves: [Int64] = []
     /// The packets, in order and without a gap.
     private(set) var spans: [Span] = []
-    /// For each clip: why its audio is re-encoded; nil for a clip whose packets are copied, as far as its ends allow.
+    /// For each clip: why its audio is re-encoded; nil for a clip whose packets are copied, apart from its ends.
     private(set) var reasons: [String?] = []
     /// The number of samples of the result.
     let count: Int64
     /// Whether there may be gaps between the packets.
     private(set) var hasHoles = false
 
-    /// The duration of a fade from or to silence, for a file that has no audio beyond the cut: too short to be noticed,
-    /// and long enough to avoid a click.
+    /// The duration of a fade from or to silence, if a file has no audio beyond the cut: too short to be noticed, and
+    /// long enough to avoid a click.
     private static let edge = Duration.milliseconds(5)
     /// The shortest fade from one clip to the next.
     private static let shortest = Duration.milliseconds(10)
-    /// By how many samples two pieces of one recording may seem to be apart because their times were rounded.
+    /// The maximum distance, in samples, between two pieces of one recording that counts as a rounding error and not as
+    /// a gap.
     private static let rounding: Int64 = 2
 
     /// The audio of the clips of `plan`; nil if no clip has audio. `window` returns the window of a packet of a source.
@@ -144,8 +145,8 @@ struct AudioPlan: Equatable {
         }
     }
 
-    /// Copied packets of recordings, by clip: each clip's packets are moved later by the clip's shift, and all that
-    /// begin before `count` are played.
+    /// A plan that copies packets of recordings. `packets` are the packets of each clip, which are moved later by the
+    /// clip's shift. All packets that begin before `count` are played.
     init(copying packets: [Range<Int>], shifts: [Int64], count: Int64) {
         (self.count, hasHoles) = (count, true)
         clips = shifts.map { Clip(range: 0..<0, shift: $0, available: 0..<0) }
@@ -173,7 +174,7 @@ struct AudioPlan: Equatable {
         }
     }
 
-    /// If the first packet of the clip's file begins behind its first frame, the audio in front of it is taken from the
+    /// Prepares a clip whose first packet of audio begins after its first frame: the missing audio is taken from the
     /// end of the previous file.
     private mutating func reachBack(_ index: Int) {
         let clip = clips[index]
@@ -203,7 +204,7 @@ struct AudioPlan: Equatable {
 
     private static func spans(_ grid: AudioGrid, _ pieces: [AudioGrid.Piece], _ count: Int64) -> [Span] {
         let step = AudioGrid.step
-        // The packet in front of the first that is played, which the decoder needs.
+        // One more packet before the first one that is played, because the decoder needs it.
         var position = grid.phase - (grid.phase > 0 ? 2 : 1) * step
         var spans: [Span] = []
         for (clip, packets) in grid.copies.enumerated() {
@@ -214,7 +215,7 @@ struct AudioPlan: Equatable {
             spans.append(.copied(clip: clip, packets: packets))
             position = begin + Int64(packets.count) * step
         }
-        // If a file is copied to its end, the audio that is missing there is shorter than one packet.
+        // If the last file is copied up to its end, any audio that is missing there is shorter than one packet.
         let isWhole = if case .copied(pieces.count - 1, _) = spans.last { position >= count - step } else { false }
         if position < count, !isWhole {
             spans.append(.encoded(position..<position + (count - position + step - 1) / step * step))
@@ -234,7 +235,8 @@ struct AudioPlan: Equatable {
             && after.frames.lowerBound == 0
     }
 
-    /// By how much more the clip `index` is moved than the previous clip, whose stream it continues.
+    /// The difference between the shift of the clip `index` and the shift of the previous clip, whose stream it
+    /// continues.
     private static func distance(_ sources: [StitchSource], _ index: Int, _ sample: TimeBase) -> Int64 {
         let (one, other) = (sources[index - 1], sources[index])
         guard one.path != other.path else { return 0 }
@@ -242,8 +244,8 @@ struct AudioPlan: Equatable {
             - other.video.timeBase.rescale(other.time(0), to: sample)
     }
 
-    /// Makes the fade from the previous clip to the clip `index`. Audio beyond the cut is used if the file has it, so
-    /// that no clip becomes shorter; otherwise each side has a short fade of its own.
+    /// Creates the fade from the previous clip to the clip `index`. If the files have audio beyond the cut, that audio
+    /// is used, so that no clip becomes shorter. Otherwise each side has its own short fade.
     private mutating func fade(into index: Int, length: Int64, transition: Int64, edge: Int64, _ shape: Fade.Shape) {
         let (before, after) = (clips[index - 1], clips[index])
         let cut = after.range.lowerBound
@@ -259,7 +261,8 @@ struct AudioPlan: Equatable {
             return
         }
         let edge = min(edge, Int64(room) / 2)
-        // Audio that continues beyond the cut during a transition ends where its file ends, if not earlier.
+        // During a transition, the audio of the clip before continues beyond the cut. It ends where its file ends, or
+        // at the end of the transition if that is earlier.
         let end = transition > 0 ? min(max(cut, before.available.upperBound), cut + transition) : cut
         let last = min(cut, max(before.range.lowerBound + edge, before.available.upperBound))
         let fall = transition > 0 && end - cut >= edge ? cut..<end : last - edge..<last

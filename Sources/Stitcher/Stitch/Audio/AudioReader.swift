@@ -3,8 +3,8 @@
 internal import LibAV
 internal import Media
 
-/// Decodes the audio of one file and returns any range of it, in samples of the result's format from the file's time 0
-/// on. The ranges must be requested in order. Used by one thread.
+/// Decodes the audio of one file and returns any range of it. Ranges are in samples of the result's format, counted
+/// from the time 0 of the file, and must be requested in order. Used by one thread.
 final class AudioReader {
     private let feed: any AudioFeed
     private let decoder: Decoder
@@ -18,11 +18,11 @@ final class AudioReader {
     private var decodedEnd: Int64?
     private var hasEnded = false
 
-    /// The largest difference of time stamps that does not count as a gap: the rounding of containers that count
-    /// milliseconds, and a margin.
+    /// The maximum difference between timestamps that does not count as a gap: the rounding error of containers whose
+    /// times are in milliseconds, and a margin.
     private static let tolerance = Duration.milliseconds(5)
 
-    /// A reader of the audio of `source` from `position` on. The audio of `source` continues that of `before`.
+    /// A reader of the audio of `source`, from `position` on. The audio of `source` continues the audio of `before`.
     init(
         _ source: StitchSource, _ audio: StitchSource.Audio, behind before: StitchSource? = nil, format: AudioFormat,
         from position: Int64
@@ -45,7 +45,7 @@ final class AudioReader {
         }
     }
 
-    /// Returns the samples in `range`; parts for which the file has no audio are silent.
+    /// Returns the samples in `range`. Where the file has no audio, they are silent.
     func read(_ range: Range<Int64>) throws -> AudioBuffer {
         while !hasEnded, (decodedEnd ?? .min) < range.upperBound { try decodeMore() }
         var result = AudioBuffer.silence(at: range.lowerBound, count: 0, format: format)
@@ -69,7 +69,7 @@ final class AudioReader {
             do {
                 try feed.sendNext(to: decoder)
             } catch is AudioFeedFailure {
-                // The packet is replaced by silence.
+                // Silence replaces the packet.
             }
         case .ended:
             append(try resampler.flush())
@@ -100,7 +100,8 @@ final class AudioReader {
         append(try resampler.convert(frame))
     }
 
-    /// Appends decoded audio. A gap is not filled, however long it is; audio that overlaps is cut off.
+    /// Appends decoded audio. A gap is not filled, however long it is. The part of the audio that overlaps with earlier
+    /// audio is removed.
     private func append(_ audio: AudioBuffer) {
         let start = max(audio.position, decodedEnd ?? .min)
         guard audio.count > 0, start < audio.end else { return }

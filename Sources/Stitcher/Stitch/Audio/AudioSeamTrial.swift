@@ -4,34 +4,34 @@ internal import LibAV
 internal import MP4
 internal import Media
 
-/// A place in the audio of a clip at which copied packets are joined to new ones.
+/// A position in the audio of a clip at which copied packets are joined to new packets.
 struct AudioSeam: Hashable {
     let clip: Int
-    /// The packet of the clip's file in front of which the seam is.
+    /// The packet of the clip's file before which the seam is.
     let packet: Int
 }
 
-/// Encodes the new packets next to copied ones to find the windows that the encoder uses. If these are not long
-/// windows, the halves of two packets at the seam do not complete each other, which is heard as a click. Used by one
-/// thread.
+/// Finds out which AAC windows the encoder uses at seams, by encoding the new packets next to copied packets. If these
+/// are not long windows, the halves of two packets at the seam do not complete each other, which is heard as a click.
+/// Used by one thread.
 struct AudioSeamTrial {
     let format: AudioFormat
     let sources: [StitchSource]
     let bitrate: Int
 
-    /// How many packets in front of the end of a long span are encoded to find the last packet's window: far more than
-    /// influence an encoder.
+    /// How many packets before the end of a long span are encoded to find the window of its last packet: far more than
+    /// those that influence the encoder.
     private static let reach: Int64 = 8
 
-    /// The plan that `make` makes with the fewest seams excluded: first with none excluded, then without the seams that
-    /// failed the trial.
+    /// Returns a plan from `make` whose seams all pass the trial. `make` is called first without excluded seams, and
+    /// then without the seams that failed the trial.
     func tried(_ make: (_ torn: Set<AudioSeam>) -> AudioPlan?, isCancelled: () -> Bool) throws -> AudioPlan? {
         var torn: Set<AudioSeam> = []
         var known: AudioPlan?
         while let plan = make(torn) {
             let new = try self.torn(plan, besides: known, isCancelled: isCancelled)
-            // Excluding the seam of a clip that is always copied up to its end may have no effect, so this ends when no
-            // new seam fails.
+            // If a clip is always copied up to its end, it has no effect to exclude its seam. Therefore this ends when
+            // no other seam fails.
             guard !torn.isSuperset(of: new) else { return plan }
             torn.formUnion(new)
             known = plan
@@ -39,7 +39,7 @@ struct AudioSeamTrial {
         return nil
     }
 
-    /// The seams of `plan` that fail the trial. Seams of spans that are also in `known` were tried already.
+    /// The seams of `plan` that fail the trial. Seams next to spans that `known` also contains were tried already.
     func torn(_ plan: AudioPlan, besides known: AudioPlan? = nil, isCancelled: () -> Bool) throws -> Set<AudioSeam> {
         let done = known?.clips == plan.clips ? known?.spans ?? [] : []
         var torn: Set<AudioSeam> = []
@@ -61,8 +61,8 @@ struct AudioSeamTrial {
         }
         let step = AudioGrid.step
         var mixer = AudioMixer(plan, format, sources)
-        // New packets that are later encoded in one session are also tried in one session, so that the encoder makes
-        // the same packets.
+        // If the new packets will be encoded in one session, they are also tried in one session, so that the encoder
+        // outputs the same packets.
         let isBridge = AudioWriter.isBridge(range, format)
         let head = isBridge && after != nil ? range : range.lowerBound..<range.lowerBound + step
         let tail = isBridge ? range : range.upperBound - Self.reach * step..<range.upperBound

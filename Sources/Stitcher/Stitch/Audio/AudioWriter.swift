@@ -18,26 +18,26 @@ final class AudioWriter {
 
     /// The packets of each span.
     private var packets: [[IndexedSample]]
-    /// The span that is being written, and how far: packets that are copied, and samples that were given to the
-    /// encoder.
+    /// `span` is the span that is being written. The other numbers say how far: the packets that are copied, and the
+    /// samples that were passed to the encoder.
     private var span = 0
     private var copied = 0
     private var fed: Int64 = 0
     private var encoder: AACEncoder?
-    /// The coding of the new packets; used for the track if no packet is copied.
+    /// The coding of the new packets; the track has it if no packet is copied.
     private var encoded: TrackDescription?
 
     /// How many samples are mixed at a time.
     private static let step: Int64 = 8192
-    /// How many packets earlier than necessary an encoder begins: it needs one packet to know the audio before, and
-    /// more of them influence how it encodes.
+    /// By how many packets an encoder begins earlier than its first needed packet. It needs one packet to know the
+    /// audio before; more of them influence how it encodes.
     private static let preroll: Int64 = 4
-    /// The longest run of new packets between copied ones that is made in one session, regardless of how far the frames
-    /// are.
+    /// If new packets between copied packets last no longer than this, they are all encoded in one session, however far
+    /// the writing of frames has advanced.
     private static let bridge = Duration.seconds(10)
 
-    /// A writer for the audio of `plan`. The packets of the clips `joint` are copied by the caller, who reports that
-    /// with ``placed(_:of:by:)``.
+    /// A writer of the audio of `plan`. The caller copies the packets of the clips `joint`, and reports that with
+    /// ``placed(_:of:by:)``.
     init(
         _ plan: AudioPlan, _ format: AudioFormat, _ sources: [StitchSource], bitrate: Int, file: ClipFile,
         joint: Set<Int>
@@ -62,7 +62,8 @@ final class AudioWriter {
     /// The packets of the clip's file that are copied together with its frames.
     func packets(of clip: Int) -> Range<Int> { number(of: clip)?.packets ?? 0..<0 }
 
-    /// Notes that the packets `range` of the clip's file are `distance` bytes further behind in the result.
+    /// Records that the packets `range` of the clip's file were copied, and that their offsets in the result are larger
+    /// by `distance` bytes.
     func placed(_ range: Range<Int>, of clip: Int, by distance: Int64) {
         guard let number = number(of: clip)?.span, let audio = sources[clip].audio else { return }
         for sample in audio.packets[range] {
@@ -71,22 +72,22 @@ final class AudioWriter {
     }
 
     private func number(of clip: Int) -> (span: Int, packets: Range<Int>)? {
-        // Earlier spans than the current one are complete.
+        // Spans before the current one are complete.
         for number in span..<plan.spans.count {
             if case .copied(clip, let packets) = plan.spans[number] { return (number, packets) }
         }
         return nil
     }
 
-    /// Writes all audio that is played before the packets of `clip`, which the caller copies: packets are in the file
-    /// in the order in which they are played.
+    /// Writes all audio that is played before the packets of `clip`. The caller copies those packets; in the file,
+    /// packets are in the order in which they are played.
     func complete(before clip: Int) throws {
         guard let number = number(of: clip)?.span else { return }
         try advance(to: .max, before: number)
     }
 
-    /// Writes all audio that is played before `sample`. A short run of new packets is written to its end; nothing of
-    /// the span `limit` is written.
+    /// Writes all audio that is played before `sample`. If it begins to write a short run of new packets, it writes the
+    /// whole run. It writes nothing of the span `limit`.
     func advance(to sample: Int64, before limit: Int = .max) throws {
         while span < min(limit, plan.spans.count) {
             let isDone =
@@ -114,7 +115,7 @@ final class AudioWriter {
         return ClipTrack(samples: all, start: 0)
     }
 
-    /// Adds a packet that was copied from `clip`, and whose offset is now `offset`.
+    /// Adds a packet that was copied from `clip` to the offset `offset`.
     private func append(_ packet: IndexedSample, of clip: Int, at offset: Int64, to span: Int) {
         let pts = packet.pts + plan.clips[clip].shift
         packets[span].append(
@@ -159,13 +160,13 @@ extension AudioWriter {
         return true
     }
 
-    /// Whether the new packets for `range`, between copied ones, are made in one session.
+    /// Whether the new packets for `range`, which are between copied packets, are encoded in one session.
     static func isBridge(_ range: Range<Int64>, _ format: AudioFormat) -> Bool {
         Int64(range.count) < format.timeBase.ticks(bridge)
     }
 
-    /// Begins a session of `encoder` for `range`. `isFirst` means that no audio is before it. Returns the first sample
-    /// that the encoder is to be given.
+    /// Begins a session of `encoder` for `range`. `isFirst` means that there is no audio before the range. Returns the
+    /// first sample that must be passed to the encoder.
     static func start(of range: Range<Int64>, _ encoder: AACEncoder, isFirst: Bool) -> Int64 {
         let start = range.lowerBound + Int64(encoder.priming) - (isFirst ? 0 : preroll * AudioGrid.step)
         encoder.begin(at: start)
