@@ -73,13 +73,8 @@ final class ControlSocket: Sendable {
         // These errors also mean that a process listens: its queue of connections is full.
         case 0, EAGAIN, EINPROGRESS: throw inUse(path)
         case ENOENT: return
-<<<<<<< HEAD
         case ECONNREFUSED where FileStatus(ofLink: path)?.kind == .socket:
-            // Another process may have replaced the abandoned socket by now.
-=======
-        case ECONNREFUSED where isSocket(path):
             // Another process may have replaced the abandoned socket in the meantime.
->>>>>>> main
             guard Identity(path) == found else { throw inUse(path) }
             guard unlink(path) == 0 || errno == ENOENT else { throw failure(path, reason(errno)) }
         case ECONNREFUSED: throw failure(path, "there is a file that is no socket")
