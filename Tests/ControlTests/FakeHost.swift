@@ -10,8 +10,11 @@ import Status
 
 /// A host of scripted channels, for testing what the server itself decides.
 struct FakeHost: ControlledHost {
+    /// The stream of the channel; nil while it is not on air.
+    var stream: @Sendable () -> PacketStream? = { nil }
+
     var channels: [String] { ["main"] }
-    func channel(_ name: String) -> (any ControlledChannel)? { name == "main" ? FakeChannel() : nil }
+    func channel(_ name: String) -> (any ControlledChannel)? { name == "main" ? FakeChannel(stream: stream()) : nil }
     func reload() throws(Refusal) -> Int { throw Refusal(.conflict, "There is no file.") }
     var exports: ExportJobs { ExportJobs() }
     func startExport(_ request: ExportRequest) throws(Refusal) -> ExportJob {
@@ -24,10 +27,11 @@ struct FakeHost: ControlledHost {
     func check(_ address: String) -> AddressCheck { AddressCheck([.init("address", .ok, "It is well formed.")]) }
 }
 
-/// A channel that is not on air.
+/// A channel that cannot be changed.
 struct FakeChannel: ControlledChannel {
+    let stream: PacketStream?
+
     var report: ChannelReport { ChannelReport(name: "main", state: .waiting) }
-    var stream: PacketStream? { nil }
     var archive: ChannelArchive? { nil }
     func archive(ofSource source: String) -> ChannelArchive? { nil }
     var clips: ClipStore? { nil }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import FanOut
 import HTTPTypes
 import Hummingbird
 import HummingbirdCore
 import Media
 import NIOCore
+import PacketSamples
+import Synchronization
 import TestSupport
 import Testing
 
@@ -12,6 +15,30 @@ import Testing
 
 @Suite("HEAD requests and methods that a path does not have")
 struct HeadRequestTests {
+    /// A program that is on air until it ends.
+    private final class Show: Sendable {
+        private struct NoKeyframes: KeyframeRequester {
+            func requestKeyframe(at programTime: Int64?) {}
+        }
+
+        private let current: Mutex<PacketStream?>
+
+        init() {
+            let stream = PacketStream()
+            stream.begin(Samples.description, keyframes: NoKeyframes())
+            current = Mutex(stream)
+        }
+
+        var stream: PacketStream? { current.withLock { $0 } }
+        func end() { current.withLock { $0 = nil } }
+    }
+
+    /// A stream, as long as anything else keeps it.
+    private final class Observed {
+        weak var stream: PacketStream?
+        init(_ stream: PacketStream?) { self.stream = stream }
+    }
+
     private var responder: ControlResponder {
         let endpoints = [
             Endpoint(.get, "/v1/text", .view) { _ in
@@ -58,6 +85,21 @@ struct HeadRequestTests {
         let (head, body) = try await answer(.head, "/v1/stream")
         #expect(head.status == .ok && body.bytes.isEmpty && body.isFinished)
         #expect(head.headers[.contentLength] == "0")
+    }
+
+    @Test("A HEAD request of a preview is answered, and keeps nothing of the program when that ends")
+    func preview() async throws {
+        let show = Show()
+        let observed = Observed(show.stream)
+        let gate = RequestGate(settings: ControlSettings(), tokens: TokenGuard([]), isLocal: false)
+        let routes = PreviewRoutes(host: FakeHost { show.stream })
+        let response = try await ControlResponder(routes.endpoints, gate: gate, logger: quiet).respond(
+            to: .sample(.head, "/v1/channels/main/preview.mp4"), context: ControlRequest.sample().context)
+        #expect(response.status == .ok && response.headers[.contentType] == "video/mp4")
+        show.end()
+        let isReleased = observed.stream == nil
+        #expect(isReleased)
+        withExtendedLifetime(routes) {}
     }
 
     @Test("A method that a path does not have is refused with the methods that it has, HEAD among them where GET is")

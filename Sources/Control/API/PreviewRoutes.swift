@@ -33,9 +33,11 @@ final class PreviewRoutes: Sendable {
 
     private func preview(_ request: ControlRequest) throws(Refusal) -> Response {
         let name = try request.parameter("channel")
-        let feed = try feed(name)
-        if let reason = feed.refusal { throw Refusal(.conflict, reason) }
+        let stream = try stream(name)
+        if let reason = PreviewFeed(of: stream).refusal { throw Refusal(.conflict, reason) }
         let body = StreamedBody.body(of: request) { [self] write in
+            // Not before, because the body of a HEAD request is never written, so that its feed would never end.
+            let feed = feed(of: stream, name)
             feed.begin()
             defer { end(feed, name) }
             try await send(feed, of: name, to: request, write)
@@ -99,10 +101,10 @@ final class PreviewRoutes: Sendable {
         return stream
     }
 
-    /// Returns the feed of a channel. All watching clients share it until the channel is reopened.
-    private func feed(_ name: String) throws(Refusal) -> PreviewFeed {
-        let stream = try stream(name)
-        return feeds.withLock { feeds in
+    /// Returns the feed of the channel `name` with this `stream`. All watching clients share it until the channel is
+    /// reopened.
+    private func feed(of stream: PacketStream, _ name: String) -> PreviewFeed {
+        feeds.withLock { feeds in
             if let feed = feeds[name], feed.stream === stream { return feed }
             let feed = PreviewFeed(of: stream)
             feeds[name] = feed
