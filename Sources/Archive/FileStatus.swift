@@ -9,7 +9,7 @@ internal import Glibc
 package struct FileStatus: Sendable {
     /// The type of file to which a name refers.
     package enum Kind: Sendable {
-        case regular, directory, link, other
+        case regular, directory, link, socket, other
     }
 
     package let kind: Kind
@@ -53,6 +53,7 @@ package struct FileStatus: Sendable {
             case S_IFREG: .regular
             case S_IFDIR: .directory
             case S_IFLNK: .link
+            case S_IFSOCK: .socket
             default: .other
             }
         size = Int64(info.st_size)

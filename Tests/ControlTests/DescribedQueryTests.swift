@@ -19,7 +19,7 @@ struct DescribedQueryTests {
 
     /// The reason for which a request with `query` is refused; nil if it is not.
     private func refusal(_ operation: String, _ query: String) throws -> Refusal? {
-        let endpoint = try #require(endpoint(operation))
+        let endpoint = try #require(self.endpoint(operation))
         do throws(Refusal) {
             try DescribedQuery.check(.sample(endpoint.method, endpoint.path + query), for: endpoint)
             return nil

@@ -102,8 +102,7 @@ final class ControlSocket: Sendable {
     }
 
     private static func isSocket(_ path: String) -> Bool {
-        var info = stat()
-        return lstat(path, &info) == 0 && info.st_mode & S_IFMT == S_IFSOCK
+        FileStatus(ofLink: path)?.kind == .socket
     }
 
     private static func inUse(_ path: String) -> ControlServer.Failure {
