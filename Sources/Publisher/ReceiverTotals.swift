@@ -51,8 +51,10 @@ final class ReceiverTotals: Sendable {
     /// Adds a receiver that is on air.
     func add(_ receiver: any CountedReceiver) { state.withLock { $0.receivers.append(receiver) } }
 
-    /// Removes a receiver and adds its totals to `past` in one step, so that no number decreases.
+    /// Removes a receiver, which gets no more packets, and adds its totals to `past` in one step, so that no number
+    /// decreases. The packets that still wait for the receiver count as dropped.
     func remove(_ leaving: any CountedReceiver) {
+        leaving.packets.discard()
         let (progress, drops) = (leaving.progress, leaving.packets.drops)
         state.withLock { state in
             state.receivers.removeAll { $0 === leaving }
@@ -60,6 +62,7 @@ final class ReceiverTotals: Sendable {
             state.past.frames += progress.frames
             state.past.drops.add(progress.drops)
             state.past.drops.add(drops)
+            state.past.drops.add(.notConnected, frames: progress.waitingFrames)
             if let srt = progress.details.srt { state.pastSRT.add(srt.totals) }
         }
     }

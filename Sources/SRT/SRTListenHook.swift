@@ -45,7 +45,7 @@ final class SRTListenHook: Sendable {
             guard let opaque else { return 0 }
             let hook = Unmanaged<SRTListenHook>.fromOpaque(opaque).takeUnretainedValue()
             let call = SRTCall(
-                socket: socket, address: address.flatMap { IPAddress($0) },
+                socket: socket, address: address.flatMap { IPAddress(socketAddress: $0) },
                 streamID: streamID.map { String(cString: $0) } ?? "")
             guard let rejection = hook.judge(call) else { return 0 }
             srt_setrejectreason(socket, rejection.rawValue)

@@ -137,6 +137,9 @@ import Testing
         #expect(file.kind == .regular && file.size == 2 && !file.isOpenToOthers)
         #expect(FileStatus(temporary.path("directory"))?.kind == .directory)
         #expect(FileStatus(temporary.path("pipe"))?.kind == .other)
+        let listener = try UnixListener(temporary.path("socket"))
+        #expect(FileStatus(temporary.path("socket"))?.kind == .socket)
+        withExtendedLifetime(listener) {}
         #expect(FileStatus(temporary.path("link"))?.kind == .regular)
         #expect(FileStatus(ofLink: temporary.path("link"))?.kind == .link)
         #expect(FileStatus(temporary.path("none")) == nil && FileStatus(-1) == nil)

@@ -15,30 +15,9 @@ struct ControlSocketTests {
 
     init() throws { directory = try TemporaryDirectory() }
 
-    /// A stream socket that listens at a path until it is released. Its file stays, as after a process was killed.
-    private final class Listener {
-        private let descriptor: CInt
-
-        init(_ path: String) {
-            descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
-            var address = sockaddr_un()
-            address.sun_family = sa_family_t(AF_UNIX)
-            withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: Array(path.utf8)) }
-            let isOpen = withUnsafePointer(to: &address) { [descriptor] pointer in
-                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
-                }
-            }
-            #expect(isOpen && listen(descriptor, 5) == 0)
-        }
-
-        deinit { close(descriptor) }
-    }
-
     /// The permissions of the file at `path`.
-    private func permissions(_ path: String) -> mode_t {
-        var info = stat()
-        return stat(path, &info) == 0 ? info.st_mode & 0o777 : 0
+    private func permissions(_ path: String) throws -> Int? {
+        try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
     }
 
     /// The sentence with which a socket at the path is refused.
@@ -50,11 +29,11 @@ struct ControlSocketTests {
     @Test("A socket is bound where only its user may enter, and has its mode before it has its name")
     func mode() throws {
         let socket = try ControlSocket(path)
-        let listener = Listener(socket.bindPath)
-        #expect(permissions(URL(fileURLWithPath: socket.bindPath).deletingLastPathComponent().path) == 0o700)
+        let listener = try UnixListener(socket.bindPath)
+        #expect(try permissions(URL(fileURLWithPath: socket.bindPath).deletingLastPathComponent().path) == 0o700)
         #expect(!directory.all.contains("relay.sock"))
         try socket.publish()
-        #expect(permissions(path) == 0o660 && directory.all == ["relay.sock"])
+        #expect(try permissions(path) == 0o660 && directory.all == ["relay.sock"])
         socket.remove()
         #expect(directory.all.isEmpty)
         withExtendedLifetime(listener) {}
@@ -62,7 +41,7 @@ struct ControlSocketTests {
 
     @Test("A socket at which another process answers is left alone, and the refusal says what to do")
     func inUse() throws {
-        let listener = Listener(path)
+        let listener = try UnixListener(path)
         #expect(refusal().contains("another process answers there; name another path with --http-socket"))
         #expect(directory.all == ["relay.sock"])
         withExtendedLifetime(listener) {}
@@ -70,11 +49,11 @@ struct ControlSocketTests {
 
     @Test("The socket of a process that was killed is replaced")
     func abandoned() throws {
-        _ = Listener(path)
+        _ = try UnixListener(path)
         let socket = try ControlSocket(path)
-        let listener = Listener(socket.bindPath)
+        let listener = try UnixListener(socket.bindPath)
         try socket.publish()
-        #expect(permissions(path) == 0o660)
+        #expect(try permissions(path) == 0o660)
         withExtendedLifetime(listener) {}
     }
 
@@ -88,7 +67,7 @@ struct ControlSocketTests {
     @Test("A process that takes the path while a socket is being made keeps it")
     func race() throws {
         let socket = try ControlSocket(path)
-        let listeners = (Listener(socket.bindPath), Listener(path))
+        let listeners = (try UnixListener(socket.bindPath), try UnixListener(path))
         let failure = #expect(throws: ControlServer.Failure.self) { try socket.publish() }
         #expect(failure?.description.contains("another process answers there") == true)
         socket.remove()
@@ -99,10 +78,10 @@ struct ControlSocketTests {
     @Test("At its end a server removes its own socket only, and not one that another process has put there")
     func removal() throws {
         let socket = try ControlSocket(path)
-        let listener = Listener(socket.bindPath)
+        let listener = try UnixListener(socket.bindPath)
         try socket.publish()
         unlink(path)
-        let other = Listener(path)
+        let other = try UnixListener(path)
         socket.remove()
         #expect(directory.all == ["relay.sock"])
         withExtendedLifetime((listener, other)) {}

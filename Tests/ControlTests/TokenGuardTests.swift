@@ -39,7 +39,7 @@ struct TokenGuardTests {
     @Test("Wrong tokens from all addresses of an IPv6 /64 network are counted together")
     func networks() {
         let kinds = (0..<11).map { refusal(from: "2001:db8::\($0)") }
-        #expect(kinds.last == .tooMany && kinds.dropLast().allSatisfy { $0 == .unauthenticated })
+        #expect(kinds[10] == .tooMany && kinds.dropLast().allSatisfy { $0 == .unauthenticated })
         #expect(refusal(from: "2001:db8:0:1::1") == .unauthenticated)
     }
 

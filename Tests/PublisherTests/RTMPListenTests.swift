@@ -121,6 +121,22 @@ import Testing
         #expect(attempt.progress.frames == 80 && attempt.progress.drops.packets == 0)
     }
 
+    @Test("The frames that still wait for a player when it leaves count as dropped")
+    func leaves() throws {
+        publish(0..<1)
+        try begin()
+        let player = try join()
+        try players(1)
+        attempt.goLive()
+        // The player reads nothing, so its socket is full soon, and the rest waits.
+        publish(1..<20, bytes: 20_000)
+        try eventually { attempt.progress.details.receivers?.queueMilliseconds ?? 0 > 0 }
+        shutdown(player.descriptor, CInt(SHUT_RDWR))
+        try players(0)
+        let progress = attempt.progress
+        #expect(progress.drops.frames > 0 && Int(progress.frames) + progress.drops.frames == 20)
+    }
+
     @Test("A player that does not read loses frames, which are counted, and another player loses no frame")
     func slow() throws {
         publish(0..<1)

@@ -141,7 +141,7 @@ struct HostConfigurationTests {
         #expect(file.http.tokens.count == 2 && file.http.basePath == "/relay" && file.http.hosts == ["studio.example"])
         #expect(file.http.trustedProxies == ["192.0.2.1", "10.0.0.0/8"].compactMap { AddressRange($0) })
         #expect(
-            file.http.webhooks.first?.level == .warning && file.http.webhooks.first?.kinds.contains("alarm") == true)
+            file.http.webhooks.first?.level == .warning && file.http.webhooks.first?.kinds.contains(.alarm) == true)
     }
 
     @Test("All errors of a file are reported at once, each with its position, its key and the nearest known key")

@@ -73,7 +73,7 @@ final class ControlSocket: Sendable {
         // These errors also mean that a process listens: its queue of connections is full.
         case 0, EAGAIN, EINPROGRESS: throw inUse(path)
         case ENOENT: return
-        case ECONNREFUSED where isSocket(path):
+        case ECONNREFUSED where FileStatus(ofLink: path)?.kind == .socket:
             // Another process may have replaced the abandoned socket in the meantime.
             guard Identity(path) == found else { throw inUse(path) }
             guard unlink(path) == 0 || errno == ENOENT else { throw failure(path, reason(errno)) }
@@ -99,10 +99,6 @@ final class ControlSocket: Sendable {
                 Glibc.connect(descriptor, generic, length) == 0 ? 0 : errno
             }
         }
-    }
-
-    private static func isSocket(_ path: String) -> Bool {
-        FileStatus(ofLink: path)?.kind == .socket
     }
 
     private static func inUse(_ path: String) -> ControlServer.Failure {

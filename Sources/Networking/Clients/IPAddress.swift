@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import Glibc
+internal import Glibc
 
 /// An IP address without a port. An IPv4-mapped IPv6 address, such as `::ffff:192.0.2.1`, counts as the IPv4 address: a
 /// socket for both families reports IPv4 clients in this form.
@@ -20,11 +20,11 @@ package struct IPAddress: Hashable, Sendable {
         }
     }
 
-    /// The IP address in a socket address; nil if the socket address is of another family.
-    package init?(_ address: UnsafePointer<sockaddr>) {
+    /// The IP address in a socket address; nil if the socket address is of another family. It takes the bytes of a
+    /// `sockaddr`, because the fields of that type may belong to another C module than Glibc.
+    package init?(socketAddress raw: UnsafeRawPointer) {
         // The IP address is behind the family and the port, and in IPv6 also behind the flow label (ip(7), ipv6(7)).
-        let raw = UnsafeRawPointer(address)
-        switch CInt(address.pointee.sa_family) {
+        switch CInt(raw.loadUnaligned(as: sa_family_t.self)) {
         case AF_INET: bytes = Array(UnsafeRawBufferPointer(start: raw + 4, count: 4))
         case AF_INET6: bytes = Self.unmapped(Array(UnsafeRawBufferPointer(start: raw + 8, count: 16)))
         default: return nil

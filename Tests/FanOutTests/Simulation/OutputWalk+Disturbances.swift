@@ -68,8 +68,8 @@ extension OutputWalk {
     private func disturbProgram() {
         let gop = Self.gop(1_000_000_000 / context.program.interval, &random)
         isGranted.toggle()
-        let isGranted = isGranted
-        context.program.change { ($0.gop, $0.grantsRequests) = (gop, isGranted) }
+        let grants = isGranted
+        context.program.change { ($0.gop, $0.grantsRequests) = (gop, grants) }
     }
 
     /// Another output takes the place of `output`.
