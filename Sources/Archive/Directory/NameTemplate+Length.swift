@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Media
+package import Media
 
 extension NameTemplate {
     /// The maximum length of the name of a file or directory, in bytes (`NAME_MAX` of limits.h).

@@ -116,7 +116,7 @@ extension RecordDirectory {
     static let largest: Int64 = 1 << 50
 
     /// Converts a file system's time, which may be nonsense, to one between the years 1 and 9999.
-    private static func time(_ time: timespec) -> UTCTime {
+    static func time(_ time: timespec) -> UTCTime {
         let seconds = min(max(Int64(time.tv_sec), -62_135_596_800), 253_402_300_799)
         return UTCTime(milliseconds: seconds * 1000 + Int64(time.tv_nsec) / 1_000_000)
     }

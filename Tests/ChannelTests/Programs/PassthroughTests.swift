@@ -6,6 +6,7 @@ import Ingest
 import Media
 import Status
 import Studio
+import Synchronization
 import TestSupport
 import Testing
 

@@ -162,7 +162,7 @@ struct BackgroundEncoderTests {
         try bench.wait(for: 60)
         bench.take(70..<71, captions: [0xFC, 70, 0x81])
         try bench.finish()
-        let expected = (60...70).flatMap { [0xFC, UInt8($0), 0x81] }
+        let expected: [UInt8] = (60...70).flatMap { [0xFC, UInt8($0), 0x81] }
         #expect(bench.encoder.dropped == 10 && bench.numbers.last == 70)
         #expect(bench.packets.frames.last?.payload.array.firstRange(of: expected) != nil)
         #expect(bench.packets.frames.dropLast().allSatisfy { $0.payload.array.firstRange(of: expected) == nil })
