@@ -29,9 +29,9 @@ package enum FrameCounterCode {
         for smallest in [16, 8] {
             for rows in [1, 2, 4, 5, 8] {
                 let columns = bitCount / rows
-                let block = width / columns & ~1
-                // A code that takes more than half of the frame is not used.
-                if block < smallest || block > height / (2 * rows) { continue }
+                // The code takes at most half of the frame's height.
+                let block = min(width / columns, height / (2 * rows)) & ~1
+                if block < smallest { continue }
                 return Layout(rows: rows, columns: columns, block: block, top: (height - block * rows) & ~1)
             }
         }

@@ -284,6 +284,7 @@ struct PassthroughTests {
         defer { bench.passthrough.stop() }
         bench.begin()
         let first = try #require(inputs[Self.location])
+        try eventually("the input is open") { first.delivers }
         inputs.whenMade {
             inputs.whenMade {}
             bench.passthrough.close(0)
