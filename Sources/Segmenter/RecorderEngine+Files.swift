@@ -137,17 +137,26 @@ extension RecorderEngine {
 
     /// Writes the rest of the open file and hands the file over to be closed.
     func endFile(_ ending: SegmentEnding) {
-        guard let file else { return }
+        completeFile().map { release($0, ending) }
+    }
+
+    /// Writes the rest of the open file. Returns the file, which is to be released; nil if no file is open, or if the
+    /// writing failed.
+    func completeFile() -> SegmentFile? {
+        guard let file else { return nil }
         do throws(FileFailure) {
             if let failure = environment.synchroniser.failure(of: file.descriptor.path) { throw failure }
             try file.flush()
-            release(file, ending)
+            self.file = nil
+            return file
         } catch {
             fail(error)
+            return nil
         }
     }
 
-    private func release(_ file: SegmentFile, _ ending: SegmentEnding) {
+    /// Hands a file over to be closed, for the reason `ending`.
+    func release(_ file: SegmentFile, _ ending: SegmentEnding) {
         file.ending = ending
         takeMoments(to: file)
         recordedEnd = file.recordedEnd

@@ -147,6 +147,11 @@ actor RecorderEngine: QueueActor {
     }
 
     func perform(_ actions: [SegmentAction]) {
+        // The end of a program can open one more file for its last frames. If that file turns out to show nothing, the
+        // file before it is the last one.
+        var before: SegmentFile?
+        var endsHere = false
+        if case .close? = actions.last { endsHere = true }
         for action in actions {
             switch action {
             case .open(let start):
@@ -154,7 +159,8 @@ actor RecorderEngine: QueueActor {
                 // reordered frames.
                 if !description.updated(by: start.keyframe).isIdentical(to: description) { leaveOutDisordered() }
                 if let shown = start.shown, shown.continues { file?.end(at: shown.time) }
-                endFile(.rotate)
+                let complete = completeFile()
+                if endsHere, before == nil { before = complete } else { complete.map { release($0, .rotate) } }
                 follow(start)
                 if case .active = mode { open(start) }
             case .write(let packet): write(packet)
@@ -164,7 +170,10 @@ actor RecorderEngine: QueueActor {
             case .close:
                 // The last frames may follow frames that are still missing and will come only if the program continues.
                 leaveOutDisordered()
-                endFile(closing)
+                let last = completeFile()
+                before.map { release($0, last?.showsAnything == false ? closing : .rotate) }
+                before = nil
+                last.map { release($0, closing) }
             case .request(let time): environment.keyframes.requestKeyframe(at: time)
             }
         }

@@ -61,10 +61,11 @@ struct RunDownPlaceTests {
         let place = RunDownPlace(segment: 0, anchor: 300, offset: .milliseconds(17))
         for every in [Duration.milliseconds(40), .milliseconds(333), .seconds(5)] {
             var last: Int64 = 0
-            for frame in place.start(at: rate)..<place.start(at: rate) + 500 {
+            for step in Int64(0)..<500 {
+                let frame = place.start(at: rate) + step
                 let view = place.views(before: frame, every: every, at: rate)
-                let begin = 300 + rate.timeBase.ticks(place.offset + every * Int(view))
-                let next = 300 + rate.timeBase.ticks(place.offset + every * Int(view + 1))
+                let begin = FrameIndex(300) + rate.timeBase.ticks(place.offset + every * Int(view))
+                let next = FrameIndex(300) + rate.timeBase.ticks(place.offset + every * Int(view + 1))
                 #expect(view >= last && (view == 0 || begin <= frame) && frame < next)
                 last = view
             }

@@ -63,7 +63,7 @@ final class SegmentFile {
     /// Decoding time of the last packet, in nanoseconds of program time.
     private var newest = Int64.min
     /// Whether anything visible was written.
-    private var showsAnything = false
+    private(set) var showsAnything = false
     /// Program time from which on the next file shows the media that is also in this file, in nanoseconds.
     private var shownEnd: Int64?
     /// The file's size with its index, once the index is written.
