@@ -327,8 +327,8 @@ let package = Package(
         .testTarget(
             name: "ControlTests",
             dependencies: [
-                "Studio", "Library", "Control", "Page", "Status", "Archive", "Encoder", "FanOut", "Ingest", "Kernels",
-                "MP4", "Media", "Monitor", "Networking", "PacketSamples", "Program", "SRT", "Segmenter", "TestSupport",
+                "Studio", "Library", "Control", "Status", "Archive", "Encoder", "FanOut", "Ingest", "Kernels", "MP4",
+                "Media", "Monitor", "Networking", "PacketSamples", "Program", "SRT", "Segmenter", "TestSupport",
                 "Upload",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),

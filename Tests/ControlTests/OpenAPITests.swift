@@ -4,7 +4,7 @@ import Foundation
 import Kernels
 import Logging
 import Media
-import Page
+import NIOCore
 import Program
 import Status
 import Testing
@@ -57,10 +57,7 @@ struct OpenAPITests {
     }
 
     private func text() throws -> Data {
-        var count = 0
-        let assets = UnsafeBufferPointer(start: relay_assets(&count), count: count)
-        let asset = try #require(assets.first { String(cString: $0.path) == "v1/openapi.json" })
-        return Data(bytes: asset.bytes, count: asset.count)
+        Data(try #require(BuiltInFile.named("v1/openapi.json")).content.readableBytesView)
     }
 
     private func document() throws -> Document { try JSONDecoder().decode(Document.self, from: try text()) }

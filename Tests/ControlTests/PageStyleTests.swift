@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Foundation
-import Page
+import NIOCore
 import Testing
+
+@testable import Control
 
 /// The page loads all of its stylesheets at once, so a class name has the same meaning in all of them.
 @Suite("Stylesheets of the web page")
@@ -20,14 +22,9 @@ struct PageStyleTests {
 
     /// Returns the selectors of each stylesheet.
     private func selectors() throws -> [String: [String]] {
-        var count = 0
-        let assets = UnsafeBufferPointer(start: relay_assets(&count), count: count)
         var found: [String: [String]] = [:]
-        for asset in assets {
-            let name = String(cString: asset.path)
-            guard name.hasSuffix(".css") else { continue }
-            let text = String(decoding: UnsafeBufferPointer(start: asset.bytes, count: asset.count), as: UTF8.self)
-            found[name] = Self.selectors(in: text)
+        for file in BuiltInFile.all where file.path.hasSuffix(".css") {
+            found[file.path] = Self.selectors(in: String(buffer: file.content))
         }
         return found
     }

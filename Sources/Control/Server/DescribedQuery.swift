@@ -5,7 +5,7 @@ internal import HTTPTypes
 internal import Hummingbird
 internal import HummingbirdCore
 internal import Media
-internal import Page
+internal import NIOCore
 
 /// The values that the API's description allows for query parameters. A request with another value is refused, because
 /// it would otherwise be answered as if the parameter were missing.
@@ -40,13 +40,8 @@ enum DescribedQuery {
     /// The allowed values of each query parameter for which the description lists values. The key is the operation,
     /// such as `GET /v1/events`.
     static let choices: [String: [String: [String]]] = {
-        var count = 0
-        guard let first = relay_assets(&count),
-            let asset = UnsafeBufferPointer(start: first, count: count).first(where: {
-                String(cString: $0.path) == "v1/openapi.json"
-            }),
-            let description = try? JSONDecoder().decode(
-                Description.self, from: Data(UnsafeBufferPointer(start: asset.bytes, count: asset.count)))
+        guard let file = BuiltInFile.named("v1/openapi.json"),
+            let description = try? JSONDecoder().decode(Description.self, from: Data(file.content.readableBytesView))
         else { return [:] }
         var choices: [String: [String: [String]]] = [:]
         for (path, operations) in description.paths {
