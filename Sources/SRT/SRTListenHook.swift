@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import CSRT
+internal import Glibc
 internal import Networking
 
 /// Why a caller was rejected. The value is 1000 plus the corresponding HTTP status (libsrt's `access_control.h`).
@@ -45,10 +46,21 @@ final class SRTListenHook: Sendable {
             guard let opaque else { return 0 }
             let hook = Unmanaged<SRTListenHook>.fromOpaque(opaque).takeUnretainedValue()
             let call = SRTCall(
-                socket: socket, address: address.flatMap { IPAddress(socketAddress: $0) },
+                socket: socket, address: address.flatMap { ipAddress(UnsafeRawPointer($0)) },
                 streamID: streamID.map { String(cString: $0) } ?? "")
             guard let rejection = hook.judge(call) else { return 0 }
             srt_setrejectreason(socket, rejection.rawValue)
             return -1
         }
+
+    /// The IP address in a socket address; nil if the socket address is of another family. Reads the bytes of the
+    /// `sockaddr`, because the fields of that type may belong to another C module than Glibc.
+    private static func ipAddress(_ raw: UnsafeRawPointer) -> IPAddress? {
+        // The IP address is behind the family and the port, and in IPv6 also behind the flow label (ip(7), ipv6(7)).
+        switch CInt(raw.loadUnaligned(as: sa_family_t.self)) {
+        case AF_INET: IPAddress(bytes: Array(UnsafeRawBufferPointer(start: raw + 4, count: 4)))
+        case AF_INET6: IPAddress(bytes: Array(UnsafeRawBufferPointer(start: raw + 8, count: 16)))
+        default: nil
+        }
+    }
 }

@@ -20,13 +20,11 @@ package struct IPAddress: Hashable, Sendable {
         }
     }
 
-    /// The IP address in a socket address; nil if the socket address is of another family. It takes the bytes of a
-    /// `sockaddr`, because the fields of that type may belong to another C module than Glibc.
-    package init?(socketAddress raw: UnsafeRawPointer) {
-        // The IP address is behind the family and the port, and in IPv6 also behind the flow label (ip(7), ipv6(7)).
-        switch CInt(raw.loadUnaligned(as: sa_family_t.self)) {
-        case AF_INET: bytes = Array(UnsafeRawBufferPointer(start: raw + 4, count: 4))
-        case AF_INET6: bytes = Self.unmapped(Array(UnsafeRawBufferPointer(start: raw + 8, count: 16)))
+    /// The address of these bytes in network order; nil unless there are 4 or 16 of them.
+    package init?(bytes: [UInt8]) {
+        switch bytes.count {
+        case 4: self.bytes = bytes
+        case 16: self.bytes = Self.unmapped(bytes)
         default: return nil
         }
     }
