@@ -155,14 +155,13 @@ extension RecorderEngine {
         }
     }
 
-    /// Hands a file over to be closed, for the reason `ending`.
+    /// Hands `file`, which is no longer the open file, over to be closed. It ends for the reason `ending`.
     func release(_ file: SegmentFile, _ ending: SegmentEnding) {
         file.ending = ending
         takeMoments(to: file)
         recordedEnd = file.recordedEnd
         closedBytes += file.bytes
         closedFrames += file.frames
-        self.file = nil
         environment.closer.close(file)
     }
 
@@ -182,8 +181,9 @@ extension RecorderEngine {
         logger.error("recording failed: \(failure)")
         mode = .failed(failure, probeAt: environment.clock.now + Self.probeInterval)
         environment.status.value.withLock { $0.lastError = failure.description }
-        let lost = file?.pendingVideo ?? []
-        if let file { release(file, failure.isOutOfSpace ? .disk : .error) }
+        let (failed, lost) = (file, file?.pendingVideo ?? [])
+        file = nil
+        if let failed { release(failed, failure.isOutOfSpace ? .disk : .error) }
         beginGap(failure.description, failure.isOutOfSpace ? .storage : .failure)
         for packet in lost { lose(packet) }
         perform(cutter.interrupt())
