@@ -10,16 +10,6 @@ import Testing
 @testable import Archive
 @testable import Segmenter
 
-/// Records why files ended.
-private final class Endings: RecordingObserver {
-    private let endings = Mutex<[SegmentEnding?]>([])
-    var all: [SegmentEnding?] { endings.withLock { $0 } }
-
-    func segmentFinished(_ record: SegmentRecord) { endings.withLock { $0.append(record.ending) } }
-    func segmentRecovered(fileName: String) {}
-    func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {}
-}
-
 @Suite struct GapTests {
     private static let rate = FrameRate(25)
 
@@ -59,10 +49,10 @@ private final class Endings: RecordingObserver {
     @Test(arguments: [true, false])
     func `A copied recording does not end with a file that has no visible frame`(isPaused: Bool) throws {
         let directory = try TemporaryDirectory()
-        let endings = Endings()
+        let witness = RecordingWitness()
         var configuration = RecorderConfiguration(
             directory: try .prepare(directory.path), channel: "test", length: .duration(.seconds(60)),
-            observers: [endings])
+            observers: [witness])
         configuration.isCopied = true
         let recorder = Recorder(
             configuration: configuration, description: description(rate: Self.rate), keyframes: KeyframeSpy(),
@@ -79,7 +69,7 @@ private final class Endings: RecordingObserver {
         #expect(status.segmentsFinished == 1 && directory.files.count == 1, "\(directory.files)")
         #expect(status.incompleteFrames == 1 && status.framesWritten >= 21)
         // No file follows, so this one ends with the recording or with its source.
-        #expect(endings.all == [isPaused ? .silent : .stop])
+        #expect(witness.records.map(\.ending) == [isPaused ? .silent : .stop])
     }
 
     @Test func `A suspension between reordered frames leaves one gap without a hole`() throws {

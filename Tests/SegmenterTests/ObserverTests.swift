@@ -8,29 +8,12 @@ import Testing
 @testable import Archive
 @testable import Segmenter
 
-/// Records what a recorder reports.
-private final class Witness: RecordingObserver {
-    private let state = Mutex<(records: [SegmentRecord], gaps: [RecordingGap], starts: [UTCTime])>(([], [], []))
-    var records: [SegmentRecord] { state.withLock { $0.records }.sorted { $0.sequence < $1.sequence } }
-    var gaps: [RecordingGap] { state.withLock { $0.gaps } }
-    var gapStarts: [UTCTime] { state.withLock { $0.starts } }
-
-    func segmentFinished(_ record: SegmentRecord) { state.withLock { $0.records.append(record) } }
-    func segmentRecovered(fileName: String) {}
-    func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {
-        state.withLock { state in
-            state.gaps.append(gap)
-            state.starts.append(start)
-        }
-    }
-}
-
 @Suite struct ObserverTests {
     private static let rate = FrameRate(25)
 
     @Test func `Finished files and gaps are reported with their program times`() throws {
         let directory = try TemporaryDirectory()
-        let witness = Witness()
+        let witness = RecordingWitness()
         // The wall clock advances with the program, however slow the machine is.
         let start: Int64 = 1_795_269_790_123
         let now = Mutex(start)
