@@ -65,7 +65,8 @@ final class FakeInputs: InputOpener {
     private struct State {
         var descriptions: [String: PacketSourceDescription] = [:]
         var made: [String: [FakePacketSource]] = [:]
-        var whenMade: (@Sendable () -> Void)?
+        /// What is called when a source is made, by location.
+        var whenMade: [String: @Sendable () -> Void] = [:]
         var isGivenUp = false
     }
 
@@ -85,8 +86,10 @@ final class FakeInputs: InputOpener {
     /// Cancels the opening of the channel, before it begins.
     func giveUp() { state.withLock { $0.isGivenUp = true } }
 
-    /// Calls `work` for each source that is made, before the source is opened.
-    func whenMade(_ work: @escaping @Sendable () -> Void) { state.withLock { $0.whenMade = work } }
+    /// Calls `work` once, when the next source for `location` has been made and is not open yet.
+    func whenMade(_ location: String, _ work: @escaping @Sendable () -> Void) {
+        state.withLock { $0.whenMade[location] = work }
+    }
 
     func packets(
         at location: InputLocation, loops: Bool, opening: SourceOpening?, clock: any MonotonicClock, logger: Logger
@@ -97,7 +100,7 @@ final class FakeInputs: InputOpener {
                 state.descriptions[name].map { .success($0) }
                     ?? .failure(.cannotBeOpened(input: name, reason: "it is away")))
             state.made[name, default: []].append(source)
-            return (source, state.whenMade)
+            return (source, state.whenMade.removeValue(forKey: name))
         }
         work?()
         return source

@@ -276,6 +276,26 @@ struct PassthroughTests {
         #expect(bench.air.frames.last?.mark == 2)
     }
 
+    @Test("An input that is closed while it is being opened does not take part in the program")
+    func closedWhileOpening() throws {
+        let inputs = FakeInputs()
+        inputs.set(Self.location, sender.description())
+        let bench = try PassthroughBench(inputs, configuration(Self.location, "srt://b:1"), clock: SteppedClock())
+        defer { bench.passthrough.stop() }
+        bench.begin()
+        let first = try #require(inputs[Self.location])
+        try eventually("the input is open") { first.delivers }
+        inputs.whenMade(Self.location) { bench.passthrough.close(0) }
+        first.end(failure: "gone")
+        try eventually("the input was made again, and closed") { inputs.all(Self.location).count == 2 }
+        // The third opening begins when the second has ended.
+        try eventually("the input is open again") {
+            bench.passthrough.open(0, .all)
+            return inputs.all(Self.location).count == 3 && inputs[Self.location]?.delivers == true
+        }
+        #expect(inputs.all(Self.location).map(\.wasStarted) == [true, false, true])
+    }
+
     @Test("The thread of a file that waits to go on air returns when its input is opened again")
     func released() throws {
         let (clock, inputs) = (SteppedClock(), FakeInputs())
