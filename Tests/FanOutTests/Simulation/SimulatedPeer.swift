@@ -9,7 +9,7 @@ final class SimulatedPeer: Sendable {
     /// How the server answers a new connection.
     enum Answer: Sendable, CaseIterable {
         case accept
-        /// Busy, for now.
+        /// The server is busy; a later connection may be accepted.
         case reject
         /// A wrong key.
         case refuse
