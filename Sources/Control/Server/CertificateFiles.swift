@@ -2,7 +2,6 @@
 
 internal import Dispatch
 internal import Foundation
-internal import HummingbirdCore
 internal import Logging
 internal import NIOCore
 internal import NIOSSL
@@ -87,23 +86,6 @@ final class CertificateFiles: Sendable {
     }
 }
 
-/// A TLS connection, which uses the certificate that is current when it begins.
-struct SecureChannel: ServerChildChannel {
-    typealias Value = HTTP1Channel.Value
-
-    let base: HTTP1Channel
-    let files: CertificateFiles
-
-    func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
-        let context = files.context
-        return channel.eventLoop.makeCompletedFuture {
-            try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
-        }.flatMap { base.setup(channel: channel, logger: logger) }
-    }
-
-    func handle(value: Value, logger: Logger) async { await base.handle(value: value, logger: logger) }
-}
-
 /// Access to the certificate of a running server. Any thread may use it.
 final class ServedCertificate: Sendable {
     private let files = Mutex<CertificateFiles?>(nil)
@@ -112,23 +94,4 @@ final class ServedCertificate: Sendable {
     var expiry: Int? { files.withLock { $0 }?.expiry }
 
     func show(_ files: CertificateFiles) { self.files.withLock { $0 = files } }
-}
-
-extension ControlServer {
-    /// Returns a builder for TLS connections, and passes the files to `certificate`. Throws if the files cannot be
-    /// used.
-    static func secure(
-        _ pair: (certificate: String, key: String), _ configuration: HTTP1Channel.Configuration,
-        as certificate: ServedCertificate, _ logger: Logger
-    ) throws(Failure) -> HTTPServerBuilder {
-        do {
-            let files = try CertificateFiles(pair, logger: logger)
-            certificate.show(files)
-            return HTTPServerBuilder { responder in
-                SecureChannel(base: HTTP1Channel(responder: responder, configuration: configuration), files: files)
-            }
-        } catch {
-            throw Failure(description: "The HTTP server's certificate cannot be used: \(error).")
-        }
-    }
 }

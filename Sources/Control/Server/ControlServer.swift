@@ -86,14 +86,9 @@ package final class ControlServer: Sendable {
     /// Begins to listen and to deliver events. Blocks until the server listens, for at most 5 s.
     package func start() throws(Failure) {
         if let address = settings.address {
-            let server: HTTPServerBuilder
-            if let pair = settings.certificate {
-                server = try Self.secure(pair, Self.http, as: certificate, logger)
-            } else {
-                server = .http1(configuration: Self.http)
-            }
+            let files = try settings.certificate.map(certificateFiles)
             let place = BindAddress.hostname(address.host, port: address.port)
-            let port = try listen(at: place, server: server, isLocal: false, name: address.text)
+            let port = try listen(at: place, files: files, isLocal: false, name: address.text)
             state.withLock { $0.port = port }
             // If the settings leave the choice of the port to the system, the log shows the actual port.
             let opened = ControlSettings.Address(host: address.host, port: port ?? address.port)
@@ -115,6 +110,17 @@ package final class ControlServer: Sendable {
         socket?.remove()
     }
 
+    /// Reads the files of the certificate and its key. Throws if they cannot be used.
+    private func certificateFiles(_ pair: (certificate: String, key: String)) throws(Failure) -> CertificateFiles {
+        do {
+            let files = try CertificateFiles(pair, logger: logger)
+            certificate.show(files)
+            return files
+        } catch {
+            throw Failure(description: "The HTTP server's certificate cannot be used: \(error).")
+        }
+    }
+
     private static var http: HTTP1Channel.Configuration {
         HTTP1Channel.Configuration(
             additionalChannelHandlers: [StallGuard()], idleTimeout: idleTimeout,
@@ -126,17 +132,20 @@ package final class ControlServer: Sendable {
     private func listen(atSocket path: String) throws(Failure) {
         let socket = try ControlSocket(path)
         _ = try listen(
-            at: .unixDomainSocket(path: socket.bindPath), server: .http1(configuration: Self.http), isLocal: true,
-            name: path)
+            at: .unixDomainSocket(path: socket.bindPath), files: nil, isLocal: true, name: path)
         try socket.publish()
         state.withLock { $0.socket = socket }
         logger.info("HTTP at \(path)")
     }
 
-    /// Begins to listen, and returns the port; nil if the port is unknown, or if `address` has no port.
+    /// Begins to listen, with TLS if there are `files`, and returns the port; nil if the port is unknown, or if `address`
+    /// has no port.
     private func listen(
-        at address: BindAddress, server: HTTPServerBuilder, isLocal: Bool, name: String
+        at address: BindAddress, files: CertificateFiles?, isLocal: Bool, name: String
     ) throws(Failure) -> Int? {
+        let server = HTTPServerBuilder { responder in
+            ControlChannel(base: HTTP1Channel(responder: responder, configuration: Self.http), files: files)
+        }
         let gate = RequestGate(settings: settings, tokens: tokens, isLocal: isLocal)
         var quiet = Logger(label: "relay.http")
         // Errors of clients do not concern the operator, so the library does not log them.

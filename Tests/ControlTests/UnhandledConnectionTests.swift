@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import HTTPTypes
+import HummingbirdCore
+import Logging
+import NIOCore
+import NIOEmbedded
+import Testing
+
+@testable import Control
+
+@Suite("Connections of a server that stops")
+struct UnhandledConnectionTests {
+    @Test("A connection that arrives while the server stops, and is never handled, does not end the process")
+    func unhandled() throws {
+        let channel = EmbeddedChannel()
+        do {
+            let connection = try pipeline.setup(channel: channel, logger: Logger(label: "test")).wait()
+            #expect(connection.channel === channel)
+        }
+        // Becoming active, the pipeline releases its own reference to the writer.
+        try channel.connect(to: SocketAddress(ipAddress: "127.0.0.1", port: 1)).wait()
+        #expect(channel.isActive)
+        // A testing channel reports what its handlers still hold; nothing was read or written here.
+        #expect(try channel.finish().isClean)
+        #expect(!channel.isActive)
+    }
+
+    private var pipeline: ControlChannel {
+        ControlChannel(base: HTTP1Channel(responder: { _, _, _ in }), files: nil)
+    }
+}
