@@ -11,6 +11,8 @@ final class CutPath: Sendable {
     /// The datagrams that pass.
     enum Passage: Sendable {
         case both
+        /// All datagrams pass, but those of the caller arrive late, by at most ``CutPath/delay``.
+        case late
         /// Datagrams from the caller are lost; the answers pass.
         case answersOnly
         case none
@@ -21,7 +23,11 @@ final class CutPath: Sendable {
         var isOver = false
         var caller: sockaddr_in?
         var lost = 0
+        var rounds = 0
     }
+
+    /// How late datagrams are, in microseconds.
+    private static let delay: UInt32 = 400_000
 
     /// The port to call.
     var port: UInt16 { front.port }
@@ -51,18 +57,24 @@ final class CutPath: Sendable {
     /// The number of datagrams that did not pass.
     var lost: Int { state.value.withLock { $0.lost } }
 
+    /// How often the thread has forwarded all datagrams that had arrived.
+    var rounds: Int { state.value.withLock { $0.rounds } }
+
     private static func carry(
         _ front: LoopbackSocket, _ back: LoopbackSocket, _ state: SharedState, to target: sockaddr_in
     ) {
         var buffer = [UInt8](repeating: 0, count: 2048)
         while !state.value.withLock({ $0.isOver }) {
+            state.value.withLock { $0.rounds += 1 }
             var polled = [front, back].map { pollfd(fd: $0.descriptor, events: Int16(POLLIN), revents: 0) }
             guard poll(&polled, 2, 20) > 0 else { continue }
+            if state.value.withLock({ $0.passage == .late }) { usleep(delay) }
             while let (count, sender) = receive(front.descriptor, into: &buffer) {
                 let passes = state.value.withLock { state in
                     state.caller = sender
-                    if state.passage != .both { state.lost += 1 }
-                    return state.passage == .both
+                    let passes = state.passage == .both || state.passage == .late
+                    if !passes { state.lost += 1 }
+                    return passes
                 }
                 if passes { send(buffer, count, from: back.descriptor, to: target) }
             }

@@ -205,6 +205,27 @@ struct SRTSessionTests {
         #expect(sender.events.all.isEmpty)
     }
 
+    @Test("A receiver that the SRT handshake reached late, and that therefore plays late, gets the end of the program")
+    func lateReceiver() throws {
+        let peer = try SRTPeer(latency: 100)
+        let path = try CutPath(to: peer.port)
+        path.pass(.late)
+        let call = try Call(path.port, "latency=100")
+        try eventually("a connection") { call.socket.condition == .connected && peer.isCalled }
+        path.pass(.both)
+        let rounds = path.rounds
+        try eventually("the path carries nothing late any more") { path.rounds > rounds + 1 }
+        let sender = try Sender(call)
+        sender.start()
+        sender.push(0..<20)
+        sender.drain()
+        try eventually("the end") {
+            _ = peer.received
+            return sender.events.isDrained
+        }
+        #expect(frames(peer.received) == 20)
+    }
+
     // MARK: Outages
 
     @Test(

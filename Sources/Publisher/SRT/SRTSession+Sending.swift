@@ -181,7 +181,8 @@ extension SRTSession {
     }
 
     /// Waits until everything is acknowledged, and then for the receiver's latency, because a receiver drops what it
-    /// has not played yet when it is closed. Messages that are still unacknowledged long after that are given up: if a
+    /// has not played yet when it is closed. A receiver plays later than that if the handshake reached it late, since
+    /// its clock starts with the handshake, or if its host is busy: hence the ``playoutMargin``. Messages that are still unacknowledged long after that are given up: if a
     /// packet filter is used, losses at the very end are never reported.
     private func awaitReceipt(until limit: Int64) {
         guard phase == .lingering else { return }
@@ -192,7 +193,7 @@ extension SRTSession {
         } else {
             // The last frame's messages may be scheduled over the duration of that frame.
             let ahead = max(0, pace.newest - SRTSocket.now)
-            post(after: .milliseconds(latency + 50) + .microseconds(ahead)) { $0.end(.drained) }
+            post(after: .milliseconds(latency) + Self.playoutMargin + .microseconds(ahead)) { $0.end(.drained) }
         }
     }
 }

@@ -32,6 +32,9 @@ actor SRTSession: QueueActor, CountedReceiver {
 
     static let pollInterval = Duration.milliseconds(10)
     static let retryInterval = Duration.milliseconds(10)
+    /// How long after its latency a receiver gets to play the end of the program. With 50 ms, a receiver whose
+    /// handshake had been delayed by 0.3 s lost the last 10 frames (libsrt 1.5.1).
+    static let playoutMargin = Duration.seconds(1)
     /// The number of messages that are made before they are passed to the library: enough for a frame, but few enough
     /// to stop in time.
     static let messagesAhead = 64
