@@ -127,8 +127,8 @@ package struct ChannelLedger: Sendable {
         return store
     }
 
-    /// Returns the rows of `segments` that belong to the channel. Deleted files are not checked, because they no longer
-    /// exist.
+    /// Returns the rows of `segments` that belong to the channel. Rows of deleted files are all kept, because a file
+    /// that no longer exists does not tell its channel.
     private func own(_ segments: [CatalogueSegment]) -> [CatalogueSegment] {
         let ownership = Ownership(directory, channel: channel)
         return segments.filter { $0.deleted != nil || ownership.matches($0.name) }

@@ -27,7 +27,8 @@ package final class HLSWriter {
         var bytes: [UInt8] = []
     }
 
-    /// Limit for the payload that is collected for a fragment, with or without a keyframe.
+    /// The most bytes that are collected for a fragment. Beyond that a fragment is written at once, whether or not a
+    /// keyframe has come.
     private static let maximumPendingBytes = 8 << 20
 
     private let directory: HLSDirectory

@@ -30,7 +30,7 @@ final class ByteReader {
     /// The stream that is read.
     var stream: any ByteStream { source.stream }
 
-    /// A reader of `stream`; `interrupter` ends its waits. Errors call the input `subject`.
+    /// A reader of `stream`; `interrupter` ends its waits. `subject` stands for the input in error messages.
     init(_ stream: any ByteStream, interrupter: Interrupter, subject: String) throws(AVFailure) {
         source = Source(stream, interrupter)
         let buffer = av_malloc(Self.bufferBytes)?.assumingMemoryBound(to: UInt8.self)

@@ -8,7 +8,7 @@ package struct ResourceHead: Sendable {
     package let bytes: [UInt8]
 
     /// Reads at most `limit` bytes of `url`, for at most `timeout`. Blocks; `interrupter` ends it, and must have no
-    /// other user meanwhile. Errors call the input `subject`.
+    /// other user meanwhile. `subject` stands for the input in error messages.
     package init(
         of url: String, limit: Int, timeout: Duration, interrupter: Interrupter, subject: String
     ) throws(AVFailure) {

@@ -29,7 +29,7 @@ package final class TrackReader {
     /// A configuration that takes effect at the next keyframe.
     private var pending: [UInt8]?
 
-    /// A reader of `stream`; nil if no output carries its coding. Errors call the input `subject`.
+    /// A reader of `stream`; nil if no output carries its coding. `subject` stands for the input in error messages.
     package init?(_ stream: StreamInfo, subject: String) {
         guard let codec = stream.codec, codec.kind != .data else { return nil }
         (self.stream, self.codec) = (stream, codec)

@@ -34,7 +34,7 @@ extension Bus {
         watches.withLock { $0 += added }
     }
 
-    /// Stops calling these watchers. A call that is already running may still arrive.
+    /// Stops calling these watchers. A call that has already begun may still complete.
     package func unwatch(_ watchers: [any SourceWatcher]) {
         watches.withLock { $0.removeAll { watch in watchers.contains { $0 === watch.watcher } } }
     }

@@ -7,7 +7,7 @@ internal import Synchronization
 /// Receives streams from senders that connect to relay. Inputs with the same address and port share one listener, which
 /// is open as long as one of them needs it. May be used on any thread.
 package final class SRTServer: Sendable {
-    /// The server for all inputs: libsrt has one set of ports per process.
+    /// One server for all inputs, because libsrt shares its ports within a process.
     package static let shared = SRTServer()
 
     private struct Place: Hashable {

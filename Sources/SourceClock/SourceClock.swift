@@ -73,8 +73,8 @@ package struct SourceClock: Sendable {
     /// The clock's state for operators.
     package internal(set) var status = SourceClockStatus()
 
-    /// Whether the source has a mapping, so that ``due(_:of:)`` returns a moment. While delays are collected again
-    /// after ``restart(as:)``, it has none.
+    /// Whether the source's time stamps are mapped to the program's time; only then does ``due(_:of:)`` return a
+    /// moment. After ``restart(as:)`` this is false until enough delays have been measured again.
     package internal(set) var isPlaced = false
 
     /// The tracks for which the clock waits before it creates the mapping.

@@ -172,7 +172,7 @@ package enum UploadOrder: Sendable, Equatable {
     case retryAll
     /// Upload the file now, whether it is waiting, has failed, was given up or was already uploaded.
     case retry(String)
-    /// Do not upload the file: it may be deleted.
+    /// Give the file up: it is not uploaded any more, so that retention is allowed to delete it.
     case giveUp(String)
 }
 

@@ -129,7 +129,7 @@ struct ClientHookTests {
         #expect(server.requests.count == answers.count && !notices.texts.joined().contains("topsecret"))
     }
 
-    @Test("A silent decision server is disconnected when the task is cancelled, and the client is refused")
+    @Test("A client that leaves while the decision server is silent is refused, and the server is disconnected")
     func silence() async throws {
         let server = try HookServer { _ in nil }
         let hook = try hook(address(of: server))

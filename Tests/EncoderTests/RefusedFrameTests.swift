@@ -83,7 +83,7 @@ struct RefusedFrameTests {
         #expect(level[46_000..<90_000].allSatisfy { abs($0 - 0.1) < 0.05 })
     }
 
-    @Test("An AAC encoder that refuses all frames fails after a limit")
+    @Test("An AAC encoder that refuses every frame is given up after a certain number of frames")
     func audioForEver() throws {
         let encoder = try AACEncoder(format: .program, bitrate: 128_000)
         var frames = 0

@@ -6,7 +6,7 @@ import Testing
 
 extension Serial {
     /// `relay stitch`: files that are not as simple as they look.
-    @Suite("Inputs of relay stitch")
+    @Suite("Inputs of the command `relay stitch`")
     struct StitchInputTests {
         private struct Plan: Decodable {
             struct Clip: Decodable {

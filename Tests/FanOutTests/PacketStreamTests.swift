@@ -204,7 +204,7 @@ struct InterleaverTests {
         #expect(interleaver.push(Packets.video(92)).map(\.track) == [.audio])
     }
 
-    @Test("At one frame in 2 s, audio is held back for the first frame, and for no later frame")
+    @Test("With a frame every 2 s, audio waits for the first frame but for none of the later ones")
     func slow() {
         var interleaver = Interleaver(bound: .seconds(1))
         _ = interleaver.push(Packets.video(0, key: true))

@@ -175,7 +175,7 @@ struct TrackOptionsTests {
     }
 
     @Test(
-        "Packets that are passed through get the audio offset, and no audio is before the program's start",
+        "Packets that are passed through get the audio offset, and no audio begins before the program does",
         arguments: [-300, 300])
     func copyOffset(offset: Int64) throws {
         let frames = TrackDescription(

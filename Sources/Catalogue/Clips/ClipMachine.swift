@@ -118,7 +118,7 @@ extension ClipMachine {
         let released = early.firstIndex { $0.id == start.id }
         let running = clips.count { $0.run == program.run && $0.end == nil }
         guard released != nil || running < Self.mostRunning else { throw .tooManyRunning }
-        // This check comes last: if it fails, the caller may remove another clip and try again, and no other check
+        // This check comes last: if it fails, the caller can remove another clip and try again, and no other check
         // refuses the clip then.
         guard clips.count < Self.mostClips else { throw .tooManyClips }
         let wanted = at - max(0, start.before)

@@ -149,7 +149,7 @@ final class SourceCopier: SourceCoding {
             }
         }
         for packet in turn.packets {
-            // This also counts audio, which is recorded even while video frames are missing.
+            // Audio packets count as well, because audio is recorded even while video frames are missing.
             let end = packet.timeBase.rescale(packet.pts + packet.duration, to: .nanoseconds)
             state.newest = max(state.newest ?? end, end)
             state.isSilent = false

@@ -30,7 +30,7 @@ package final class AudioTranscoder: TrackTranscoder {
     private var refusedBefore: Int64 = 0
     package var errors: Int { decodingErrors + Int(refusedBefore + encoder.refused.frames) }
 
-    /// A transcoder to `bitrate` bits per second. Errors call the input `subject`.
+    /// A transcoder to `bitrate` bits per second. `subject` stands for the input in error messages.
     package init(bitrate: Int, subject: String) throws(AVFailure) {
         (self.bitrate, self.subject) = (bitrate, subject)
         resampler = Resampler(target: .program, subject: subject)

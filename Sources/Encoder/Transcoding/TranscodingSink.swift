@@ -73,7 +73,7 @@ package final class TranscodingSink: PacketSink {
 
     /// Waits until the transcoder has output everything, then reports the end to the sinks. Blocks.
     package func finish() {
-        // An encoder may hold many frames, and outputs all of them at once.
+        // At its end an encoder outputs all frames that it holds, in one call that may take long: this is no hang.
         queue.sync { work { transcoder in try heartbeat.resting { try transcoder.finish() } } }
         copied.finish()
     }

@@ -35,8 +35,9 @@ final class SourceDecoder {
     /// track was decoded.
     private var mayOpenAgain = true
 
-    /// A decoder of the packets that `feed` puts into `inbox`. Video and audio are delivered in these formats; nil
-    /// means that the track is not wanted. `options` select and delay the audio; errors call the source `name`.
+    /// A decoder of the packets that `feed` puts into `inbox`. It delivers frames in the formats `video` and `audio`;
+    /// without a format the track is not decoded. `options` select and delay the audio. `name` stands for the source
+    /// in error messages.
     init(
         _ inbox: PacketInbox, from feed: any LiveFeed, into sink: any SourceSink, video: VideoFormat?,
         audio: AudioFormat?, options: TrackOptions, monitor: SourceMonitor, name: String,

@@ -20,7 +20,7 @@ final class OpenedInput {
     private var decoders: [TrackKind: any PacketDecoder] = [:]
     private var discontinuity = DiscontinuityFilter()
 
-    /// Makes the decoder of a stream. Errors call the input `subject`.
+    /// Makes the decoder of a stream. `subject` stands for the input in error messages.
     typealias DecoderMaker = (StreamInfo, Decoder.Threading, _ subject: String) throws(AVFailure) -> any PacketDecoder
 
     /// Opens `location`. Blocks; the monitor's interrupter ends that. If `isReopened` is set, the program's size is

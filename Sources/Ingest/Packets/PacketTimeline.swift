@@ -58,8 +58,8 @@ package struct PacketTimeline: Sendable {
     private var tracks: [TrackKind: (given: TrackDescription, known: TrackDescription)] = [:]
     private var samples = SampleTimes()
     private let data: [TrackDescription]
-    /// The newest packet of the leading track: its time in the program, and how much later than the sender's time this
-    /// is, in ticks of 90 kHz.
+    /// The newest packet of the leading track: its time in the program, and that time minus the sender's time stamp.
+    /// Both are in ticks of 90 kHz.
     private var newest: (dts: Int64, later: Int64)?
     /// The time of the source at which the program's time is 0.
     private var zero: Int64?

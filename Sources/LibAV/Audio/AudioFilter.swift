@@ -9,7 +9,7 @@ package final class AudioFilter {
     private let subject: String
     private var position: Int64 = 0
 
-    /// A graph of `filters` for mono or stereo audio of `format`. Errors call the input `subject`.
+    /// A graph of `filters` for mono or stereo audio of `format`. `subject` stands for the input in error messages.
     package init(_ filters: String, format: AudioFormat, subject: String) throws(AVFailure) {
         _ = Library.prepared
         self.subject = subject

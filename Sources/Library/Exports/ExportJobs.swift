@@ -197,7 +197,8 @@ extension ExportJobs {
         // Each file from which the clip is made stays open.
         DescriptorLimit.raise()
         let place = ExportPlace(directory: directory)
-        // The directory may have been created after the process started. It also contains the clips of other channels.
+        // The notes are read again for each clip: the directory may be newer than the process, and other channels
+        // export to it, too.
         let notes = place.notes().filter { UTCTime.now.milliseconds - $0.ended <= Self.lifetime }
         take(notes, from: entry.archive)
         try place.prepare(known: Set(jobs.map(\.id)).union(notes.map(\.job.id)))

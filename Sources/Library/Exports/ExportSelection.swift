@@ -79,9 +79,9 @@ package struct ExportSelection {
         self.range = range.lowerBound..<min(range.upperBound, max(open?.start ?? .max, end))
     }
 
-    /// The pieces of the files in the range, for stitching. At its ends the range includes the frames that were on air
-    /// then. Files that follow each other without a gap are joined completely, so that no frame is lost or repeated.
-    /// After a gap, a file begins at the time at which it was on air.
+    /// The pieces of the files in the range, for stitching. The frame that is on air when the range begins and the one
+    /// that is on air when it ends are both included. Files that follow each other without a gap are joined
+    /// completely, so that no frame is lost or repeated. A file after a gap keeps its time of day, so the gap remains.
     var pieces: [StitchClip] {
         let airtimes = zip(spans, spans.dropFirst()).reduce(into: [Duration.zero]) { times, spans in
             times.append((times.last ?? .zero) + spans.1.distance(from: spans.0))

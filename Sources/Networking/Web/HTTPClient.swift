@@ -57,8 +57,8 @@ package struct HTTPClient: Sendable {
         (self.endpoint, self.trust, self.resolver) = (endpoint, trust, resolver)
     }
 
-    /// Sends `request` and returns the response, which must arrive within `limit`. With `readsBody` the body is read,
-    /// at most `mostBytes`; without it the body is skipped, however long it is.
+    /// Sends `request` and returns the response, which must arrive within `limit`. With `readsBody`, up to
+    /// `mostBytes` of the body are read; without it the body is skipped, whatever its length.
     package func answer(
         to request: Request, within limit: Duration, mostBytes: Int = 1 << 20, readsBody: Bool = true
     ) async throws(OutputFailure) -> (head: Head, body: [UInt8]) {

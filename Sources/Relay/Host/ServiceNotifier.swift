@@ -43,7 +43,7 @@ struct ServiceNotifier: Sendable {
 
     /// The service manager that `environment` names, if it supervises the process `pid`; otherwise nil.
     init?(environment: [String: String], pid: Int32 = getpid()) {
-        // Sockets of other address families (vsock) are for virtual machines.
+        // Other address families, such as vsock, are for the managers of virtual machines, and are not supported.
         guard let name = environment["NOTIFY_SOCKET"], name.hasPrefix("/") || name.hasPrefix("@") else { return nil }
         var address = Array(name.utf8)
         // unix(7): an abstract name begins with a null byte.

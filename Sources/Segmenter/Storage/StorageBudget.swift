@@ -46,7 +46,7 @@ package struct StorageBudget: Sendable, Hashable {
         return Self.sum(left, left)
     }
 
-    /// Returns the remaining size of a recording that has written `written` bytes.
+    /// Returns how many bytes a recording is still expected to write after `written` bytes.
     package func rest(after written: Int64) -> Int64 { max(0, bytes(in: duration) - max(0, written)) }
 
     /// Twice the size of the recording.

@@ -27,7 +27,7 @@ package final class RunDownClip: Sendable {
         var isStopped = false
     }
 
-    /// The bus that shows the file when it is open.
+    /// The bus on which the file is shown once it is open.
     let bus = Bus()
     /// The file, and the position from which it is played.
     let clip: RunDown.Clip

@@ -175,7 +175,7 @@ struct OverlayTests {
         #expect(white.show(false, frames: 0, at: 1))
     }
 
-    @Test("A stinger is shown over both scenes; the cut of video, overlays and audio under it is on its frame")
+    @Test("A stinger is shown over both scenes, and video, overlays and audio are cut under it on the same frame")
     func stinger() throws {
         let (white, card) = (white(), Card())
         bus.add(white)

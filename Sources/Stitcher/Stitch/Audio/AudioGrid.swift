@@ -27,7 +27,7 @@ struct AudioGrid {
         var packets: [IndexedSample]
     }
 
-    /// The rules by which the pieces of one result are placed.
+    /// How the audio of a stitched file is placed; the same for all of its pieces.
     struct Rules {
         var mode: StitchAudio
         /// Samples per second.

@@ -5,7 +5,7 @@ internal import MP4
 internal import Media
 
 /// Decides which samples of which files are played at which time, and how the audio of one clip is faded to the next.
-/// Times are samples of the result. Pure.
+/// Times are counted in samples of the stitched file. Pure.
 struct AudioPlan: Equatable {
     /// A fade at one end of a clip.
     struct Fade: Equatable {
