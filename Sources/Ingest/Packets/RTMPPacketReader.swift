@@ -18,6 +18,9 @@ struct RTMPPacketReader {
     private var metadata: [String: AMF0Value] = [:]
     /// The newest video configuration, with lengths of 4 bytes, until it can be read together with a keyframe.
     private var configuration: [UInt8]?
+    /// Whether frames came before the keyframe that describes them.
+    private var hasUndescribedFrames = false
+    private var meter = FrameRateMeter()
     /// The lengths of NAL units in the frames that the sender sends now.
     private var lengths = UnitLengths()
     /// How much earlier than the sender's the decoding times of our frames are, in milliseconds. Some encoders write
@@ -35,10 +38,31 @@ struct RTMPPacketReader {
         return stream.video == nil || stream.audio == nil && (audio || !video)
     }
 
-    /// Whether a missing track was announced: its packets then follow with its next keyframe at the latest.
+    /// Whether video comes that cannot be described before its next keyframe.
+    var awaitsKeyframe: Bool { stream.video == nil && hasUndescribedFrames }
+
+    /// Whether the frame rate, which the sender did not announce, is still measured.
+    var isMeasuringRate: Bool { stream.video.map { $0.nominalRate == nil && !meter.isDone } ?? false }
+
+    /// The known tracks, with the measured frame rate if the sender announced none.
+    var measuredStream: StreamDescription {
+        var measured = stream
+        if let video = stream.video, video.nominalRate == nil, let rate = meter.rate {
+            measured.video = video.rated(rate)
+        }
+        return measured
+    }
+
+    /// Whether a missing track was announced.
     var announcesMissingTrack: Bool {
         let video = configuration != nil || metadata["videocodecid"] != nil
         return stream.video == nil && video || stream.audio == nil && metadata["audiocodecid"] != nil
+    }
+
+    /// Whether `other`, an earlier or later state of this reader, knows the same about the tracks.
+    func knowsAsMuch(as other: RTMPPacketReader) -> Bool {
+        stream.isIdentical(to: other.stream) && isMissingTrack == other.isMissingTrack
+            && isMeasuringRate == other.isMeasuringRate
     }
 
     /// The packet in `message`, with times in the sender's milliseconds; nil if the message contains no packet that can
@@ -90,11 +114,18 @@ struct RTMPPacketReader {
                     guard let track = stream.video, track.codec == codec,
                         let whole = ConfigurationRecord.payload(
                             payload, from: track.decoderConfiguration, to: new, codec)
-                    else { return nil }
+                    else {
+                        hasUndescribedFrames = true
+                        return nil
+                    }
                     payload = whole
                 }
             }
-            guard let track = stream.video, track.codec == codec else { return nil }
+            guard let track = stream.video, track.codec == codec else {
+                hasUndescribedFrames = true
+                return nil
+            }
+            meter.note(time)
             let shift = max(Int64(offset), -Self.longestLead)
             lead = max(lead, -shift)
             return EncodedPacket(
