@@ -28,6 +28,11 @@ import Testing
         var wide = hevc
         wide[21] = 0xFF
         #expect(UnitLengths.widened(record: hevc, .hevc) == wide)
+        // Early encoders write version 0, and a profile after it.
+        (hevc[0], hevc[1], wide[0], wide[1]) = (0, 1, 0, 1)
+        #expect(UnitLengths.widened(record: hevc, .hevc) == wide && UnitLengths(record: hevc, .hevc) != nil)
+        let startCode = [UInt8](repeating: 0, count: 3) + [1] + hevc
+        #expect(UnitLengths.widened(record: startCode, .hevc) == startCode)
         #expect(UnitLengths.widened(record: [0x81, 0, 0, 0], .av1) == [0x81, 0, 0, 0])
     }
 

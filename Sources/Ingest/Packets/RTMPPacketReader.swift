@@ -28,8 +28,9 @@ struct RTMPPacketReader {
     /// composition time). MPEG-TS and libav refuse that, so decoding times are made earlier; the times at which frames
     /// are shown stay the sender's.
     private var lead: Int64 = 0
-    /// The limit for ``lead``: a longer negative composition time is a fault of the sender.
-    private static let longestLead: Int64 = 800
+    /// The limit for ``lead``, and for its growth at one frame, which must not look like a jump of the sender's times. A
+    /// longer negative composition time is a fault of the sender.
+    private static let (longestLead, longestGrowth): (Int64, Int64) = (800, 200)
 
     /// Whether a track that the sender announced, or one of the usual two tracks, is still missing. Video counts as
     /// missing even if only audio was announced: GStreamer's muxer announces audio before it knows of the video.
@@ -126,7 +127,7 @@ struct RTMPPacketReader {
                 return nil
             }
             meter.note(time)
-            let shift = max(Int64(offset), -Self.longestLead)
+            let shift = max(Int64(offset), -min(Self.longestLead, lead + Self.longestGrowth))
             lead = max(lead, -shift)
             return EncodedPacket(
                 of: track, pts: time + shift, dts: time - lead, duration: 0, isKeyframe: isKeyframe,

@@ -64,11 +64,12 @@ package struct UnitLengths: Sendable, Equatable {
         }
     }
 
-    /// The position of the byte whose low two bits are the size minus 1; nil without a complete record.
+    /// The position of the byte whose low two bits are the size minus 1; nil without a complete record. Early encoders of
+    /// HEVC write version 0, followed by a profile, which a start code has not.
     private static func place(in record: [UInt8], _ codec: Codec) -> Int? {
         switch codec {
         case .h264: record.count > 6 && record[0] == 1 ? 4 : nil
-        case .hevc: record.count > 22 && record[0] == 1 ? 21 : nil
+        case .hevc: record.count > 22 && !record.starts(with: [0, 0]) ? 21 : nil
         default: nil
         }
     }
