@@ -47,7 +47,7 @@ import Testing
 
     @Test("Too few frames, and frames without a rhythm, have no rate")
     func unknown() {
-        #expect(rate(of: [0, 33, 66]) == nil)
+        #expect(rate(of: [0, 33, 66] as [Int64]) == nil)
         #expect(rate(of: (0..<20).map { Int64($0) * 320 }) == nil)
     }
 }
