@@ -39,16 +39,17 @@ package struct ChannelListening: InputOpener {
     }
 
     /// Returns the source of the stream that is published to us at `location`; nil if `location` is not an address at
-    /// which we listen. Throws ``ChannelFailure`` if the address is wrong.
+    /// which we listen. It waits for a publisher that has a track of the kind `needs`, if that is given. Throws
+    /// ``ChannelFailure`` if the address is wrong.
     func source(
-        at location: InputLocation, clock: any MonotonicClock, logger: Logger
+        at location: InputLocation, needs: TrackKind?, clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) -> RTMPServerSource? {
         guard let address = location.rtmpListenAddress else { return nil }
         do throws(AddressError) {
             let url = try RTMPListenURL(address, for: .input)
             return RTMPServerSource(
-                url, server: server, identity: identity(for: url), authorization: onPublish, clock: clock,
-                logger: logger)
+                url, server: server, identity: identity(for: url), authorization: onPublish, needs: needs,
+                clock: clock, logger: logger)
         } catch {
             throw ChannelFailure(
                 .configuration, .openInput("\(location)"), saying: "The input \(location) cannot be opened: \(error)",
@@ -59,9 +60,10 @@ package struct ChannelListening: InputOpener {
     /// Makes the source of the packets at `location`, without opening it. `opening` can cancel the source. Throws
     /// ``ChannelFailure`` if the address is wrong.
     func packets(
-        at location: InputLocation, loops: Bool, opening: SourceOpening?, clock: any MonotonicClock, logger: Logger
+        at location: InputLocation, loops: Bool, needs: TrackKind?, opening: SourceOpening?, clock: any MonotonicClock,
+        logger: Logger
     ) throws(ChannelFailure) -> any PacketSource {
-        try source(at: location, clock: clock, logger: logger)
+        try source(at: location, needs: needs, clock: clock, logger: logger)
             ?? LibAVPacketSource(location, loops: loops, logger: logger, opening: opening)
     }
 
@@ -76,7 +78,7 @@ package struct ChannelListening: InputOpener {
         _ location: InputLocation, _ options: IngestOptions, opening: SourceOpening?,
         clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) -> any MediaSource {
-        let published = try source(at: location, clock: clock, logger: logger)
+        let published = try source(at: location, needs: options.needs, clock: clock, logger: logger)
         let own = SourceOpening(logger: logger)
         // The end of the channel's opening must also cancel the source; a caller that passes an opening does that
         // itself.

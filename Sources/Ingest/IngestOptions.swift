@@ -22,6 +22,9 @@ package struct IngestOptions: Sendable, Hashable {
     /// own latency.
     package var commonBuffer: CommonBuffer?
 
+    /// The kind of track without which the input is useless. An input that listens waits for a sender that has it.
+    package var needs: TrackKind?
+
     /// Options with these values.
     package init(loop: Bool = false, size: FrameSize? = nil, frameRate: FrameRate? = nil) {
         self.loop = loop

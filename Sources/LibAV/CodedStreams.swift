@@ -19,9 +19,13 @@ extension StreamInfo {
     /// audio must be AAC, Opus, MP3 or AC-3. AC-3 needs its first payload: without it there is no decoder
     /// configuration.
     package func codedTrack(firstPayload: [UInt8]? = nil) -> TrackDescription? {
+        codedTrack(parameters.extraData ?? [], firstPayload: firstPayload)
+    }
+
+    /// The same, with `record` instead of the stream's own decoder configuration.
+    func codedTrack(_ record: [UInt8], firstPayload: [UInt8]? = nil) -> TrackDescription? {
         guard let codec else { return nil }
         let values = parameters.pointer.pointee
-        let record = parameters.extraData ?? []
         switch codec {
         case .h264, .hevc, .av1:
             guard let video, Self.isRecord(record, codec), video.width > 0, video.height > 0 else { return nil }

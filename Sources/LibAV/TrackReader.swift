@@ -26,6 +26,8 @@ package final class TrackReader {
     private let form: Form
     private let subject: String
     private var units: AnnexBReader
+    /// The lengths in the frames of the form of MP4, which outputs get with 4 bytes.
+    private var lengths = UnitLengths()
     /// A configuration that takes effect at the next keyframe.
     private var pending: [UInt8]?
 
@@ -35,8 +37,9 @@ package final class TrackReader {
         (self.stream, self.codec) = (stream, codec)
         units = AnnexBReader(codec)
         self.subject = "\(stream.codecName) of \(subject)"
-        track = stream.codedTrack()
         let extraData = stream.parameters.extraData ?? []
+        track = stream.codedTrack(UnitLengths.widened(record: extraData, codec))
+        lengths = UnitLengths(record: extraData, codec) ?? lengths
         switch codec {
         case .av1, .opus:
             guard track != nil else { return nil }
@@ -60,12 +63,16 @@ package final class TrackReader {
     }
 
     private func readPlain(_ box: PacketBox) throws(AVFailure) -> EncodedPacket? {
-        if let configuration = box.newConfiguration { pending = configuration }
+        if let configuration = box.newConfiguration {
+            lengths = UnitLengths(record: configuration, codec) ?? lengths
+            pending = UnitLengths.widened(record: configuration, codec)
+        }
         if let configuration = pending, configuration != track?.decoderConfiguration.array {
             // Parameter sets that arrive between two keyframes stay among the frames until the next keyframe.
             if !box.isKeyframe, codec == .h264 || codec == .hevc, let track {
-                let payload = ConfigurationRecord.payload(
-                    SharedBytes(box.bytes), from: track.decoderConfiguration, to: configuration, codec)
+                let payload = lengths.widened(SharedBytes(box.bytes)).flatMap {
+                    ConfigurationRecord.payload($0, from: track.decoderConfiguration, to: configuration, codec)
+                }
                 return payload.flatMap { box.encodedPacket(of: track, payload: $0, isKeyframe: false) }
             }
             try changePlain(to: configuration, box)
@@ -74,14 +81,20 @@ package final class TrackReader {
         if track == nil || codec == .ac3 && track?.decoderConfiguration.count == 0 {
             track = stream.codedTrack(firstPayload: box.bytes)
         }
-        return track.flatMap(box.encodedPacket)
+        guard let track else { return nil }
+        // Most frames are not widened; they are copied once, into the packet.
+        if lengths.areWide { return box.encodedPacket(of: track) }
+        return lengths.widened(SharedBytes(box.bytes)).flatMap {
+            box.encodedPacket(of: track, payload: $0, isKeyframe: box.isKeyframe)
+        }
     }
 
     private func changePlain(to configuration: [UInt8], _ box: PacketBox) throws(AVFailure) {
         switch codec {
         case .h264, .hevc, .av1:
+            guard let keyframe = lengths.widened(SharedBytes(box.bytes)) else { return }
             let shape = try CodedShape(
-                of: codec, configuration: configuration, keyframe: SharedBytes(box.bytes), subject: subject)
+                of: codec, configuration: configuration, keyframe: keyframe, subject: subject)
             track = describe(shape, configuration)
         case .aac:
             track = Self.track(configuration, stream.timeBase, fallback: track?.audioFormat?.channels) ?? track

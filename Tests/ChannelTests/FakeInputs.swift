@@ -92,7 +92,8 @@ final class FakeInputs: InputOpener {
     }
 
     func packets(
-        at location: InputLocation, loops: Bool, opening: SourceOpening?, clock: any MonotonicClock, logger: Logger
+        at location: InputLocation, loops: Bool, needs: TrackKind?, opening: SourceOpening?, clock: any MonotonicClock,
+        logger: Logger
     ) -> any PacketSource {
         let (source, work) = state.withLock { state in
             let name = location.description

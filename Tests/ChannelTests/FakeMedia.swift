@@ -104,7 +104,8 @@ final class FakeMedia: InputOpener {
     }
 
     func packets(
-        at location: InputLocation, loops: Bool, opening: SourceOpening?, clock: any MonotonicClock, logger: Logger
+        at location: InputLocation, loops: Bool, needs: TrackKind?, opening: SourceOpening?, clock: any MonotonicClock,
+        logger: Logger
     ) throws(ChannelFailure) -> any PacketSource {
         throw ChannelFailure(.inputUnreadable, .openInput("\(location)"), because: "it is decoded")
     }

@@ -173,6 +173,28 @@ extension SerialPeers {
             }
         }
 
+        @Test("A first publisher of audio alone does not end relay, and the next publisher goes on air")
+        func audioAloneFirst() async throws {
+            let clip = try await signal()
+            let port = try Ports.free()
+            let target = "rtmp://127.0.0.1:\(port)/live/key"
+            let relay = try RelayProcess([
+                "--input", "rtmp-listen://127.0.0.1:\(port)/live/key", "--preset", "ultrafast", "--duration", "3s",
+                "--record", set.directory,
+            ])
+            try await relay.says("waiting for a publisher", within: .seconds(10))
+            let first = try send(clip, ["-vn", "-f", "flv"], to: target)
+            try await relay.says("the publisher lacks a track that this input needs", within: .seconds(20))
+            first.signal(SIGKILL)
+            try await relay.says("the publisher is gone", within: .seconds(20))
+            let second = try send(clip, ["-f", "flv"], to: target)
+            let result = try await relay.finished(within: .seconds(60))
+            second.signal(SIGTERM)
+            #expect(result.ending == .exited(0), "\(result.log)")
+            let times = try await Probe.times(try #require(set.finished.first, "\(result.log)"), "v:0")
+            #expect(times.count > 80, "\(result.log)")
+        }
+
         @Test("With several sources, audio of a second publisher is audible if the first publisher sent none")
         func audioComesLater() async throws {
             let clip = try await signal()

@@ -38,6 +38,32 @@ import Testing
         try #require(process.terminationStatus == 0)
     }
 
+    @Test("Video of a file whose NAL units have lengths of 2 bytes equals that with lengths of 4 bytes")
+    func narrowLengths() throws {
+        let clip = try CodedClip(video: "libx264", audio: "aac", in: directory.path)
+        let frames = clip.packets.filter { $0.track == .video }
+        let record = try #require(clip.description.video).decoderConfiguration.array
+        var narrow = record
+        narrow[4] = narrow[4] & 0xFC | 1
+        func tag(_ time: Int64, _ body: [UInt8]) -> [UInt8] {
+            func big(_ value: Int, _ count: Int) -> [UInt8] {
+                (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * (count - 1 - $0))) }
+            }
+            return [9] + big(body.count, 3) + big(Int(time), 3) + [0, 0, 0, 0] + body + big(body.count + 11, 4)
+        }
+        var file: [UInt8] = Array("FLV".utf8) + [1, 1, 0, 0, 0, 9, 0, 0, 0, 0]
+        file += tag(0, [0x17, 0, 0, 0, 0] + narrow)
+        for (index, frame) in frames.enumerated() {
+            let head: [UInt8] = [frame.isKeyframe ? 0x17 : 0x27, 1, 0, 0, 80]
+            file += tag(Int64(index) * 40, head + frame.payload.array.shortLengths)
+        }
+        try Data(file).write(to: URL(fileURLWithPath: directory.path("narrow.flv")))
+        let (packets, readers) = try read("narrow.flv")
+        #expect(packets.map(\.payload.array) == frames.map(\.payload.array))
+        #expect(packets.map(\.isKeyframe) == frames.map(\.isKeyframe))
+        #expect(readers.first?.track?.decoderConfiguration.array == record)
+    }
+
     @Test("H.264 and AAC from a transport stream equal those of the MP4 from which it was made")
     func transportStream() throws {
         let clip = try CodedClip(video: "libx264", audio: "aac", options: ["-bf", "2"], in: directory.path)

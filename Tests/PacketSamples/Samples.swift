@@ -59,3 +59,16 @@ extension EncodedPacket {
             payload: payload)
     }
 }
+
+extension [UInt8] {
+    /// A frame whose NAL units have lengths of 2 bytes, made from this one with lengths of 4 bytes.
+    package var shortLengths: [UInt8] {
+        var (bytes, start): ([UInt8], Int) = ([], 0)
+        while start + 4 <= count {
+            let length = self[start..<start + 4].reduce(0) { $0 << 8 | Int($1) }
+            bytes += self[start + 2..<start + 4 + length]
+            start += 4 + length
+        }
+        return bytes
+    }
+}

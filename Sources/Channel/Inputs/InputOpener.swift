@@ -6,9 +6,11 @@ internal import Media
 
 /// Opens the inputs of a channel.
 protocol InputOpener: Sendable {
-    /// Makes the source of the packets at `location`, without opening it. `opening` can cancel the source.
+    /// Makes the source of the packets at `location`, without opening it. `opening` can cancel the source. If clients
+    /// publish there, it waits for one that has a track of the kind `needs`, if that is given.
     func packets(
-        at location: InputLocation, loops: Bool, opening: SourceOpening?, clock: any MonotonicClock, logger: Logger
+        at location: InputLocation, loops: Bool, needs: TrackKind?, opening: SourceOpening?, clock: any MonotonicClock,
+        logger: Logger
     ) throws(ChannelFailure) -> any PacketSource
 
     /// Opens `location` for decoding. Blocks until the input answers, or the `opening` is cancelled.

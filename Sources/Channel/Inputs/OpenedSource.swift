@@ -34,6 +34,7 @@ final class OpenedSource: ProgramSource {
         (self.configured, self.clock, isRendered) = (configured, clock, configuration.hasScenes)
         var options = IngestOptions(
             loop: configuration.loops, size: configuration.size, frameRate: configuration.frameRate)
+        options.needs = .video
         // Live audio cannot be played before it arrives: a negative audio offset delays the video instead.
         if !isRendered, let audio = configuration.audioInput, audio.isLiveByNature != false {
             options.delay = max(.zero, .zero - audio.tracks.audioOffset)

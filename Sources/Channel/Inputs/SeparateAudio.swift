@@ -31,6 +31,7 @@ struct SeparateAudio {
     ) throws(ChannelFailure) {
         guard let location = configuration.audioInput else { return nil }
         var options = IngestOptions()
+        options.needs = .audio
         options.commonBuffer = common
         let makeFeed = { (pacing: SourceFeed.Pacing) in
             SourceFeed(

@@ -159,6 +159,7 @@ extension SourceInputs {
         return StandbySource(name: names[index], logger: logger) { [weak self] opening, isWanted in
             var options = options
             options.commonBuffer = common
+            options.needs = .video
             // One of several sources may decode less, to leave processor time for the other sources.
             if self?.isOneOfSeveral == true { opening.mayReduce() }
             if index == 0 { options.start = self?.state.withLock { $0.file.start } ?? .zero }

@@ -66,9 +66,10 @@ extension Passthrough {
     ) -> StandbySource {
         // A backup (index > 0) always loops: it must never end by itself.
         let (loops, clock, logger) = (index > 0 || configuration.loops, clock, logger)
+        let needs = Self.neededTrack(of: configuration)
         return StandbySource(name: names[index], logger: logger) { [weak self] opening, isWanted in
             let source = try listening.packets(
-                at: location, loops: loops, opening: opening, clock: clock, logger: logger)
+                at: location, loops: loops, needs: needs, opening: opening, clock: clock, logger: logger)
             opening.whenCancelled { source.stop() }
             let description = try source.open()
             if let self {

@@ -101,6 +101,12 @@ final class Passthrough: ChannelProgram {
         try begin(listening)
     }
 
+    /// The kind of track that each input must have: video if the video is encoded. Nil if it is passed through, because
+    /// a program that is passed through may be audio alone.
+    static func neededTrack(of configuration: ChannelConfiguration) -> TrackKind? {
+        configuration.copying == .audio ? .video : nil
+    }
+
     /// Opens the only input. Blocks until its tracks are known.
     private static func open(
         _ configuration: ChannelConfiguration, _ listening: any InputOpener, _ clock: any MonotonicClock,
@@ -108,7 +114,8 @@ final class Passthrough: ChannelProgram {
     ) throws(ChannelFailure) -> (source: any PacketSource, description: PacketSourceDescription) {
         let location = configuration.sources[0].input
         let source = try listening.packets(
-            at: location, loops: configuration.loops, opening: nil, clock: clock, logger: logger)
+            at: location, loops: configuration.loops, needs: neededTrack(of: configuration), opening: nil, clock: clock,
+            logger: logger)
         listening.whenGivenUp { source.stop() }
         let description: PacketSourceDescription
         do throws(IngestError) {

@@ -16,8 +16,21 @@ struct RTMPPacketReader {
     private(set) var uncarriedTracks: [String] = []
 
     private var metadata: [String: AMF0Value] = [:]
-    /// The newest video configuration, until it can be read together with a keyframe.
+    /// The newest video configuration, with lengths of 4 bytes, until it can be read together with a keyframe.
     private var configuration: [UInt8]?
+    /// Whether frames came before the keyframe that describes them.
+    private var hasUndescribedFrames = false
+    private var meter = FrameRateMeter()
+    /// The lengths of NAL units in the frames that the sender sends now.
+    private var lengths = UnitLengths()
+    /// How much earlier than the sender's the decoding times of our frames are, in milliseconds. Some encoders write
+    /// the frame's number as its decoding time, so that frames are shown before they are decoded (a negative
+    /// composition time). MPEG-TS and libav refuse that, so decoding times are made earlier; the times at which frames
+    /// are shown stay the sender's.
+    private var lead: Int64 = 0
+    /// The limit for ``lead``, and for its growth at one frame, which must not look like a jump of the sender's times. A
+    /// longer negative composition time is a fault of the sender.
+    private static let (longestLead, longestGrowth): (Int64, Int64) = (800, 200)
 
     /// Whether a track that the sender announced, or one of the usual two tracks, is still missing. Video counts as
     /// missing even if only audio was announced: GStreamer's muxer announces audio before it knows of the video.
@@ -26,10 +39,31 @@ struct RTMPPacketReader {
         return stream.video == nil || stream.audio == nil && (audio || !video)
     }
 
-    /// Whether a missing track was announced: its packets then follow with its next keyframe at the latest.
+    /// Whether video comes that cannot be described before its next keyframe.
+    var awaitsKeyframe: Bool { stream.video == nil && hasUndescribedFrames }
+
+    /// Whether the frame rate, which the sender did not announce, is still measured.
+    var isMeasuringRate: Bool { stream.video.map { $0.nominalRate == nil && !meter.isDone } ?? false }
+
+    /// The known tracks, with the measured frame rate if the sender announced none.
+    var measuredStream: StreamDescription {
+        var measured = stream
+        if let video = stream.video, video.nominalRate == nil, let rate = meter.rate {
+            measured.video = video.rated(rate)
+        }
+        return measured
+    }
+
+    /// Whether a missing track was announced.
     var announcesMissingTrack: Bool {
         let video = configuration != nil || metadata["videocodecid"] != nil
         return stream.video == nil && video || stream.audio == nil && metadata["audiocodecid"] != nil
+    }
+
+    /// Whether `other`, an earlier or later state of this reader, knows the same about the tracks.
+    func knowsAsMuch(as other: RTMPPacketReader) -> Bool {
+        stream.isIdentical(to: other.stream) && isMissingTrack == other.isMissingTrack
+            && isMeasuringRate == other.isMeasuringRate
     }
 
     /// The packet in `message`, with times in the sender's milliseconds; nil if the message contains no packet that can
@@ -61,58 +95,78 @@ struct RTMPPacketReader {
             }
         switch video.content {
         case .configuration(let bytes):
-            let new = bytes.array
+            let record = bytes.array
+            guard let lengths = UnitLengths(record: record, codec) else {
+                complain("the \(codec) configuration cannot be read")
+                return nil
+            }
+            let new = UnitLengths.widened(record: record, codec)
+            self.lengths = lengths
             configuration = new == stream.video?.decoderConfiguration.array ? nil : new
             return nil
-        case .frame(let payload, let isKeyframe, let isDisposable, let offset):
-            var payload = payload
+        case .frame(let bytes, let isKeyframe, let isDisposable, let offset):
+            guard var payload = lengths.widened(bytes) else { return nil }
             if let new = configuration {
                 if isKeyframe {
-                    describe(codec, by: payload)
+                    describe(codec, by: payload, offset: Int64(offset))
                 } else {
                     // The new configuration takes effect with the next keyframe. The frames before that need some of
                     // its parameter sets, which are inserted into their payloads.
                     guard let track = stream.video, track.codec == codec,
                         let whole = ConfigurationRecord.payload(
                             payload, from: track.decoderConfiguration, to: new, codec)
-                    else { return nil }
+                    else {
+                        hasUndescribedFrames = true
+                        return nil
+                    }
                     payload = whole
                 }
             }
-            guard let track = stream.video, track.codec == codec else { return nil }
+            guard let track = stream.video, track.codec == codec else {
+                hasUndescribedFrames = true
+                return nil
+            }
+            meter.note(time)
+            let shift = max(Int64(offset), -min(Self.longestLead, lead + Self.longestGrowth))
+            lead = max(lead, -shift)
             return EncodedPacket(
-                of: track, pts: time + Int64(max(0, offset)), dts: time, duration: 0, isKeyframe: isKeyframe,
+                of: track, pts: time + shift, dts: time - lead, duration: 0, isKeyframe: isKeyframe,
                 isDisposable: isDisposable || codec == .h264 && AccessUnit.isDisposable(payload), payload: payload)
         case .end: return nil
         }
     }
 
-    /// Reads the pending configuration with the help of the keyframe `payload`.
-    private mutating func describe(_ codec: Codec, by payload: SharedBytes) {
+    /// Reads the pending configuration with the help of the keyframe `payload`, which is shown `offset` milliseconds
+    /// after the sender decodes it.
+    private mutating func describe(_ codec: Codec, by payload: SharedBytes, offset: Int64) {
         guard let record = configuration else { return }
         configuration = nil
-        guard Self.hasLongLengths(record, codec) else {
-            return complain("\(codec) with lengths of NAL units in fewer than 4 bytes is not carried")
-        }
         do throws(AVFailure) {
             let shape = try CodedShape(
                 of: codec, configuration: record, keyframe: payload, subject: "the published \(codec)")
-            let rate = number("framerate")
+            let rate = announcedRate
             stream.video = shape.track(
                 codec, configuration: record, timeBase: .milliseconds, bitrate: bitrate("videodatarate"),
-                nominalRate: (1...1000).contains(rate) ? FrameRate(Int32((rate * 1000).rounded()), 1000) : nil)
+                nominalRate: rate)
+            prepareLead(for: shape.reorderDepth, at: rate ?? FrameRate(25), offset: offset)
         } catch {
             complain("\(error)")
         }
     }
 
-    /// Whether NAL units are preceded by lengths of 4 bytes (ISO/IEC 14496-15, 5.3.3.1.2 and 8.3.3.1.2).
-    private static func hasLongLengths(_ record: [UInt8], _ codec: Codec) -> Bool {
-        switch codec {
-        case .h264: record.count > 6 && record[4] & 3 == 3
-        case .hevc: record.count > 22 && record[21] & 3 == 3
-        default: record.count >= 4
-        }
+    /// Makes decoding times early enough for a sender of negative composition times, so that they need not go back when
+    /// the first negative time comes. Such a sender shows its keyframe when it decodes it, although `depth`, from the
+    /// parameter sets, says how many frames are decoded before a frame that is shown earlier.
+    private mutating func prepareLead(for depth: Int64, at rate: FrameRate, offset: Int64) {
+        guard offset <= 0, depth > 0 else { return }
+        let needed = rate.timeBase.rescale(depth, to: .milliseconds, rounding: .up)
+        lead = max(lead, min(needed, Self.longestLead))
+    }
+
+    /// The frame rate that the sender announced, if it is plausible.
+    private var announcedRate: FrameRate? {
+        let rate = number("framerate")
+        return (1...1000).contains(rate) ? FrameRate(Int32((rate * 1000).rounded()), 1000) : nil
     }
 
     private mutating func read(_ audio: FLVAudio, at time: Int64) -> EncodedPacket? {

@@ -15,6 +15,7 @@ internal import Synchronization
 package final class RTMPServerSource: PacketSource {
     fileprivate struct State {
         var reader = RTMPPacketReader()
+        var wait: PublisherWait
         /// How many of the reader's complaints were logged.
         var toldComplaints = 0
         /// Packets that arrived before ``start(into:)``.
@@ -26,16 +27,13 @@ package final class RTMPServerSource: PacketSource {
         var status = SourceStatus()
         var hasPublished = false
         var isStopped = false
+
+        init(needs: TrackKind?) { wait = PublisherWait(for: needs) }
     }
 
     /// How many bytes are kept until ``start(into:)``. Above this limit the packets are dropped, and the stream begins
     /// with a later keyframe.
     private static let longestPending = 32 << 20
-    /// How long the second track may be missing after the first has begun, if the sender did not announce a second
-    /// track.
-    private static let patience = DispatchTimeInterval.seconds(1)
-    /// The same time limit if the sender did announce a second track: the longest usual GOP, and a margin.
-    private static let longPatience = DispatchTimeInterval.seconds(12)
 
     private let url: RTMPListenURL
     private let server: RTMPServer
@@ -43,16 +41,18 @@ package final class RTMPServerSource: PacketSource {
     private let authorization: RTMPAuthorization?
     private let clock: any MonotonicClock
     private let logger: Logger
-    private let state = Mutex(State())
+    private let state: Mutex<State>
     /// Signalled after each change for which ``open()`` waits.
     private let changed = DispatchSemaphore(value: 0)
 
     /// A source of the stream that clients publish at `url`, an input's address, to `server`. `identity` is needed if
-    /// the address uses TLS; `authorization` decides about each client that has the key.
+    /// the address uses TLS; `authorization` decides about each client that has the key. ``open()`` waits for a publisher
+    /// that has a track of the kind `needs`, if that is given.
     package init(
         _ url: RTMPListenURL, server: RTMPServer, identity: TLSServerIdentity?, authorization: RTMPAuthorization? = nil,
-        clock: any MonotonicClock = SystemClock(), logger: Logger
+        needs: TrackKind? = nil, clock: any MonotonicClock = SystemClock(), logger: Logger
     ) {
+        state = Mutex(State(needs: needs))
         (self.url, self.server, self.identity) = (url, server, identity)
         (self.authorization, self.clock, self.logger) = (authorization, clock, logger)
     }
@@ -77,16 +77,24 @@ package final class RTMPServerSource: PacketSource {
     /// Blocks until a publisher's tracks are known.
     private func awaitTracks() throws(IngestError) -> StreamDescription {
         while true {
-            let (stream, isMissing, patience, isStopped) = state.withLock { state in
-                let reader = state.reader
-                let patience = reader.announcesMissingTrack ? Self.longPatience : Self.patience
-                return (reader.stream, reader.isMissingTrack, patience, state.isStopped)
+            let now = clock.now
+            let (decision, stream, isStopped) = state.withLock { state in
+                let decision = state.wait.decide(on: state.reader, at: now)
+                if decision == .useless {
+                    (state.pending, state.pendingBytes) = ([], 0)
+                    state.status.lastError = "The publisher lacks the video or audio that this input needs."
+                }
+                return (decision, state.reader.measuredStream, state.isStopped)
             }
             if isStopped { throw IngestError.empty(input: url.description) }
-            if stream.tracks.isEmpty {
-                changed.wait()
-            } else if !isMissing || changed.wait(timeout: .now() + patience) == .timedOut {
-                return state.withLock { $0.reader.stream }
+            switch decision {
+            case .known: return stream
+            case .useless:
+                logger.warning(
+                    "the publisher lacks a track that this input needs; waiting for it, or for the next publisher",
+                    metadata: ["input": "\(url)"])
+            case .wait(until: nil): changed.wait()
+            case .wait(until: let limit?): _ = changed.wait(timeout: .now() + .nanoseconds(Int(limit - now)))
             }
         }
     }
@@ -118,6 +126,7 @@ extension RTMPServerSource: RTMPStreamReceiver {
         state.withLock { state in
             state.publication = publication
             state.reader = RTMPPacketReader()
+            state.wait.restart()
             state.toldComplaints = 0
             (state.pending, state.pendingBytes) = ([], 0)
             state.status.state = .running
@@ -136,11 +145,9 @@ extension RTMPServerSource: RTMPStreamReceiver {
         let arrival = Timestamp(nanoseconds: clock.now)
         let complaints = state.withLock { state in
             guard state.publication === publication, !state.isStopped else { return [String]() }
-            let (before, wasMissing) = (state.reader.stream, state.reader.isMissingTrack)
+            let before = state.sink == nil ? state.reader : nil
             let packet = state.reader.read(message)
-            if !before.isIdentical(to: state.reader.stream) || wasMissing != state.reader.isMissingTrack {
-                changed.signal()
-            }
+            if let before, !before.knowsAsMuch(as: state.reader) { changed.signal() }
             if let packet { state.hand(on: packet, arrival, limit: Self.longestPending) }
             let all = state.reader.complaints
             state.status.uncarriedTracks = state.reader.uncarriedTracks
@@ -159,12 +166,16 @@ extension RTMPServerSource: RTMPStreamReceiver {
                 state.status.state = .waiting
                 state.status.lastError = "The publisher is gone: \(end)."
                 // Before the source is started, each publisher must describe the stream from the beginning.
-                if state.sink == nil { state.reader = RTMPPacketReader() }
+                if state.sink == nil {
+                    state.reader = RTMPPacketReader()
+                    state.wait.restart()
+                }
                 state.sink?.interrupt()
             }
             return state.isStopped
         }
         if isStopped { return }
+        changed.signal()
         logger.warning(
             "the publisher is gone; the next publisher continues the stream",
             metadata: ["input": "\(url)", "reason": "\(end)"])
@@ -175,6 +186,8 @@ extension RTMPServerSource.State {
     fileprivate mutating func hand(on packet: EncodedPacket, _ arrival: Timestamp, limit: Int) {
         status.packetsRead += 1
         if let sink { return sink.take(packet, at: arrival) }
+        // What a useless publisher sends is not kept, unless the needed track has come.
+        if wait.isUseless, !wait.isSatisfied(by: reader.stream) { return }
         pending.append((packet, arrival))
         pendingBytes += packet.payload.count
         if pendingBytes > limit { (pending, pendingBytes) = ([], 0) }

@@ -125,6 +125,13 @@ package final class TrackDescription: Sendable {
     /// Whether the frame rate is constant and each frame lasts one tick, as in packets from our encoder.
     package var hasSteadyRate: Bool { nominalRate?.timeBase == timeBase }
 
+    /// The same track with another nominal rate; for video.
+    package func rated(_ rate: FrameRate) -> TrackDescription {
+        TrackDescription(
+            codec, format, timeBase, decoderConfiguration, bitrate: bitrate, nominalRate: rate,
+            reorderDepth: reorderDepth, frameLength: frameLength, encoderSettings: encoderSettings)
+    }
+
     /// The same track with another time base.
     package func timed(in timeBase: TimeBase) -> TrackDescription {
         timeBase == self.timeBase

@@ -5,7 +5,7 @@ internal import Media
 /// The server's side of one RTMP connection: bytes in, events and bytes out, no I/O.
 ///
 /// `handshake → connecting → connected ⇄ requested → publishing | playing`. `FCUnpublish`, `deleteStream` or
-/// `closeStream` ends a stream, and the connection is `connected` again. After ``Event/requested(_:)`` the caller stops
+/// `closeStream` ends a stream, unless it names another one, and the connection is `connected` again. After ``Event/requested(_:)`` the caller stops
 /// parsing, keeps the following bytes, and calls ``accept()`` or ``refuse(_:)``. The caller sends ``takeAnswers()``
 /// after each call. After an error, it sends the remaining answers and closes the connection.
 ///
@@ -74,6 +74,8 @@ package struct RTMPServerSession {
     private var createdStreams = 0
     /// The client's last request, and its message stream.
     private(set) var request: (RTMPStreamRequest.Action, stream: UInt32)?
+    /// The name in that request, without a query.
+    private var requestedName = ""
     /// The unread part of an aggregate message.
     private var aggregate: RTMPAggregate?
     private var toldUnsupported: Set<UInt8> = []
@@ -204,7 +206,8 @@ extension RTMPServerSession {
         case "createStream": createStream(transaction)
         case "publish": return try request(.publish, values, stream)
         case "play", "play2": return try request(.play, values, stream)
-        case "FCUnpublish", "deleteStream", "closeStream": return end()
+        case "FCUnpublish", "deleteStream": return names(values.count > 3 ? values[3] : .null) ? end() : nil
+        case "closeStream": return names(.number(Double(stream))) ? end() : nil
         case "releaseStream", "FCPublish", "FCSubscribe", "getStreamLength", "_checkbw":
             if transaction != 0 {
                 answers.result(transaction: transaction, name == "getStreamLength" ? 0 : nil)
@@ -255,8 +258,20 @@ extension RTMPServerSession {
         let argument = values.count > 3 ? values[3] : .null
         let name = argument.text ?? argument.text("streamName") ?? ""
         request = (action, stream)
+        let wanted = RTMPStreamRequest(action, app: app, name: name, client: client, capabilities: capabilities)
+        requestedName = wanted.name
         phase = .requested
-        return .requested(RTMPStreamRequest(action, app: app, name: name, client: client, capabilities: capabilities))
+        return .requested(wanted)
+    }
+
+    /// Whether `argument` of a command names the running stream: by its message stream, or by its name. A command that
+    /// names no stream, or message stream 0, means the only one there is; so does each message stream if the client
+    /// publishes on 0.
+    private func names(_ argument: AMF0Value) -> Bool {
+        guard let stream = request?.stream else { return false }
+        if let number = argument.number { return number == 0 || stream == 0 || number == Double(stream) }
+        guard let text = argument.text, !text.isEmpty else { return true }
+        return RTMPStreamRequest.bareName(text) == requestedName
     }
 
     private mutating func end() -> Event? {

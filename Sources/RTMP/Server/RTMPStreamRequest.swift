@@ -85,6 +85,9 @@ package struct RTMPStreamRequest: Sendable, Equatable, CustomStringConvertible, 
     package var description: String { "\(action.rawValue) \(app)/\(URLParts.masked(name))" }
     package var customMirror: Mirror { Mirror(self, children: ["request": description]) }
 
+    /// The stream's name in `text`, as in ``name``: without surrounding slashes and without a query.
+    static func bareName(_ text: String) -> String { trimmed(divided(text).0) }
+
     private static func divided(_ text: String) -> (Substring, String?) {
         guard let mark = text.firstIndex(of: "?") else { return (text[...], nil) }
         return (text[..<mark], String(text[text.index(after: mark)...]))

@@ -76,6 +76,15 @@ struct SourceInputsTests {
         }
     }
 
+    @Test("An input is opened as one that is useless without video")
+    func needs() throws {
+        media.set(Self.live, description(isLive: true))
+        let inputs = try make(.init(name: "live", input: InputLocation(Self.live)))
+        defer { inputs.stop() }
+        try eventually("the input is read") { media[Self.live]?.isStarted == true }
+        #expect(media[Self.live]?.options.needs == .video)
+    }
+
     @Test("A file is played from a requested moment, the later of two, and a moment behind its end is refused")
     func seeks() throws {
         media.set(Self.film, description(lasts: .seconds(60)))

@@ -212,6 +212,50 @@ struct RTMPServerSessionTests {
         #expect(talk.requests.map(\.name) == ["key", "other"] && talk.session.phase == .publishing)
     }
 
+    @Test(
+        "A command that names another stream does not end the one that is published",
+        arguments: [
+            ClientBytes.command("FCUnpublish", 6, [.null, .string("other")], chunk: 4096),
+            ClientBytes.command("FCUnpublish", 6, [.null, .string("keys")], chunk: 4096),
+            ClientBytes.command("deleteStream", 7, [.null, .number(7)], chunk: 4096),
+            ClientBytes.command("deleteStream", 0, [.null, .string("other")], chunk: 4096),
+            ClientBytes.command("closeStream", 0, [.null], stream: 2, chunk: 4096),
+        ])
+    func otherStream(command: [UInt8]) throws {
+        var talk = Talk()
+        try talk.says(ClientBytes.publishing("key") + command + command)
+        #expect(talk.endings == 0 && talk.session.phase == .publishing)
+        try talk.says(ClientBytes.message(9, frame, time: 3, stream: 1, chunk: 4096))
+        #expect(talk.texts == ["3 avc1"])
+        try talk.says(ClientBytes.command("deleteStream", 8, [.null, .number(1)], chunk: 4096))
+        #expect(talk.endings == 1)
+    }
+
+    @Test(
+        "A command that names the published stream in another form, or no stream, ends it",
+        arguments: [
+            ClientBytes.command("FCUnpublish", 6, [.null, .string("key?token=2")], chunk: 4096),
+            ClientBytes.command("FCUnpublish", 6, [.null, .string("/key/")], chunk: 4096),
+            ClientBytes.command("FCUnpublish", 6, [.null], chunk: 4096),
+            ClientBytes.command("deleteStream", 7, [.null], chunk: 4096),
+            ClientBytes.command("deleteStream", 7, [.null, .number(0)], chunk: 4096),
+            ClientBytes.command("closeStream", 0, [.null], stream: 0, chunk: 4096),
+        ])
+    func sameStream(command: [UInt8]) throws {
+        var talk = Talk()
+        try talk.says(ClientBytes.publishing("key?token=1") + command)
+        #expect(talk.endings == 1 && talk.session.phase == .connected)
+    }
+
+    @Test("A client that publishes on message stream 0 ends its stream by each number")
+    func streamZero() throws {
+        var talk = Talk()
+        try talk.says(ClientBytes.handshake + ClientBytes.connect())
+        try talk.says(ClientBytes.command("publish", 0, [.null, .string("key")]))
+        try talk.says(ClientBytes.command("deleteStream", 0, [.null, .number(1)]))
+        #expect(talk.endings == 1)
+    }
+
     @Test("A player gets Play.Reset and Play.Start, and the parser that the player receives keeps the chunk size")
     func plays() throws {
         var talk = Talk()

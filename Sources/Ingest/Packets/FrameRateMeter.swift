@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// Measures the frame rate of a publisher that announces none, from the decoding times of its first frames.
+///
+/// Times in milliseconds cannot tell 29.97 from 30 within half a second, so the whole rate is taken; the program follows
+/// the sender's clock by as much as they differ, see `ReferenceClock`.
+struct FrameRateMeter {
+    /// Number of intervals that are measured.
+    static let intervals = 12
+    /// Fewer intervals say nothing: one frame may be missing in them.
+    private static let fewest = 3
+    /// How far the measured rate may be from a usual one, in parts of it: neighbours are 4 % apart.
+    private static let tolerance = 0.02
+
+    private var last: Int64?
+    private var steps: [Int64] = []
+
+    /// Whether all intervals are measured.
+    var isDone: Bool { steps.count >= Self.intervals }
+
+    /// Takes the decoding time of the next frame, in milliseconds. Times that do not increase, and pauses of a second,
+    /// are ignored.
+    mutating func note(_ time: Int64) {
+        guard !isDone else { return }
+        let step = last.map { time - $0 } ?? 0
+        last = time
+        if (1..<1000).contains(step) { steps.append(step) }
+    }
+
+    /// The usual rate that fits the intervals so far; nil if none does.
+    var rate: FrameRate? {
+        guard steps.count >= Self.fewest else { return nil }
+        let median = steps.sorted()[steps.count / 2]
+        // A frame that the sender left out makes one interval as long as two.
+        let frames = steps.reduce(0) { $0 + max(1, ($1 + median / 2) / median) }
+        let measured = Double(frames) * 1000 / Double(steps.reduce(0, +))
+        let usual = NominalRate.standard.filter { $0.denominator < 1001 }
+        guard let nearest = usual.min(by: { abs($0.value - measured) < abs($1.value - measured) }) else { return nil }
+        return abs(nearest.value - measured) <= nearest.value * Self.tolerance ? nearest : nil
+    }
+}

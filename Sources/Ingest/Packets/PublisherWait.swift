@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Media
+
+/// Decides when enough is known of a publisher to go on air with it.
+///
+/// A value without a clock of its own; times are in nanoseconds of a monotonic clock. Each new track restarts the time
+/// limits.
+struct PublisherWait {
+    /// What to do now.
+    enum Decision: Equatable {
+        /// No further track is to be expected.
+        case known
+        /// Decide again when something changes, and at this time, if there is one.
+        case wait(until: Int64?)
+        /// The publisher lacks the needed track. Decide again when something changes: the track may still come, or
+        /// another publisher. Returned once for each publisher.
+        case useless
+    }
+
+    /// How long a track may be missing that the sender did not announce, and how long the frame rate is measured.
+    private static let usualPatience: Int64 = 1_000_000_000
+    /// How long a track may be missing that the sender did announce: its packets come many times a second.
+    private static let announcedPatience: Int64 = 2_000_000_000
+    /// How long a keyframe may be missing while other frames come: the longest usual GOP, and a margin.
+    private static let keyframePatience: Int64 = 12_000_000_000
+
+    private let needed: TrackKind?
+    private var since: Int64?
+    private var knownTracks = 0
+    /// Whether the present publisher was found to lack the needed track.
+    private(set) var isUseless = false
+
+    /// A wait for a publisher with at least a track of this kind; nil if any track will do.
+    init(for needed: TrackKind?) { self.needed = needed }
+
+    /// Another publisher has begun, or the present one is gone.
+    mutating func restart() { self = PublisherWait(for: needed) }
+
+    /// Whether these tracks include the needed one.
+    func isSatisfied(by stream: StreamDescription) -> Bool {
+        guard let needed else { return true }
+        return stream.tracks.contains { $0.kind == needed }
+    }
+
+    /// Decides at `now` about the publisher of which `reader` read the messages.
+    mutating func decide(on reader: RTMPPacketReader, at now: Int64) -> Decision {
+        let tracks = reader.stream.tracks.count
+        guard tracks > 0 else { return .wait(until: nil) }
+        let start = tracks == knownTracks ? since ?? now : now
+        (since, knownTracks) = (start, tracks)
+        let isSatisfied = isSatisfied(by: reader.stream)
+        if isSatisfied, !reader.isMissingTrack, !reader.isMeasuringRate { return .known }
+        let limit = start + Self.patience(with: reader)
+        if now < limit { return .wait(until: limit) }
+        if isSatisfied { return .known }
+        defer { isUseless = true }
+        return isUseless ? .wait(until: nil) : .useless
+    }
+
+    private static func patience(with reader: RTMPPacketReader) -> Int64 {
+        if reader.awaitsKeyframe { return keyframePatience }
+        return reader.announcesMissingTrack ? announcedPatience : usualPatience
+    }
+}
