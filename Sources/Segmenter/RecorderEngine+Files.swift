@@ -86,11 +86,19 @@ extension RecorderEngine {
 
     func write(_ packet: EncodedPacket) {
         guard let file else { return lose(packet) }
+        let elapsed: Int64?
         do {
-            if let elapsed = try file.append(packet, clock: environment.clock) { try wrote(file, in: elapsed) }
+            elapsed = try file.append(packet, clock: environment.clock)
         } catch {
             fail(error)
-            lose(packet)
+            return lose(packet)
+        }
+        guard let elapsed else { return }
+        do {
+            try wrote(file, in: elapsed)
+        } catch {
+            // The packet is one of those that wait in the file.
+            fail(error)
         }
     }
 
