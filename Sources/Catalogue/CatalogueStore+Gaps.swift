@@ -87,21 +87,34 @@ extension CatalogueStore {
     func noteDeletion(of name: String, at time: UTCTime) throws(CatalogueFailure) {
         try write {
             try $0.execute(sql: "UPDATE segments SET deleted = ? WHERE name = ?", arguments: [time.milliseconds, name])
+            try $0.execute(sql: Self.forgetGaps, arguments: [name])
             try $0.execute(sql: Self.forgetOldest, arguments: [name])
             try $0.execute(sql: Self.forgetPlaceless, arguments: [name])
         }
     }
 
+    /// The run of a file, and where the run's first remaining file begins; the largest number if there is none.
+    private static let own = """
+        WITH own AS (SELECT run, channel FROM segments WHERE name = ?),
+            first AS (
+                SELECT coalesce(min(program_start), 9223372036854775807) AS place FROM segments
+                WHERE deleted IS NULL AND run = (SELECT own.run FROM own) AND channel = (SELECT own.channel FROM own))
+        """
+
+    /// Forgets the gaps of the run before its first remaining file, except those that the recorder reported.
+    private static let forgetGaps = """
+        \(own)
+        DELETE FROM gaps WHERE NOT told
+            AND run = (SELECT own.run FROM own) AND channel = (SELECT own.channel FROM own)
+            AND from_pts < (SELECT place FROM first)
+        """
+
     /// Forgets the deleted files of the run before its first remaining file.
     private static let forgetOldest = """
-        WITH own AS (SELECT run, channel FROM segments WHERE name = ?)
+        \(own)
         DELETE FROM segments WHERE deleted IS NOT NULL
-            AND run = (SELECT run FROM own) AND channel = (SELECT channel FROM own)
-            AND program_start <= coalesce((
-                SELECT min(kept.program_start) FROM segments AS kept
-                WHERE kept.deleted IS NULL
-                    AND kept.run = (SELECT run FROM own) AND kept.channel = (SELECT channel FROM own)
-            ), 9223372036854775807)
+            AND run = (SELECT own.run FROM own) AND channel = (SELECT own.channel FROM own)
+            AND program_start <= (SELECT place FROM first)
         """
 
     /// Forgets a deleted file that has no place in a run.
