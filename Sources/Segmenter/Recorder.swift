@@ -69,7 +69,9 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
     ) {
         self.synchroniser = synchroniser
         let channel = SegmentName.safe(configuration.channel)
-        packets = RecorderQueue(limit: configuration.queueLimitBytes, leading: description.leadingKind)
+        packets = RecorderQueue(
+            limit: configuration.queueLimitBytes, leading: description.leadingKind, own: configuration.ownQueueBytes,
+            budget: configuration.queues)
         queue = DispatchQueue(label: "relay.recorder.\(channel)")
         closer = SegmentCloser(
             directory: configuration.directory, channel: channel, status: box, observers: configuration.observers,

@@ -109,9 +109,9 @@ actor RecorderEngine: QueueActor {
         switch item {
         case .packet(let packet): take(packet)
         case .pause: pause()
-        case .overflowBegan:
+        case .overflowBegan(let bytes):
             guard case .active = mode else { return }
-            let reason = "the disk was too slow: \(environment.configuration.queueLimitBytes) bytes were waiting"
+            let reason = "the disk was too slow: \(bytes) bytes were waiting"
             logger.error("recording interrupted: \(reason)")
             interrupt(reason, .overflow, ending: .error)
         case .overflowEnded(let frames, let from, let lastAudio):

@@ -93,7 +93,8 @@ final class SourceRecordings: KeyframeRequester {
         var one = Recording.Program(
             channel: channel, hasOutputs: true, delay: isCopied || !source.hasVideo ? nil : program.delay,
             gop: program.gop,
-            description: coding.description, keyframes: coding, ledger: program.ledger, clock: program.clock,
+            description: coding.description, keyframes: coding, ledger: program.ledger, queues: program.queues,
+            clock: program.clock,
             logger: logger)
         (one.isCopied, one.owner) = (isCopied, program.owner ?? program.channel)
         one.companion = companion.source(number + 1, budget: budget.shared(by: recorded.videoCount + 1))
