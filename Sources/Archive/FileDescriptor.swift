@@ -319,7 +319,7 @@ package final class FileDescriptor: Sendable, ByteSource {
     private static let knownLimits = 31...40
 
     /// Returns how many bytes the file may have: the limit of its file system, or that of the process (`RLIMIT_FSIZE`,
-    /// getrlimit(2)) if that is less; `Int64.max` if there is none below 1 TiB. No reading or writing may be under way.
+    /// getrlimit(2)) if that is less; `Int64.max` if both allow 1 TiB. Moves the position in the file to 0.
     package func largestSize() -> Int64 {
         var own = rlimit()
         let resource = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)

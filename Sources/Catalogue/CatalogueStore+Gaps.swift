@@ -93,7 +93,7 @@ extension CatalogueStore {
         }
     }
 
-    /// The run of a file, and where the run's first remaining file begins; the largest number if there is none.
+    /// The run of a file, and where the run's first remaining file begins; the largest number if all are deleted.
     private static let own = """
         WITH own AS (SELECT run, channel FROM segments WHERE name = ?),
             first AS (

@@ -103,7 +103,7 @@ final class RecorderQueue: Sendable {
     }
 
     /// Gives back to the budget what the queue no longer holds.
-    private func settle(_ state: inout State) {
+    private func giveBack(_ state: inout State) {
         let surplus = state.borrowed - max(0, state.bytes - own)
         guard surplus > 0 else { return }
         budget.give(surplus)
@@ -153,7 +153,7 @@ final class RecorderQueue: Sendable {
             }
             if case .packet(let packet) = item {
                 state.bytes -= packet.payload.count
-                settle(&state)
+                giveBack(&state)
                 state.oldest = packet.dtsNanoseconds
             }
             return (item, takeWaiters(&state))
@@ -210,7 +210,7 @@ final class RecorderQueue: Sendable {
         let woken = state.withLock { state in
             state.items.removeAll()
             state.bytes = 0
-            settle(&state)
+            giveBack(&state)
             state.oldest = nil
             return takeWaiters(&state)
         }
