@@ -19,8 +19,8 @@ extension Uploader {
     /// be contacted may take longer, and the stream must not wait for it.
     private static let patience = DispatchTimeInterval.seconds(3)
 
-    /// Creates an uploader of the recordings of `channel` in `directory`. If `asksRemote` is set, asks rclone whether it
-    /// knows the remote, which blocks for up to 3 s; a remote that is unreachable now is no reason to throw.
+    /// Creates an uploader of the recordings of `channel` in `directory`. If `asksRemote` is set, asks rclone whether
+    /// it knows the remote, which blocks for up to 3 s; a remote that is unreachable now is no reason to throw.
     package convenience init(
         directory: RecordDirectory, channel: String, catalogue: Catalogue, target: UploadTarget,
         asksRemote: Bool = true, logger: Logger
