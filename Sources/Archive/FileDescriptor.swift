@@ -315,6 +315,21 @@ package final class FileDescriptor: Sendable, ByteSource {
         case impossible
     }
 
+    /// The powers of two at which file systems limit their files: from 2 GiB to 1 TiB; FAT32 has 4 GiB.
+    private static let knownLimits = 31...40
+
+    /// Returns how many bytes the file may have: the limit of its file system, or that of the process (`RLIMIT_FSIZE`,
+    /// getrlimit(2)) if that is less; `Int64.max` if both allow 1 TiB. Moves the position in the file to 0.
+    package func largestSize() -> Int64 {
+        var own = rlimit()
+        let resource = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)
+        let limit = getrlimit(resource, &own) == 0 ? Int64(clamping: own.rlim_cur) : .max
+        // The system refuses a position beyond the largest size (lseek(2)).
+        let bits = Self.knownLimits.first { lseek(number, 1 << $0, SEEK_SET) < 0 && errno == EINVAL }
+        lseek(number, 0, SEEK_SET)
+        return min(limit, bits.map { (1 << $0) - 1 } ?? .max)
+    }
+
     /// Reserves space for `count` bytes at `offset`, without changing the file's size.
     package func allocate(_ count: Int64, at offset: Int64) -> Allocation {
         while relay_allocate_keeping_size(number, Int(offset), Int(count)) != 0 {

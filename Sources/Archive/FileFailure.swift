@@ -32,6 +32,9 @@ package struct FileFailure: Error, Sendable, Equatable, CustomStringConvertible 
     /// Whether more free space would help: the file system or the quota is full.
     package var isOutOfSpace: Bool { code == ENOSPC || code == EDQUOT }
 
+    /// Whether the file has reached the largest size that its file system or the process allows.
+    package var isTooLarge: Bool { code == EFBIG }
+
     package var description: String { "cannot \(operation) \(path): \(text)" }
 
     private static func describe(_ code: Int32) -> String {

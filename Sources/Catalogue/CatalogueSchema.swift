@@ -25,6 +25,7 @@ enum CatalogueSchema {
         }
         migrator.registerMigration("5: seals of clips", migrate: sealClips)
         migrator.registerMigration("6: scenes as JSON", migrate: rewriteScenes)
+        migrator.registerMigration("7: files in the order of their runs") { try $0.execute(sql: runs) }
         return migrator
     }
 
@@ -64,6 +65,17 @@ enum CatalogueSchema {
         ) STRICT;
         CREATE INDEX segments_by_time ON segments (channel, start);
         CREATE INDEX segments_by_run ON segments (run);
+        """
+
+    /// With these, neither the end of a run nor its first remaining file is searched for among all files.
+    private static let runs = """
+        DROP INDEX IF EXISTS segments_by_run;
+        CREATE INDEX segments_in_run ON segments (run, program_start, name);
+        CREATE INDEX segments_kept ON segments (run, channel, program_start) WHERE deleted IS NULL;
+        CREATE INDEX segments_deleted ON segments (run, channel, program_start) WHERE deleted IS NOT NULL;
+        CREATE INDEX segments_unhashed ON segments (channel) WHERE sha256 IS NULL AND deleted IS NULL;
+        CREATE INDEX segments_unsent ON segments (channel, start, name) WHERE upload IS NULL AND deleted IS NULL;
+        CREATE INDEX segments_waiting ON segments (channel, start, name) WHERE upload = 'waiting';
         """
 
     private static let gaps = """

@@ -215,7 +215,7 @@ extension CatalogueStore {
         ).compactMap(CatalogueSegment.init(validating:))
     }
 
-    private static func gaps(
+    static func gaps(
         _ condition: String, _ arguments: StatementArguments, _ database: Database
     ) throws -> [CatalogueGap] {
         try Row.fetchAll(
@@ -265,8 +265,12 @@ extension CatalogueStore {
     }
 
     /// Adds or updates segments. Checksums and upload states of the same bytes are kept. The runs in `living` continue.
-    func put(_ segments: [CatalogueSegment], living: Set<String>) throws(CatalogueFailure) {
+    /// A caller that adds many files calls ``findGaps(living:)`` itself, after `andFindGaps: false`.
+    func put(
+        _ segments: [CatalogueSegment], living: Set<String>, andFindGaps: Bool = true
+    ) throws(CatalogueFailure) {
         try write { database in
+            var runs: Set<String> = []
             for segment in segments {
                 var segment = segment
                 let known = try Self.segments("name = ?", [segment.name], by: "name", database).first
@@ -275,19 +279,12 @@ extension CatalogueStore {
                     segment.upload = segment.upload ?? old.upload
                     segment.ending = segment.ending ?? old.ending
                 }
+                let last = try known == nil && andFindGaps ? Self.last(before: segment, living, database) : nil
                 try SegmentRow(segment).save(database)
+                if let last { try Self.findGap(from: last, to: segment, living, database) }
+                if last == nil, andFindGaps, let run = segment.run { runs.insert(run) }
             }
-            try Self.reconcile(Set(segments.compactMap(\.run)), living, database)
-        }
-    }
-
-    /// Adds a gap that the recorder reported.
-    func put(_ gap: CatalogueGap) throws(CatalogueFailure) {
-        try write { database in
-            try database.execute(
-                sql: "DELETE FROM gaps WHERE run = ? AND from_pts = ?", arguments: [gap.run, gap.from])
-            try GapRow(gap).insert(database)
-            try Self.reconcile([gap.run], [gap.run], database)
+            try Self.findGaps(of: runs, living, database)
         }
     }
 
@@ -308,47 +305,11 @@ extension CatalogueStore {
         }
     }
 
-    /// Records that the file `name` was deleted on purpose at `time`. A file between remaining files is remembered, so
-    /// that its absence does not count as a gap.
-    func noteDeletion(of name: String, at time: UTCTime) throws(CatalogueFailure) {
-        try write {
-            try $0.execute(sql: "UPDATE segments SET deleted = ? WHERE name = ?", arguments: [time.milliseconds, name])
-            try $0.execute(sql: Self.forgetOldest)
-        }
-    }
-
-    private static let forgetOldest = """
-        DELETE FROM segments WHERE deleted IS NOT NULL AND NOT EXISTS (
-            SELECT 1 FROM segments AS kept
-            WHERE kept.channel = segments.channel AND kept.run = segments.run AND kept.deleted IS NULL
-                AND kept.program_start < segments.program_start)
-        """
-
     /// Stores the checksum of the file `name`, which has `bytes` bytes.
     func setChecksum(_ sha256: String, of name: String, bytes: Int64) throws(CatalogueFailure) {
         try write {
             try $0.execute(
                 sql: "UPDATE segments SET sha256 = ? WHERE name = ? AND bytes = ?", arguments: [sha256, name, bytes])
-        }
-    }
-
-    /// Finds the gaps of all runs again, except where the recorder reported a gap. The runs in `living` continue.
-    func findGaps(living: Set<String>) throws(CatalogueFailure) {
-        try write { database in
-            let runs = try String.fetchSet(
-                database, sql: "SELECT DISTINCT run FROM segments WHERE typeof(run) = 'text'")
-            try Self.reconcile(runs, living, database)
-        }
-    }
-
-    private static func reconcile(_ runs: Set<String>, _ living: Set<String>, _ database: Database) throws {
-        for run in runs {
-            try database.execute(sql: "DELETE FROM gaps WHERE run = ? AND NOT told", arguments: [run])
-            let told = try Self.gaps("run = ?", [run], database)
-            let segments = try Self.segments("run = ?", [run], by: "program_start", database)
-            for gap in GapInference.gaps(in: segments, living: living) where !told.contains(where: gap.overlaps) {
-                try GapRow(gap).insert(database)
-            }
         }
     }
 }

@@ -44,11 +44,11 @@ enum CatalogueSync {
                 unread.append((name, error))
             }
             if rows.count == batch {
-                try store.put(rows, living: living)
+                try store.put(rows, living: living, andFindGaps: false)
                 rows.removeAll(keepingCapacity: true)
             }
         }
-        try store.put(rows, living: living)
+        try store.put(rows, living: living, andFindGaps: false)
         if isFull {
             let waiting = rowsBefore.filter { $0.upload == .waiting }.map(\.name)
             let useless = Set(unread.map(\.name)).subtracting(waiting)

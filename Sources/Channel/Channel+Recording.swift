@@ -103,7 +103,8 @@ extension Channel {
             delay: rendition.map { program.delay(of: $0) } ?? program.delay,
             gop: rendition?.settings.gop ?? program.gop,
             description: rendition?.encoder.description ?? hub.description,
-            keyframes: rendition?.encoder ?? program.keyframes, ledger: resources.ledger, clock: clock, logger: logger)
+            keyframes: rendition?.encoder ?? program.keyframes, ledger: resources.ledger, queues: resources.queues,
+            clock: clock, logger: logger)
         recorded.rendition = rendition
         guard !configuration.sources.isEmpty else { return recorded }
         recorded.sources = program.recordedSources

@@ -16,6 +16,8 @@ package struct HostResources: Sendable {
     package let server: RTMPServer
     /// The space that recordings need on each file system.
     package let ledger = SpaceLedger()
+    /// The memory of the queues of all recorders.
+    let queues = QueueBudget()
     /// The clock of all programs, outputs and recordings.
     package let clock: any MonotonicClock
 

@@ -50,15 +50,29 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
 
     /// A recorder of a program that begins with the tracks of `description`; later packets report changes of the codec
     /// configuration. The recorder requests the first frames of its files from `keyframes`.
-    package init(
+    package convenience init(
         configuration: RecorderConfiguration, description: StreamDescription, keyframes: any KeyframeRequester,
         clock: any MonotonicClock = SystemClock(), wallClock: @escaping @Sendable () -> UTCTime = { .now },
         logger: Logger
     ) {
+        self.init(
+            configuration: configuration, description: description, keyframes: keyframes, clock: clock,
+            wallClock: wallClock, synchroniser: FileSynchroniser(name: SegmentName.safe(configuration.channel)),
+            logger: logger)
+    }
+
+    /// A recorder whose files `synchroniser` makes durable. Tests pass one that fails.
+    init(
+        configuration: RecorderConfiguration, description: StreamDescription, keyframes: any KeyframeRequester,
+        clock: any MonotonicClock, wallClock: @escaping @Sendable () -> UTCTime, synchroniser: FileSynchroniser,
+        logger: Logger
+    ) {
+        self.synchroniser = synchroniser
         let channel = SegmentName.safe(configuration.channel)
-        packets = RecorderQueue(limit: configuration.queueLimitBytes, leading: description.leadingKind)
+        packets = RecorderQueue(
+            limit: configuration.queueLimitBytes, leading: description.leadingKind, own: configuration.ownQueueBytes,
+            budget: configuration.queues)
         queue = DispatchQueue(label: "relay.recorder.\(channel)")
-        synchroniser = FileSynchroniser(name: channel)
         closer = SegmentCloser(
             directory: configuration.directory, channel: channel, status: box, observers: configuration.observers,
             synchroniser: synchroniser, clock: clock, logger: logger)

@@ -39,6 +39,12 @@ package struct RecorderConfiguration: Sendable {
     /// frame: the packets from the keyframe before that frame are in the file, but hidden. Files end at
     /// ``Recorder/cut(at:)``.
     package var isCopied = false
+    /// How many bytes may always wait for the recorder; what is more comes from ``queues``.
+    package var ownQueueBytes = 8 << 20
+    /// The memory that the queues of all recorders of the process share.
+    package var queues = QueueBudget()
+    /// How many bytes a file may have, if its file system and the process allow no less; nil means any number.
+    package var largestFileBytes: Int64?
     /// The objects that are informed of finished files and gaps.
     package var observers: [any RecordingObserver]
 

@@ -67,7 +67,8 @@ extension RecorderEngine {
             tags: MovieTags(
                 channel: configuration.channel, start: time, encoderSettings: settings, version: configuration.version,
                 position: position),
-            fragmentDuration: configuration.fragmentDuration, isDurable: configuration.sync != .never)
+            fragmentDuration: configuration.fragmentDuration, isDurable: configuration.sync != .never,
+            largestBytes: configuration.largestFileBytes)
     }
 
     private func date(_ start: SegmentStart) -> UTCTime {
@@ -86,18 +87,37 @@ extension RecorderEngine {
 
     func write(_ packet: EncodedPacket) {
         guard let file else { return lose(packet) }
+        let elapsed: Int64?
         do {
-            if let elapsed = try file.append(packet, clock: environment.clock) { try wrote(file, in: elapsed) }
+            elapsed = try file.append(packet, clock: environment.clock)
         } catch {
             fail(error)
-            lose(packet)
+            return lose(packet)
+        }
+        guard let elapsed else { return }
+        do {
+            try wrote(file, in: elapsed)
+        } catch {
+            // The packet is one of those that wait in the file.
+            fail(error)
         }
     }
 
     private func wrote(_ file: SegmentFile, in elapsed: Int64) throws(FileFailure) {
         latency.record(elapsed)
         recordedEnd = file.recordedEnd
+        if file.isNearlyFull { endFull(file) }
         try synchronise(file)
+    }
+
+    /// Ends the open file at the next keyframe, because it cannot become much larger.
+    private func endFull(_ file: SegmentFile) {
+        guard !file.isCutRequested else { return }
+        file.isCutRequested = true
+        logger.notice(
+            "the file is nearly as large as a file can be here; a new segment begins",
+            metadata: ["segment": "\(file.name.open)"])
+        if configuration.isCopied { cutter.cut(at: lastEnd) } else { cutNow() }
     }
 
     /// How long packets that are not on disk may still wait for further packets, in nanoseconds; nil if all are on
@@ -176,10 +196,12 @@ extension RecorderEngine {
     }
 
     /// Handles a write failure: counts the packets that are not on disk as a gap, closes the file as well as possible,
-    /// and schedules another attempt.
+    /// and schedules another attempt. If only the file is too large, the disk works, and the next keyframe begins
+    /// another file.
     func fail(_ failure: FileFailure) {
         logger.error("recording failed: \(failure)")
-        mode = .failed(failure, probeAt: environment.clock.now + Self.probeInterval)
+        let isFull = failure.isTooLarge && file != nil
+        if !isFull { mode = .failed(failure, probeAt: environment.clock.now + Self.probeInterval) }
         environment.status.value.withLock { $0.lastError = failure.description }
         let (failed, lost) = (file, file?.pendingVideo ?? [])
         file = nil
@@ -187,6 +209,7 @@ extension RecorderEngine {
         beginGap(failure.description, failure.isOutOfSpace ? .storage : .failure)
         for packet in lost { lose(packet) }
         perform(cutter.interrupt())
+        if isFull { environment.keyframes.requestKeyframe(at: nil) }
     }
 
     func probe(_ failure: FileFailure) {

@@ -109,9 +109,9 @@ actor RecorderEngine: QueueActor {
         switch item {
         case .packet(let packet): take(packet)
         case .pause: pause()
-        case .overflowBegan:
+        case .overflowBegan(let bytes):
             guard case .active = mode else { return }
-            let reason = "the disk was too slow: \(environment.configuration.queueLimitBytes) bytes were waiting"
+            let reason = "the disk was too slow: \(bytes) bytes were waiting"
             logger.error("recording interrupted: \(reason)")
             interrupt(reason, .overflow, ending: .error)
         case .overflowEnded(let frames, let from, let lastAudio):
@@ -159,10 +159,13 @@ actor RecorderEngine: QueueActor {
                 // reordered frames.
                 if !description.updated(by: start.keyframe).isIdentical(to: description) { leaveOutDisordered() }
                 if let shown = start.shown, shown.continues { file?.end(at: shown.time) }
+                let hadFile = file != nil
                 let complete = completeFile()
+                // After a failure the next keyframe begins a file.
+                let hasFailed = hadFile && complete == nil
                 if endsHere, before == nil { before = complete } else { complete.map { release($0, .rotate) } }
                 follow(start)
-                if case .active = mode { open(start) }
+                if case .active = mode, !hasFailed { open(start) }
             case .write(let packet): write(packet)
             case .skip(let packet):
                 if packet.track == .video, file != nil, leading == .audio { framesWithoutFile += 1 }

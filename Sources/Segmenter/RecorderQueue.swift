@@ -12,8 +12,8 @@ final class RecorderQueue: Sendable {
         case packet(EncodedPacket)
         /// Packets have stopped arriving.
         case pause
-        /// Packets are missing from here on.
-        case overflowBegan
+        /// Packets are missing from here on, because this many bytes were waiting.
+        case overflowBegan(bytes: Int)
         /// This many frames were refused; the earliest has presentation time `from`, in nanoseconds. The last refused
         /// audio packet can be the hidden first packet of the next file.
         case overflowEnded(frames: Int, from: Int64?, lastAudio: EncodedPacket?)
@@ -24,6 +24,8 @@ final class RecorderQueue: Sendable {
         var lastAudio: EncodedPacket?
         var isKeyframeWanted = false
         var from: Int64?
+        /// At most so many bytes wait when the queue takes packets again.
+        var rest = 0
 
         mutating func refuse(_ packet: EncodedPacket, leading: TrackKind) {
             if packet.track == .audio { lastAudio = packet }
@@ -38,6 +40,8 @@ final class RecorderQueue: Sendable {
     private struct State {
         var items = Deque<Item>()
         var bytes = 0
+        /// How many of the bytes are taken from the budget that all recorders share.
+        var borrowed = 0
         var overflow: Overflow?
         /// Refused frames that the recorder has not counted yet.
         var uncounted = 0
@@ -73,12 +77,38 @@ final class RecorderQueue: Sendable {
     private static let batch: Int64 = 50_000_000
 
     private let limit: Int
+    /// Bytes that this queue may always hold; what is more comes from `budget`.
+    private let own: Int
+    private let budget: QueueBudget
     /// The track at whose keyframes the queue resumes after an overflow.
     private let leading: TrackKind
     private let state = Mutex(State())
     private let room = DispatchSemaphore(value: 0)
 
-    init(limit: Int, leading: TrackKind = .video) { (self.limit, self.leading) = (limit, leading) }
+    /// A queue of at most `limit` bytes. Beyond `own` bytes it takes what it holds from `budget`.
+    init(limit: Int, leading: TrackKind = .video, own: Int = .max, budget: QueueBudget = QueueBudget()) {
+        (self.limit, self.leading, self.own, self.budget) = (limit, leading, own, budget)
+    }
+
+    deinit { budget.give(state.withLock { $0.borrowed }) }
+
+    /// Whether there is room for `size` more bytes, which are then taken from the budget if need be.
+    private func reserve(_ size: Int, _ state: inout State) -> Bool {
+        guard state.bytes + size <= limit else { return false }
+        let lacking = max(0, state.bytes + size - own) - state.borrowed
+        guard lacking > 0 else { return true }
+        guard budget.take(lacking) else { return false }
+        state.borrowed += lacking
+        return true
+    }
+
+    /// Gives back to the budget what the queue no longer holds.
+    private func giveBack(_ state: inout State) {
+        let surplus = state.borrowed - max(0, state.bytes - own)
+        guard surplus > 0 else { return }
+        budget.give(surplus)
+        state.borrowed -= surplus
+    }
 
     /// Appends `packet` or refuses it; returns true if the caller should request a keyframe, because there is room
     /// again.
@@ -86,8 +116,9 @@ final class RecorderQueue: Sendable {
         state.withLock { state in
             let size = packet.payload.count
             if var overflow = state.overflow {
-                guard packet.track == leading && packet.isKeyframe && state.bytes + size <= limit / 2 else {
-                    let asks = state.bytes <= limit / 2 && !overflow.isKeyframeWanted
+                let isHalfFree = state.bytes <= overflow.rest
+                guard packet.track == leading, packet.isKeyframe, isHalfFree, reserve(size, &state) else {
+                    let asks = isHalfFree && !overflow.isKeyframeWanted
                     overflow.isKeyframeWanted = overflow.isKeyframeWanted || asks
                     state.refuse(packet, leading, &overflow)
                     state.overflow = overflow
@@ -95,9 +126,10 @@ final class RecorderQueue: Sendable {
                 }
                 state.items.append(overflow.end)
                 (state.overflow, state.isUrgent) = (nil, true)
-            } else if state.bytes + size > limit {
-                state.items.append(.overflowBegan)
+            } else if !reserve(size, &state) {
+                state.items.append(.overflowBegan(bytes: state.bytes))
                 var overflow = Overflow()
+                overflow.rest = state.bytes / 2
                 state.refuse(packet, leading, &overflow)
                 (state.overflow, state.isUrgent) = (overflow, true)
                 return false
@@ -121,6 +153,7 @@ final class RecorderQueue: Sendable {
             }
             if case .packet(let packet) = item {
                 state.bytes -= packet.payload.count
+                giveBack(&state)
                 state.oldest = packet.dtsNanoseconds
             }
             return (item, takeWaiters(&state))
@@ -177,6 +210,7 @@ final class RecorderQueue: Sendable {
         let woken = state.withLock { state in
             state.items.removeAll()
             state.bytes = 0
+            giveBack(&state)
             state.oldest = nil
             return takeWaiters(&state)
         }

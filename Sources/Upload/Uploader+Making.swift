@@ -15,17 +15,25 @@ package enum UploadTarget: Sendable, Equatable {
 }
 
 extension Uploader {
-    /// Creates an uploader of the recordings of `channel` in `directory`. Asks rclone whether it knows the remote,
-    /// which blocks for up to 12 s; a remote that is unreachable now is no reason to throw.
+    /// How long the start of a recording waits for rclone. It knows at once which remotes it has; a remote that has to
+    /// be contacted may take longer, and the stream must not wait for it.
+    private static let patience = DispatchTimeInterval.seconds(3)
+
+    /// Creates an uploader of the recordings of `channel` in `directory`. If `asksRemote` is set, asks rclone whether
+    /// it knows the remote, which blocks for up to 3 s; a remote that is unreachable now is no reason to throw.
     package convenience init(
-        directory: RecordDirectory, channel: String, catalogue: Catalogue, target: UploadTarget, logger: Logger
+        directory: RecordDirectory, channel: String, catalogue: Catalogue, target: UploadTarget,
+        asksRemote: Bool = true, logger: Logger
     ) throws(UploadRefusal) {
         let delivery: any SegmentDelivery
         switch target {
         case .command(let path): delivery = try CommandDelivery(path)
         case .remote(let remote, let limit):
             let rclone = try RcloneDelivery(remote, limit: limit)
-            if let trouble = try Self.check(rclone) {
+            let ask: @Sendable () async throws(UploadRefusal) -> String? = { () async throws(UploadRefusal) in
+                try await rclone.check()
+            }
+            if asksRemote, let trouble = try Self.answer(within: Self.patience, to: ask) {
                 logger.warning("\(remote) does not answer; uploads are tried again: \(trouble)")
             }
             delivery = rclone
@@ -40,24 +48,31 @@ extension Uploader {
         case .command(let path):
             _ = try CommandDelivery(path)
             return nil
-        case .remote(let remote, let limit): return try check(try RcloneDelivery(remote, limit: limit))
+        case .remote(let remote, let limit):
+            let rclone = try RcloneDelivery(remote, limit: limit)
+            return try answer(within: .seconds(12)) { () async throws(UploadRefusal) in try await rclone.check() }
         }
     }
 
-    private static func check(_ rclone: RcloneDelivery) throws(UploadRefusal) -> String? {
+    /// Returns the answer to `question`, which is the reason why a remote cannot be reached now; a reason of its own if
+    /// there is no answer within `time`. The question is not interrupted.
+    static func answer(
+        within time: DispatchTimeInterval,
+        to question: @escaping @Sendable () async throws(UploadRefusal) -> String?
+    ) throws(UploadRefusal) -> String? {
         let answer = Answer()
         let answered = DispatchSemaphore(value: 0)
         Task.detached {
             let result: Result<String?, UploadRefusal>
             do throws(UploadRefusal) {
-                result = .success(try await rclone.check())
+                result = .success(try await question())
             } catch {
                 result = .failure(error)
             }
             answer.value.withLock { $0 = result }
             answered.signal()
         }
-        guard answered.wait(timeout: .now() + .seconds(12)) == .success, let result = answer.value.withLock({ $0 })
+        guard answered.wait(timeout: .now() + time) == .success, let result = answer.value.withLock({ $0 })
         else { return "rclone does not answer" }
         return try result.get()
     }

@@ -3,6 +3,7 @@
 import Foundation
 import GRDB
 import Media
+import Synchronization
 import TestSupport
 import Testing
 
@@ -72,6 +73,33 @@ import Testing
         #expect(kept == [false, false, false, false, false])
     }
 
+    @Test func `All looks of retention read a file's tables once, and again after the file has changed`() throws {
+        _ = try ledger.note([clip("x", 60, 70)], removing: [])
+        let reads = Reads()
+        let hold = ClipHold(directory: try .prepare(directory.path), channel: "test") { path in
+            reads.count.withLock { $0 += 1 }
+            return try SegmentReader.read(path)
+        }
+        // A file that was written just now may change again without a trace.
+        let before = Date(timeIntervalSinceNow: -60)
+        for name in names {
+            try FileManager.default.setAttributes([.modificationDate: before], ofItemAtPath: directory.path(name))
+        }
+        for _ in 0..<10 { #expect(names.map { !hold.mayDelete($0) } == [false, true, false, false, false]) }
+        #expect(reads.count.withLock { $0 } == names.count)
+        // Other clips need no more reading.
+        _ = try ledger.note([clip("x", 120, nil)], removing: [])
+        #expect(names.map { !hold.mayDelete($0) } == [false, false, true, true, true])
+        #expect(reads.count.withLock { $0 } == names.count)
+        // The second file gets the content of the third.
+        try FileManager.default.removeItem(atPath: directory.path(names[1]))
+        try FileManager.default.copyItem(atPath: directory.path(names[2]), toPath: directory.path(names[1]))
+        try FileManager.default.setAttributes(
+            [.modificationDate: before.addingTimeInterval(30)], ofItemAtPath: directory.path(names[1]))
+        #expect(names.map { !hold.mayDelete($0) } == [false, true, true, true, true])
+        #expect(reads.count.withLock { $0 } == names.count + 1)
+    }
+
     @Test func `While the catalogue cannot be read, its last known clips keep their files`() throws {
         _ = try ledger.note([clip("x", 60, 70)], removing: [])
         #expect(kept == [false, true, false, false, false])
@@ -104,4 +132,9 @@ import Testing
         _ = try ledger.note([clip("x", 60, 70)], removing: [])
         #expect(try ledger.clips().map(\.id) == ["x"])
     }
+}
+
+/// Counts the files that were read.
+private final class Reads: Sendable {
+    let count = Mutex(0)
 }

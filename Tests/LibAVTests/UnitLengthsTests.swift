@@ -13,8 +13,10 @@ import Testing
     func widened(size: Int) throws {
         let lengths = try #require(UnitLengths(record: record(size: size), .h264))
         let units: [[UInt8]] = [[9, 16], [6] + [UInt8](repeating: 7, count: 200), [0x65]]
-        let payload = units.flatMap { [UInt8](repeating: 0, count: size - 1) + [UInt8($0.count)] + $0 }
-        let wide = units.flatMap { [0, 0, 0, UInt8($0.count)] + $0 }
+        let payload = units.flatMap { unit -> [UInt8] in
+            [UInt8](repeating: 0, count: size - 1) + [UInt8(unit.count)] + unit
+        }
+        let wide = units.flatMap { unit -> [UInt8] in [0, 0, 0, UInt8(unit.count)] + unit }
         #expect(lengths.widened(SharedBytes(payload))?.array == wide)
         #expect(lengths.areWide == (size == 4))
     }

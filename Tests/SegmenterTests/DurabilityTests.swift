@@ -3,6 +3,7 @@
 import Archive
 import Foundation
 import Media
+import Synchronization
 import TestSupport
 import Testing
 
@@ -39,6 +40,35 @@ import Testing
             Recording(directory: directory, recorder: recorder).finish()
             #expect(recorder.status.framesWritten == 125)
         }
+    }
+
+    @Test func `If a file cannot be made durable, each frame is written or counted as lost, and none twice`() throws {
+        let (directory, clock, hasFailed) = (try TemporaryDirectory(), ManualClock(), Flag())
+        var configuration = RecorderConfiguration(
+            directory: try .prepare(directory.path), channel: "test", length: .duration(.seconds(60)))
+        configuration.sync = .fragment
+        let synchroniser = FileSynchroniser(name: "test") { (file) throws(FileFailure) in
+            let isFirst = hasFailed.value.withLock { value in
+                defer { value = true }
+                return !value
+            }
+            if isFirst { throw FileFailure("synchronise", file.path, code: 5) }
+        }
+        let recorder = Recorder(
+            configuration: configuration, description: description(rate: Self.rate), keyframes: KeyframeSpy(),
+            clock: clock, wallClock: { .now }, synchroniser: synchroniser, logger: quiet)
+        for packet in syntheticProgram(rate: Self.rate, frames: 125, isKeyframe: { $0 % 25 == 0 }) {
+            recorder.accept([packet])
+            guard packet.track == .video else { continue }
+            recorder.wake()
+            recorder.waitUntilIdle()
+            recorder.waitForSynchroniser()
+            clock.advance(by: .milliseconds(40))
+        }
+        Recording(directory: directory, recorder: recorder).finish()
+        let status = recorder.status
+        #expect(status.gapCount == 1 && status.gapFrames > 0)
+        #expect(status.framesWritten + status.gapFrames == 125)
     }
 
     @Test func `A sync policy is parsed, and an invalid one is refused`() throws {
@@ -100,4 +130,8 @@ import Testing
             #expect(status.p99Milliseconds <= status.maximumMilliseconds)
         }
     }
+}
+
+private final class Flag: Sendable {
+    let value = Mutex(false)
 }

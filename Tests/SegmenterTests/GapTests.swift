@@ -168,6 +168,25 @@ import Testing
         #expect(wakes(videoPacket(5, rate: Self.rate, isKeyframe: true)))
     }
 
+    @Test func `The queues of all recorders share one budget, and each has a part of its own`() {
+        let budget = QueueBudget(limit: 500)
+        let one = RecorderQueue(limit: 10_000, own: 200, budget: budget)
+        let two = RecorderQueue(limit: 10_000, own: 200, budget: budget)
+        // Each frame has 100 bytes.
+        func fill(_ queue: RecorderQueue, _ frames: Range<Int64>) {
+            for frame in frames { _ = queue.push(videoPacket(frame, rate: Self.rate, isKeyframe: frame % 5 == 0)) }
+        }
+        fill(one, 0..<20)
+        #expect(one.depth.bytes == 700 && one.uncounted == 13)
+        fill(two, 0..<20)
+        #expect(two.depth.bytes == 200 && two.uncounted == 18)
+        // What one queue gives back, the other can take, from a keyframe on and when half of its own is free.
+        one.removeAll()
+        for _ in 0..<2 { _ = two.pop() }
+        fill(two, 20..<40)
+        #expect(two.depth.bytes == 700)
+    }
+
     @Test func `A pause keeps its position among the packets, and two pauses in a row become one`() {
         let queue = RecorderQueue(limit: 1 << 20)
         queue.pause()

@@ -109,6 +109,45 @@ import Testing
         #expect(sequences.sorted() == [1, 2, 3, 4])
     }
 
+    private func limited(_ directory: TemporaryDirectory, to bytes: Int64) throws -> Recording {
+        var configuration = RecorderConfiguration(
+            directory: try .prepare(directory.path), channel: "test", length: .duration(.seconds(600)))
+        configuration.largestFileBytes = bytes
+        let recorder = Recorder(
+            configuration: configuration, description: description(rate: Self.rate), keyframes: KeyframeSpy(),
+            logger: quiet)
+        return Recording(directory: directory, recorder: recorder)
+    }
+
+    // 4 GiB of FAT32 were taken for a broken disk: 2 s were lost at each, and the file was never closed.
+    @Test func `A file that is nearly as large as files can be ends at a keyframe, and nothing is lost`() throws {
+        let recording = try limited(try TemporaryDirectory(), to: 1_200_000)
+        recording.record(program(120, size: 1000))
+        let status = recording.recorder.status
+        #expect(status.gapCount == 0 && status.lastError == nil)
+        #expect(status.framesWritten == 3000)
+        #expect(recording.finished.count >= 3 && recording.finished.count == status.segmentsFinished)
+        for file in recording.finished {
+            #expect(try FileDescriptor.open(readOnly: file).size() <= 1_200_000)
+            #expect(try SegmentReader.read(file).isClosed)
+        }
+    }
+
+    @Test func `If no keyframe comes in time, a full file is closed, and the next keyframe begins another`() throws {
+        let recording = try limited(try TemporaryDirectory(), to: 300_000)
+        let packets = syntheticProgram(
+            rate: Self.rate, frames: 1000, isKeyframe: { $0.isMultiple(of: 500) }, size: 1000)
+        recording.record(packets)
+        let status = recording.recorder.status
+        #expect(status.framesWritten + status.gapFrames == 1000)
+        #expect(status.framesWritten > 300 && status.gapCount == 2)
+        #expect(recording.finished.count == 2 && status.segmentsFinished == 2)
+        for file in recording.finished {
+            #expect(try FileDescriptor.open(readOnly: file).size() <= 300_000)
+            #expect(try SegmentReader.read(file).isClosed)
+        }
+    }
+
     @Test func `A file over 4 GiB has 64-bit offsets and sizes`() {
         var table = SampleTable()
         let sample = SampleEntry(decodeTime: 0, duration: 1, compositionOffset: 0, size: 10, isSync: true)

@@ -15,6 +15,9 @@ private final class FakeDisk: FreeSpaceProbe, RecordingControl {
     /// Size of files that are deleted just before the next measurement.
     let vanishing = Mutex<Int64>(0)
 
+    /// How many files may still be created; nil means any number.
+    let files = Mutex<Int64?>(nil)
+
     init(free: Int64?) { self.free = Mutex(free) }
 
     func space(at path: String) throws(FileFailure) -> DiskSpace {
@@ -24,7 +27,7 @@ private final class FakeDisk: FreeSpaceProbe, RecordingControl {
         }
         free.withLock { $0 = $0.map { $0 + gone } }
         guard let free = free.withLock({ $0 }) else { throw FileFailure("measure free space of", path, text: "gone") }
-        return DiskSpace(free: free, capacity: 1_000_000_000_000)
+        return DiskSpace(free: free, capacity: 1_000_000_000_000, freeFiles: files.withLock { $0 })
     }
 
     func set(_ bytes: Int64?) { free.withLock { $0 = bytes } }
@@ -338,6 +341,23 @@ private final class Counter: Sendable {
         watched.check()
         #expect(watched.status.state == .warning)
         #expect(disk.seen == ["suspend", "directory changed", "resume"])
+    }
+
+    @Test func `A disk without inodes stops the recording, and it continues when files can be made again`() throws {
+        let (disk, clock) = (FakeDisk(free: 900_000_000_000), ManualClock())
+        let watched = try make(disk, clock)
+        disk.files.withLock { $0 = 3 }
+        let refused = watched.admit()
+        #expect(!refused.isAdmitted && refused.sentence.contains("only 3 more files (inodes)"), "\(refused)")
+        disk.files.withLock { $0 = 1000 }
+        #expect(watched.admit().isAdmitted)
+        disk.files.withLock { $0 = 0 }
+        watched.check()
+        #expect(watched.status.state == .stopped)
+        #expect(watched.status.reason?.contains("only 0 more files (inodes)") == true)
+        disk.files.withLock { $0 = 1000 }
+        watched.check()
+        #expect(disk.seen == ["suspend", "suspend", "resume"])
     }
 
     @Test func `The forecast includes other writers`() throws {

@@ -18,10 +18,13 @@ package struct DiskSpace: Sendable, Equatable {
     package var capacity: Int64
     /// The device number, which shows whether two paths share the space.
     package var fileSystem: UInt64
+    /// How many files may still be created (free inodes); nil if the file system has no limit of its own.
+    package var freeFiles: Int64?
 
     /// A file system of `capacity` bytes, `free` of them unused.
-    package init(free: Int64, capacity: Int64, fileSystem: UInt64 = 0) {
+    package init(free: Int64, capacity: Int64, fileSystem: UInt64 = 0, freeFiles: Int64? = nil) {
         self.free = free
+        self.freeFiles = freeFiles
         self.capacity = capacity
         self.fileSystem = fileSystem
     }
@@ -43,7 +46,9 @@ package struct SystemFreeSpace: FreeSpaceProbe {
         // `f_bavail`, not `f_bfree`: space that is reserved for root cannot be used.
         return DiskSpace(
             free: Self.bytes(UInt64(info.f_bavail), UInt64(info.f_frsize)),
-            capacity: Self.bytes(UInt64(info.f_blocks), UInt64(info.f_frsize)), fileSystem: UInt64(place.st_dev))
+            capacity: Self.bytes(UInt64(info.f_blocks), UInt64(info.f_frsize)), fileSystem: UInt64(place.st_dev),
+            // A file system that makes inodes as it needs them, such as btrfs, has no number of them.
+            freeFiles: info.f_files > 0 ? Int64(clamping: info.f_favail) : nil)
     }
 
     /// `ST_RDONLY` from `sys/statvfs.h`, where it is an enumerator.

@@ -8,7 +8,9 @@ internal import Synchronization
 /// busy with these reads.
 final class ChecksumQueue: Sendable {
     private struct Work {
+        /// The files that wait, the next one last.
         var waiting: [String] = []
+        var names: Set<String> = []
         var current: (name: String, sum: Checksum)?
         var isScheduled = false
     }
@@ -40,7 +42,8 @@ final class ChecksumQueue: Sendable {
         guard !names.isEmpty else { return }
         queue.async {
             self.work.withLock { work in
-                work.waiting += names.filter { !work.waiting.contains($0) && work.current?.name != $0 }
+                let new = names.filter { $0 != work.current?.name && work.names.insert($0).inserted }
+                work.waiting.insert(contentsOf: new.reversed(), at: 0)
             }
             self.schedule(Self.pause)
         }
@@ -73,13 +76,13 @@ final class ChecksumQueue: Sendable {
     private func letGo(_ work: inout Work) {
         guard let name = work.current?.name else { return }
         work.current = nil
-        work.waiting.insert(name, at: 0)
+        if work.names.insert(name).inserted { work.waiting.append(name) }
     }
 
     /// Reads one block. A file that cannot be read is skipped: `verify` reports it.
     private func advance(_ work: inout Work) {
-        if work.current == nil, !work.waiting.isEmpty {
-            let name = work.waiting.removeFirst()
+        if work.current == nil, let name = work.waiting.popLast() {
+            work.names.remove(name)
             work.current = (try? Checksum("\(directory.path)/\(name)")).map { (name, $0) }
         }
         guard let (name, unfinished) = work.current else { return }

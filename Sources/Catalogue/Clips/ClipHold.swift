@@ -13,6 +13,24 @@ package final class ClipHold: RetentionVeto {
     private let directory: RecordDirectory
     private let channel: String
     private let known = Mutex(Known())
+    /// What files contain, by their names, so that a file that does not change is read once.
+    private let contents = Mutex<[String: Content]>([:])
+    private let read: @Sendable (_ path: String) throws -> SegmentFacts
+
+    /// What is known of a file.
+    private struct Content {
+        let stamp: Stamp
+        /// The file's place in its program; nil if it has none.
+        let place: Place?
+    }
+
+    private struct Place {
+        let run: String
+        /// Program times, in nanoseconds.
+        let times: Range<Int64>
+        /// When the first frame was on air, in milliseconds since 1970.
+        let start: Int64
+    }
 
     /// The last known state of the catalogue.
     private struct Known {
@@ -29,6 +47,7 @@ package final class ClipHold: RetentionVeto {
     }
 
     private struct Stamp: Equatable {
+        let device: UInt64
         let number: UInt64
         let size: Int64
         /// The modification time, in nanoseconds since 1970.
@@ -43,9 +62,19 @@ package final class ClipHold: RetentionVeto {
     /// The last day of the year 9999, in milliseconds since 1970.
     private static let latest: Int64 = 253_402_300_799_999
 
+    /// How many files' contents are remembered.
+    private static let mostContents = 200_000
+
     /// A veto for the recordings of `channel` in `directory`. Nothing is read yet.
-    package init(directory: RecordDirectory, channel: String) {
-        (self.directory, self.channel) = (directory, SegmentName.safe(channel))
+    package convenience init(directory: RecordDirectory, channel: String) {
+        self.init(directory: directory, channel: channel) { try SegmentReader.read($0) }
+    }
+
+    /// A veto that reads the tables of a file with `read`; for tests, which count the calls.
+    init(
+        directory: RecordDirectory, channel: String, read: @escaping @Sendable (_ path: String) throws -> SegmentFacts
+    ) {
+        (self.directory, self.channel, self.read) = (directory, SegmentName.safe(channel), read)
     }
 
     /// Whether the file may be deleted. May block on the disk, but never on the catalogue's queue.
@@ -57,11 +86,37 @@ package final class ClipHold: RetentionVeto {
         let lostUntil = before ?? ClipMark.time(in: directory.path)
         if clips.isEmpty, lostUntil == nil { return true }
         // An unreadable file contains no part of a clip, nor does a transport stream, which has no metadata.
-        guard let facts = try? SegmentReader.read("\(directory.path)/\(fileName)"), let position = facts.position
-        else { return true }
-        if let lostUntil, facts.start.milliseconds - Self.longest <= lostUntil { return false }
-        let times = position.programStart..<position.programStart + max(1, facts.duration)
-        return !clips.contains { $0.clip.run == position.run && $0.held.overlaps(times) }
+        guard let place = place(of: fileName) else { return true }
+        if let lostUntil, place.start - Self.longest <= lostUntil { return false }
+        return !clips.contains { $0.clip.run == place.run && $0.held.overlaps(place.times) }
+    }
+
+    /// Returns the place of the file in its program; nil if it has none. Retention asks for many files each minute, so
+    /// the tables of a file are read once, and again only after its attributes have changed.
+    private func place(of fileName: String) -> Place? {
+        let path = "\(directory.path)/\(fileName)"
+        let stamp = Self.stamp(of: path)
+        if let stamp, let known = contents.withLock({ $0[fileName] }), known.stamp == stamp { return known.place }
+        var place: Place?
+        do {
+            let facts = try read(path)
+            if let position = facts.position {
+                place = Place(
+                    run: position.run,
+                    times: position.programStart..<position.programStart + max(1, facts.duration),
+                    start: facts.start.milliseconds)
+            }
+        } catch {
+            // A file system that fails now may work later.
+            if let failure = error as? SegmentReadFailure, case .file = failure { return nil }
+        }
+        guard let stamp, Self.isOld(stamp) else { return place }
+        contents.withLock { [place] contents in
+            // The names of deleted files are dropped from time to time, together with all others.
+            if contents.count >= Self.mostContents { contents.removeAll() }
+            contents[fileName] = Content(stamp: stamp, place: place)
+        }
+        return place
     }
 
     package var problem: String? {
@@ -77,7 +132,7 @@ package final class ClipHold: RetentionVeto {
     /// The clips whose files must be kept; nil if they are unknown.
     private var clips: [CatalogueClip]? {
         let generation = directory.generation
-        let stamp = stamp
+        let stamp = Self.stamp(of: "\(directory.path)/\(CatalogueStore.fileName)")
         var known = known.withLock { $0 }
         // The clips from another disk do not apply to this one.
         if known.generation != generation { known = Known(generation: generation) }
@@ -85,7 +140,7 @@ package final class ClipHold: RetentionVeto {
         if let retryAt = known.retryAt, ContinuousClock.now < retryAt { return known.clips }
         var next = Known(clips: known.clips, generation: generation)
         if let clips = try? ChannelLedger(directory: directory, channel: channel).allClips() {
-            let isOld = stamp.map { UTCTime.now.milliseconds * 1_000_000 - $0.modified > Self.stampAge } ?? false
+            let isOld = stamp.map(Self.isOld) ?? false
             (next.clips, next.stamp) = (clips.filter { $0.released == nil }, isOld ? stamp : nil)
         } else {
             next.retryAt = .now.advanced(by: Self.retryInterval)
@@ -94,12 +149,17 @@ package final class ClipHold: RetentionVeto {
         return next.clips
     }
 
-    /// Properties of the database file that show whether the database has changed; nil if there is no database.
-    private var stamp: Stamp? {
+    /// Properties of the file at `path` that show whether it has changed; nil if there is no such file.
+    private static func stamp(of path: String) -> Stamp? {
         var info = stat()
-        guard lstat("\(directory.path)/\(CatalogueStore.fileName)", &info) == 0 else { return nil }
+        guard lstat(path, &info) == 0 else { return nil }
         return Stamp(
-            number: UInt64(info.st_ino), size: Int64(info.st_size),
+            device: UInt64(info.st_dev), number: UInt64(info.st_ino), size: Int64(info.st_size),
             modified: Int64(info.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(info.st_mtim.tv_nsec))
+    }
+
+    /// Whether any later write to the file changes its stamp.
+    private static func isOld(_ stamp: Stamp) -> Bool {
+        UTCTime.now.milliseconds * 1_000_000 - stamp.modified > stampAge
     }
 }

@@ -37,6 +37,8 @@ package final class Recording: SceneRecording {
         let keyframes: any KeyframeRequester
         /// The space that the process's recordings need on each file system.
         let ledger: SpaceLedger
+        /// The memory that the queues of all recorders share.
+        let queues: QueueBudget
         let clock: any MonotonicClock
         let logger: Logger
         /// The rendition that is recorded; nil means the program's own encoding.
@@ -298,6 +300,8 @@ package final class Recording: SceneRecording {
         if let delay = program.delay { settings.encoderDelay = delay }
         settings.programStart = program.start
         settings.queueLimitBytes += program.keptBytes
+        settings.ownQueueBytes += program.keptBytes
+        settings.queues = program.queues
         return settings
     }
 

@@ -18,11 +18,11 @@ struct RecordingPlace: Sendable {
     private let channel: String
     private let logger: Logger
 
-    /// Prepares the directory and contacts the remote, if there is one. Blocks for up to 12 s, and in addition until
-    /// the file system answers, for at most `patience`. Throws ``ChannelFailure``.
+    /// Prepares the directory. If `asksRemote` is set and there is a remote, asks rclone for it. Blocks for up to 3 s,
+    /// and in addition until the file system answers, for at most `patience`. Throws ``ChannelFailure``.
     init(
         _ configuration: ChannelConfiguration.Recording, channel: String, patience: Duration? = .seconds(10),
-        logger: Logger
+        asksRemote: Bool = true, logger: Logger
     ) throws(ChannelFailure) {
         let directory = try Self.prepare(configuration, patience)
         let catalogue = Catalogue(directory: directory, channel: channel, logger: logger)
@@ -31,7 +31,8 @@ struct RecordingPlace: Sendable {
         do throws(UploadRefusal) {
             uploader = try configuration.upload.map { (target) throws(UploadRefusal) in
                 try Uploader(
-                    directory: directory, channel: channel, catalogue: catalogue, target: target, logger: logger)
+                    directory: directory, channel: channel, catalogue: catalogue, target: target,
+                    asksRemote: asksRemote, logger: logger)
             }
         } catch {
             throw ChannelFailure(.configuration, .record(configuration.directory), saidBy: error)

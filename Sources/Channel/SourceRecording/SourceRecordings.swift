@@ -93,11 +93,13 @@ final class SourceRecordings: KeyframeRequester {
         var one = Recording.Program(
             channel: channel, hasOutputs: true, delay: isCopied || !source.hasVideo ? nil : program.delay,
             gop: program.gop,
-            description: coding.description, keyframes: coding, ledger: program.ledger, clock: program.clock,
+            description: coding.description, keyframes: coding, ledger: program.ledger, queues: program.queues,
+            clock: program.clock,
             logger: logger)
         (one.isCopied, one.owner) = (isCopied, program.owner ?? program.channel)
         one.companion = companion.source(number + 1, budget: budget.shared(by: recorded.videoCount + 1))
-        let place = try RecordingPlace(configuration, channel: channel, logger: logger)
+        // The program's own recording has asked for the remote, which is the same.
+        let place = try RecordingPlace(configuration, channel: channel, asksRemote: false, logger: logger)
         return Source(
             name: source.name, bus: source.bus, coding: coding, hub: hub,
             recording: try Recording(configuration, in: place, of: one))

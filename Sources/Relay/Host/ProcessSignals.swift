@@ -10,11 +10,12 @@ struct ProcessSignals {
     private let queue: DispatchQueue
     private var sources: [any DispatchSourceSignal] = []
 
-    /// Creates an object that watches no signal yet. From now on, writing to a peer that has closed the connection is
-    /// an error, and does not end the process.
+    /// Creates an object that watches no signal yet. From now on, writing to a peer that has closed the connection, or
+    /// to a file that has its largest size, is an error, and does not end the process.
     init(queue: DispatchQueue) {
         self.queue = queue
         signal(SIGPIPE, SIG_IGN)
+        signal(SIGXFSZ, SIG_IGN)
         // Swift's runtime treats SIGQUIT as a crash, reports it and continues.
         if !Self.isIgnored(SIGQUIT) { signal(SIGQUIT, SIG_DFL) }
     }

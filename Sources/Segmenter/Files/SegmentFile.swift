@@ -16,6 +16,8 @@ struct SegmentFileSettings {
     var fragmentDuration: Duration
     /// Whether closing the file waits until it is on the disk.
     var isDurable = true
+    /// How many bytes the file may have, if its file system and the process allow no less; nil means any number.
+    var largestBytes: Int64?
 }
 
 /// One file of a recording. It gathers packets and writes one fragment at a time, each in one call. Its
@@ -35,6 +37,12 @@ final class SegmentFile {
     var time: UTCTime { settings.tags.start }
     /// Audio samples on disk, including the hidden ones before the first frame.
     private var audioSamples: Int64 = 0
+    /// Packets on disk.
+    private var packets: Int64 = 0
+    /// How many bytes the file may have.
+    private let limit: Int64
+    /// Whether the recorder was asked to end the file because it is nearly full.
+    var isCutRequested = false
     /// Why the file ends; the recorder sets it before it closes the file.
     var ending = SegmentEnding.error
     /// The chapters for marked moments; the recorder sets them before it closes the file.
@@ -75,6 +83,11 @@ final class SegmentFile {
     /// may follow missing frames, and the file should end before them. But frames of a slow track must not wait for
     /// long.
     private static let longestHold = 4
+    /// Bytes that the index of a file takes: at least this many, and so many for each packet (measured: 13 to 20).
+    private static let (indexBytes, indexBytesOfPacket): (Int64, Int64) = (64 << 10, 24)
+    /// A file is nearly full when less than this part of its largest size is left, which is enough for several GOPs.
+    private static let lastPart: Int64 = 16
+
     /// How long a fragment waits after its end if the leading track is silent, in nanoseconds. This is longer than the
     /// distance between the tracks in most programs, and so short that a crash loses at most 0.6 s.
     private static let patience: Int64 = 50_000_000
@@ -99,6 +112,7 @@ final class SegmentFile {
         }
         parent = try FileDescriptor.open(parentOf: settings.name.open, in: settings.directory)
         descriptor = try parent.create(entry: settings.name.open)
+        limit = min(descriptor.largestSize(), settings.largestBytes ?? .max)
         // The lock prevents recovery of this file by this process and by others. If recovery was faster and has set the
         // empty file aside, the recorder chooses another name.
         guard descriptor.lockCreated() else { throw FileFailure("create", path, code: EEXIST) }
@@ -121,6 +135,11 @@ final class SegmentFile {
             throw error
         }
     }
+
+    /// Whether the file should end at the next keyframe, because a file system or the process allows no larger one.
+    var isNearlyFull: Bool { bytes + roomForIndex > limit - limit / Self.lastPart }
+
+    private var roomForIndex: Int64 { Self.indexBytes + packets * Self.indexBytesOfPacket }
 
     /// The frames that were appended and are not on disk yet.
     var pendingVideo: [EncodedPacket] { videoPackets }
@@ -214,6 +233,10 @@ final class SegmentFile {
         let total = pieces.reduce(Int64(0)) { $0 + Int64($1.count) }
         do {
             try checkNames("write")
+            // Without room for its index the file could never be closed.
+            guard bytes + total + roomForIndex <= limit else {
+                throw FileFailure("write", descriptor.path, code: EFBIG)
+            }
             try preallocation.reserve(total, at: bytes, in: descriptor)
             try descriptor.write(pieces, at: bytes)
         } catch {
@@ -226,6 +249,7 @@ final class SegmentFile {
         showsAnything = showsAnything || leading == .audio || videoPackets.contains { $0.ptsNanoseconds >= start }
         bytes += total
         frames += videoPackets.count
+        packets += Int64(videoPackets.count + audioPackets.count)
         let ends = (leading == .video ? videoPackets : audioPackets).map {
             $0.timeBase.rescale($0.pts + $0.duration, to: .nanoseconds)
         }

@@ -21,6 +21,9 @@ package final class StorageGuard: Sendable {
         var generation: Int
     }
 
+    /// How many files must be possible: those of a minute of short recordings, with the catalogue's own and marks.
+    private static let leastFiles: Int64 = 64
+
     private let directory: RecordDirectory
     private let probe: any FreeSpaceProbe
     private let clock: any MonotonicClock
@@ -96,7 +99,7 @@ package final class StorageGuard: Sendable {
     private func measure() -> StoragePolicy.Measurement {
         let found = look()
         follow(found)
-        return Self.measurement(found)
+        return measurement(found)
     }
 
     private func look() -> Result<DiskSpace, FileFailure> {
@@ -106,10 +109,15 @@ package final class StorageGuard: Sendable {
         }
     }
 
-    private static func measurement(_ found: Result<DiskSpace, FileFailure>) -> StoragePolicy.Measurement {
+    /// A file system on which no more files can be created counts as a failure, however many bytes are free.
+    private func measurement(_ found: Result<DiskSpace, FileFailure>) -> StoragePolicy.Measurement {
         switch found {
-        case .success(let space): .free(space.free)
-        case .failure(let failure): .failed(failure.description)
+        case .success(let space):
+            if let files = space.freeFiles, files < Self.leastFiles {
+                return .failed("\(directory.path) has room for only \(files) more files (inodes)")
+            }
+            return .free(space.free)
+        case .failure(let failure): return .failed(failure.description)
         }
     }
 
@@ -127,7 +135,7 @@ package final class StorageGuard: Sendable {
         let found = look()
         follow(found)
         enter(of: found)
-        var admission = decide(Self.measurement(found), deletable: 0)
+        var admission = decide(measurement(found), deletable: 0)
         if !admission.isAdmitted, case .success = found {
             makeRoom(state.withLock { $0.policy.budget })
             // The order matters: a file that is deleted in between counts neither as free nor as deletable space, but

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Archive
+internal import GRDB
+
+/// Gaps, and what is remembered of deleted files so that they are no gaps.
+///
+/// A closed file, a gap or a deletion costs the same in a run of 50,000 files as in one of 500: only the rows beside it
+/// are read. A change in the middle of a run, which is rare, reads the whole run.
+extension CatalogueStore {
+    /// Adds a gap that the recorder reported.
+    func put(_ gap: CatalogueGap) throws(CatalogueFailure) {
+        try write { database in
+            let near = try Self.gaps(
+                "run = ? AND (to_pts IS NULL OR to_pts >= ? OR from_pts >= ?)",
+                [gap.run, gap.from, gap.from - 1_000_000], database)
+            for other in near where !other.isTold && gap.overlaps(other) || other.from == gap.from {
+                try database.execute(
+                    sql: "DELETE FROM gaps WHERE run = ? AND from_pts = ?", arguments: [other.run, other.from])
+            }
+            // A row that cannot be read has the place, too.
+            try database.execute(
+                sql: "DELETE FROM gaps WHERE run = ? AND from_pts = ?", arguments: [gap.run, gap.from])
+            try GapRow(gap).insert(database)
+            // A longer gap may have been there.
+            let isReplaced = near.contains { $0.isTold && $0.from == gap.from }
+            if isReplaced { try Self.findGaps(of: [gap.run], [gap.run], database) }
+        }
+    }
+
+    /// Finds the gaps of all runs again, except where the recorder reported a gap. The runs in `living` continue.
+    func findGaps(living: Set<String>) throws(CatalogueFailure) {
+        try write { database in
+            let runs = try String.fetchSet(
+                database, sql: "SELECT DISTINCT run FROM segments WHERE typeof(run) = 'text'")
+            try Self.findGaps(of: runs, living, database)
+        }
+    }
+
+    static func findGaps(of runs: Set<String>, _ living: Set<String>, _ database: Database) throws {
+        for run in runs {
+            try database.execute(sql: "DELETE FROM gaps WHERE run = ? AND NOT told", arguments: [run])
+            let told = try Self.gaps("run = ?", [run], database)
+            let segments = try Self.segments("run = ?", [run], by: "program_start", database)
+            try insert(GapInference.gaps(in: segments, living: living), besides: told, database)
+        }
+    }
+
+    /// Returns the last file of the run to which `segment` belongs; nil if the run does not continue, or if `segment`
+    /// does not come after that file.
+    static func last(
+        before segment: CatalogueSegment, _ living: Set<String>, _ database: Database
+    ) throws -> CatalogueSegment? {
+        guard let run = segment.run, let start = segment.programStart, living.contains(run) else { return nil }
+        let last = try Self.segments(
+            "run = ? AND program_start IS NOT NULL", [run], by: "program_start DESC, name DESC LIMIT 1", database
+        ).first
+        guard let last, last.channel == segment.channel, let before = last.programStart, before < start else {
+            return nil
+        }
+        return last
+    }
+
+    /// Finds the gap between `last`, which was the last file of its run, and `segment`, which is the last one now.
+    static func findGap(
+        from last: CatalogueSegment, to segment: CatalogueSegment, _ living: Set<String>, _ database: Database
+    ) throws {
+        guard let run = segment.run else { return }
+        let end = last.wholeEnd ?? 0
+        try database.execute(
+            sql: "DELETE FROM gaps WHERE run = ? AND from_pts = ? AND to_pts IS NULL AND NOT told",
+            arguments: [run, end])
+        let told = try Self.gaps(
+            "run = ? AND told AND (to_pts IS NULL OR to_pts > ? OR from_pts > ?)", [run, end, end - 1_000_000],
+            database)
+        try insert(GapInference.gaps(in: [last, segment], living: living), besides: told, database)
+    }
+
+    private static func insert(
+        _ gaps: [CatalogueGap], besides told: [CatalogueGap], _ database: Database
+    ) throws {
+        for gap in gaps where !told.contains(where: gap.overlaps) { try GapRow(gap).insert(database) }
+    }
+
+    /// Records that the file `name` was deleted on purpose at `time`. A file between remaining files is remembered, so
+    /// that its absence does not count as a gap.
+    func noteDeletion(of name: String, at time: UTCTime) throws(CatalogueFailure) {
+        try write {
+            try $0.execute(sql: "UPDATE segments SET deleted = ? WHERE name = ?", arguments: [time.milliseconds, name])
+            try $0.execute(sql: Self.forgetGaps, arguments: [name])
+            try $0.execute(sql: Self.forgetOldest, arguments: [name])
+            try $0.execute(sql: Self.forgetPlaceless, arguments: [name])
+        }
+    }
+
+    /// The run of a file, and where the run's first remaining file begins; the largest number if all are deleted.
+    private static let own = """
+        WITH own AS (SELECT run, channel FROM segments WHERE name = ?),
+            first AS (
+                SELECT coalesce(min(program_start), 9223372036854775807) AS place FROM segments
+                WHERE deleted IS NULL AND run = (SELECT own.run FROM own) AND channel = (SELECT own.channel FROM own))
+        """
+
+    /// Forgets the gaps of the run before its first remaining file, except those that the recorder reported.
+    private static let forgetGaps = """
+        \(own)
+        DELETE FROM gaps WHERE NOT told
+            AND run = (SELECT own.run FROM own) AND channel = (SELECT own.channel FROM own)
+            AND from_pts < (SELECT place FROM first)
+        """
+
+    /// Forgets the deleted files of the run before its first remaining file.
+    private static let forgetOldest = """
+        \(own)
+        DELETE FROM segments WHERE deleted IS NOT NULL
+            AND run = (SELECT own.run FROM own) AND channel = (SELECT own.channel FROM own)
+            AND program_start <= (SELECT place FROM first)
+        """
+
+    /// Forgets a deleted file that has no place in a run.
+    private static let forgetPlaceless = """
+        DELETE FROM segments
+        WHERE name = ? AND deleted IS NOT NULL AND (run IS NULL OR program_start IS NULL)
+        """
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Synchronization
+
+/// The memory that the queues of all recorders of a process share, so that a slow disk under many recordings does not
+/// take many times the memory of one. May be called on any thread; the calls are short and never block.
+package final class QueueBudget: Sendable {
+    private let limit: Int
+    private let used = Mutex(0)
+
+    /// A budget of `limit` bytes.
+    package init(limit: Int = 256 << 20) { self.limit = limit }
+
+    /// Takes `bytes` if that many are left; returns whether it did.
+    func take(_ bytes: Int) -> Bool {
+        used.withLock { used in
+            guard used + bytes <= limit else { return false }
+            used += bytes
+            return true
+        }
+    }
+
+    /// Gives back `bytes` that were taken.
+    func give(_ bytes: Int) { used.withLock { $0 -= bytes } }
+}

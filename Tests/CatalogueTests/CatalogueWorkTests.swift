@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import GRDB
+import Media
+import TestSupport
+import Testing
+
+@testable import Archive
+@testable import Catalogue
+@testable import Segmenter
+
+/// How much the catalogue writes for one more file, and that it finds the same gaps as from all files.
+@Suite struct CatalogueWorkTests {
+    private static let frame: Int64 = 40_000_000
+    private static let second: Int64 = 1_000_000_000
+
+    private func segment(_ number: Int, start: Int64, ending: SegmentEnding = .error) -> CatalogueSegment {
+        CatalogueSegment(
+            record: SegmentRecord(
+                fileName: "test_\(number).mp4", channel: "test", sequence: number,
+                start: UTCTime(milliseconds: 1_795_269_790_000 + start / 1_000_000), programStart: start,
+                programEnd: start + Self.second, frames: 25, audioSamples: 48_000, bytes: 1000, ending: ending, run: "r"
+            ))
+    }
+
+    private func told(_ from: Int64, _ to: Int64) -> CatalogueGap {
+        CatalogueGap(
+            channel: "test", run: "r", start: 1_795_269_790_000 + from / 1_000_000, from: from, to: to,
+            frames: Int((to - from) / Self.frame), cause: "told", isTold: true)
+    }
+
+    private func changes(_ store: CatalogueStore) throws -> Int { try store.read { $0.totalChangesCount } }
+
+    // Each closed file had all gaps of its run removed and found again.
+    @Test(arguments: [10, 1000])
+    func `One more file or gap changes as many rows after 1000 files as after ten`(files: Int) throws {
+        let store = try CatalogueStore()
+        let rows = (0..<files).map { segment($0, start: 2 * Self.second * Int64($0)) }
+        try store.put(rows, living: ["r"])
+        // A second is missing behind each file, and behind the last one it is not known how much.
+        #expect(try store.gaps().count == files)
+        var before = try changes(store)
+        let end = 2 * Self.second * Int64(files)
+        try store.put([segment(files, start: end)], living: ["r"])
+        #expect(try store.gaps().count == files + 1)
+        #expect(try changes(store) - before <= 5)
+        before = try changes(store)
+        try store.put(told(end - Self.second, end))
+        #expect(try store.gaps().count == files + 1)
+        #expect(try changes(store) - before <= 5)
+    }
+
+    @Test func `Whatever the order of files, gaps and deletions, the gaps are those that all files show`() throws {
+        var random = SeededRandom()
+        for _ in 0..<30 {
+            let store = try CatalogueStore()
+            var (place, kept): (Int64, [Int]) = (0, [])
+            for number in 0..<30 {
+                let lost = Int64.random(in: 0...2, using: &random) * Self.second
+                if lost > 0, Bool.random(using: &random) { try store.put(told(place, place + lost)) }
+                let ending = random.pick([SegmentEnding.rotate, .error, .silent, .disk])
+                try store.put([segment(number, start: place + lost, ending: ending)], living: ["r"])
+                kept.append(number)
+                place += lost + Self.second
+                if Int.random(in: 0..<4, using: &random) == 0 {
+                    let gone = kept.remove(at: Int.random(in: 0..<kept.count, using: &random))
+                    try store.noteDeletion(of: "test_\(gone).mp4", at: UTCTime(milliseconds: 1_795_269_800_000))
+                }
+                let found = try store.gaps()
+                try store.findGaps(living: ["r"])
+                #expect(try store.gaps() == found)
+            }
+        }
+    }
+
+    @Test func `Deleted files are remembered only behind a remaining file of their run`() throws {
+        let store = try CatalogueStore()
+        let rows = (0..<6).map { segment($0, start: Self.second * Int64($0)) }
+        try store.put(rows, living: ["r"])
+        let time = UTCTime(milliseconds: 1_795_269_800_000)
+        for number in [2, 4, 1] { try store.noteDeletion(of: "test_\(number).mp4", at: time) }
+        #expect(try store.deletedSegments().map(\.sequence) == [1, 2, 4])
+        try store.noteDeletion(of: "test_0.mp4", at: time)
+        #expect(try store.deletedSegments().map(\.sequence) == [4])
+        try store.noteDeletion(of: "test_5.mp4", at: time)
+        try store.noteDeletion(of: "test_3.mp4", at: time)
+        #expect(try store.deletedSegments().isEmpty)
+    }
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Dispatch
+import Testing
+
+@testable import Upload
+
+/// The question whether a remote can be reached, before a stream goes on air.
+@Suite struct RemoteAnswerTests {
+    @Test func `A remote that does not answer in time is a trouble, and the start does not wait for it`() throws {
+        let (silence, end) = AsyncStream.makeStream(of: String.self)
+        let trouble = try Uploader.answer(within: .milliseconds(1)) { () async throws(UploadRefusal) in
+            for await answer in silence { return answer }
+            return nil
+        }
+        #expect(trouble == "rclone does not answer")
+        end.finish()
+    }
+
+    @Test func `A remote that rclone does not know is refused`() {
+        #expect(throws: UploadRefusal.self) {
+            _ = try Uploader.answer(within: .seconds(60)) { () async throws(UploadRefusal) in
+                throw UploadRefusal("rclone has no remote of this name")
+            }
+        }
+    }
+}
