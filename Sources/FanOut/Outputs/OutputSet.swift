@@ -96,6 +96,12 @@ package final class OutputSet: Sendable {
     /// The status of each output for an operator, in the order in which they were added.
     package var statuses: [OutputStatus] { state.withLock { $0.outputs }.map(\.status) }
 
+    /// The addresses, without secrets, of the outputs that are ending and of the output `name`, which is to be replaced.
+    package func leavingAddresses(replacing name: String? = nil) -> Set<String> {
+        let outputs = state.withLock { state in state.leaving + state.outputs.filter { $0.name == name } }
+        return Set(outputs.flatMap { [$0.primary, $0.backup].compactMap(\.self) }.map { $0.displayAddress })
+    }
+
     /// Adds an output. If the program is running, it connects at once and joins at the next keyframe.
     package func add(_ definition: OutputDefinition) throws(OutputSetError) {
         try change { (state) throws(OutputSetError) in
