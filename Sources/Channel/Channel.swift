@@ -212,7 +212,8 @@ extension Channel {
     /// does like ``add(address:name:)``, nothing has changed.
     package func replace(_ name: String, by address: String, isPaused: Bool = false) throws {
         let output = try OutputSpecification(requested: address)
-        try outputs.replace(by: try definition(of: output, name: name, origin: .api), isPaused: isPaused)
+        let next = try definition(of: output, name: name, origin: .api, replacing: name)
+        try outputs.replace(by: next, isPaused: isPaused)
     }
 
     /// Adds a live output, and returns its name. If the output listens on a port, blocks until the port is open. Throws
@@ -234,9 +235,11 @@ extension Channel {
     }
 
     private func definition(
-        of output: OutputSpecification, name: String, origin: OutputOrigin
+        of output: OutputSpecification, name: String, origin: OutputOrigin, replacing old: String? = nil
     ) throws(OutputSetError) -> OutputDefinition {
         warn(of: output, name: name)
+        var context = context
+        context.resources.leaving = outputs.leavingAddresses(replacing: old)
         do throws(OutputFailure) {
             return try output.definition(name: name, in: context, origin: origin)
         } catch {

@@ -5,7 +5,7 @@ internal import Media
 /// Decides where an HLS output is cut. Times are nanoseconds of the program.
 ///
 /// A segment ends at a keyframe if it could become longer than the target by waiting for the next keyframe, judged by
-/// the longest GOP so far. So an IDR frame that another output requested shortens a segment and never lengthens one. If
+/// the longest recent GOP. So an IDR frame that another output requested shortens a segment and never lengthens one. If
 /// audio arrives but no frames, the audio's time ends a segment, so that the playlist still grows by a segment within
 /// 1.5 target durations (RFC 8216, 6.2.1).
 struct HLSCutter {
@@ -30,11 +30,13 @@ struct HLSCutter {
     /// If a frame is decoded before frames that are shown earlier, at most this many of them may be missing, and at
     /// most half a second.
     private static let reordered: Int64 = 4
+    /// For how many target durations the length of a GOP is remembered.
+    private static let memory: Int64 = 8
 
     private let target: Int64
     /// Whether the frame rate is constant.
     private let isConstant: Bool
-    /// Start of the current segment; nil before the first keyframe.
+    /// Start of the current segment; nil before the first frame.
     private(set) var start: Int64?
     /// The end of the segment so far, on the track that ends later.
     private var end: Int64 = 0
@@ -46,7 +48,8 @@ struct HLSCutter {
     private var (newestAudio, audioAtFrame): (Int64?, Int64?)
     /// The last keyframe, if all frames up to now have arrived since it; nil if that is not known.
     private var lastKeyframe: Int64?
-    private var longestGOP: Int64 = 0
+    /// When recent GOPs ended, and their lengths. Each is longer than all later ones, so the first is the longest.
+    private var recentGOPs: [(end: Int64, length: Int64)] = []
     /// When a keyframe was last requested in this segment.
     private var lastAsked: Int64?
 
@@ -56,13 +59,28 @@ struct HLSCutter {
         (self.target, self.isConstant) = (target.inNanoseconds, isConstant)
     }
 
+    /// A cutter for a run whose GOPs are as long as the recent ones.
+    var successor: HLSCutter {
+        var next = HLSCutter(target: .nanoseconds(target), isConstant: isConstant)
+        next.recentGOPs = recentGOPs
+        return next
+    }
+
     /// Duration of the current segment so far: the duration of its frames, or of its audio if it has no frames.
     var elapsed: Int64 {
         let shown = hasFrames && end - framesEnd <= Self.patience ? framesEnd : end
         return start.map { max(0, shown - $0) } ?? 0
     }
 
-    /// Processes the next frame in decoding order; `frame` is its duration. The first frame must be a keyframe.
+    private var longestGOP: Int64 { recentGOPs.first?.length ?? 0 }
+
+    /// Remembers the length of the GOP that ends at `end`, and forgets GOPs that ended long before.
+    private mutating func remember(_ length: Int64, endingAt end: Int64) {
+        recentGOPs.removeAll { $0.length <= length || end - $0.end > Self.memory * target }
+        recentGOPs.append((end, length))
+    }
+
+    /// Processes the next frame in decoding order; `frame` is its duration.
     mutating func video(pts: Int64, frame: Int64, isKeyframe: Bool) -> Decision {
         defer { note(pts, frame, isKeyframe) }
         guard start != nil else {
@@ -78,7 +96,7 @@ struct HLSCutter {
         guard isKeyframe || isBehindHole else { return followed(pts: pts, frame: frame) }
         // If frames are missing, the length of the GOP says nothing about the next GOP.
         if isBehindHole { lastKeyframe = nil }
-        if let lastKeyframe { longestGOP = max(longestGOP, pts - lastKeyframe) }
+        if let lastKeyframe { remember(pts - lastKeyframe, endingAt: pts) }
         return joined(pts: pts, frame: frame) ?? (isKeyframe ? .fragment : .goOn)
     }
 

@@ -66,12 +66,13 @@ package final class HLSWriter {
 
     /// Number of bytes written to files.
     package private(set) var bytes: UInt64 = 0
-    /// Number of frames written to files.
+    /// Number of frames in published segments.
     package private(set) var frames: UInt64 = 0
     /// Number of segments added to the playlist.
     package private(set) var segments = 0
     /// Number of the run's fragments written to files.
     private var fragments = 0
+    /// Number of frames in the segment that is being written.
     private var pendingFrames: UInt64 = 0
     private var pendingBytes = 0
     /// Whether a keyframe is needed; the caller resets it.
@@ -183,10 +184,19 @@ extension HLSWriter {
         switch change.take(packet, behind: streams) {
         case .held: return
         case .passed: try put(packet)
-        case .decided(let packets, let audio):
-            upcoming.audio = audio ?? upcoming.audio
-            for packet in packets { try put(packet) }
+        case .decided(let packets): try putChanged(packets)
         }
+    }
+
+    /// Begins a run with the coding of `packets`, and writes them to it. If a frame in the middle of a GOP is the first
+    /// of the run, a keyframe is requested: a player cannot begin with that segment.
+    private func putChanged(_ packets: [EncodedPacket]) throws(OutputFailure) {
+        // A frame with a new coding can be decoded only from its keyframe on.
+        let known = packets.filter { $0.track == .audio || $0.isKeyframe }
+        upcoming = known.reduce(upcoming) { $0.updated(by: $1) }
+        if packets.first(where: { $0.track == .video })?.isKeyframe != true { wantsKeyframe = true }
+        if !upcoming.isIdentical(to: streams) { try beginRun() }
+        for packet in packets { try put(packet) }
     }
 
     private func put(_ packet: EncodedPacket) throws(OutputFailure) {
@@ -209,9 +219,9 @@ extension HLSWriter {
         }
     }
 
-    /// Begins another run when the coding changes, because players read a header once for all segments that refer to
-    /// it. That is possible only at a keyframe of the leading track; until then, packets with another coding are left
-    /// out. Returns whether `packet` can be written.
+    /// Begins another run when a track comes or the leading track's coding changes, because players read a header once
+    /// for all segments that refer to it. That is possible only at a keyframe of the leading track; until then, packets
+    /// with another coding are left out. Returns whether `packet` can be written.
     private func follow(_ packet: EncodedPacket) throws(OutputFailure) -> Bool {
         if !upcoming.holds(packet) {
             upcoming = upcoming.updated(by: packet)
@@ -227,12 +237,13 @@ extension HLSWriter {
         // A run without a frame is in no playlist, so its header is useless.
         if cutter.elapsed > 0 { try finishSegment(cutter.elapsed) }
         if number == 0 { directory.remove(HLSName.map(run: run)) }
+        // New audio alone does not change the GOPs.
+        cutter = streams.video === upcoming.video ? cutter.successor : Self.makeCutter(options, upcoming)
         streams = upcoming
         isDiscontinuous = isDiscontinuous || !playlist.entries.isEmpty
         (run, number, fragments) = (max(run + 1, HLSDate.nowMicroseconds), 0, 0)
         outbox.bytes = []
         muxer = try Self.makeMuxer(streams, 1, outbox)
-        cutter = Self.makeCutter(options, streams)
         try writeMap()
     }
 
@@ -276,9 +287,8 @@ extension HLSWriter {
         if file == nil { file = try directory.create(HLSName.segment(run: run, number: number)) }
         try file?.write(outbox.bytes)
         bytes += UInt64(outbox.bytes.count)
-        frames += pendingFrames
         fragments += 1
-        (pendingFrames, pendingBytes) = (0, 0)
+        pendingBytes = 0
         muxer = try Self.makeMuxer(streams, fragments + 1, outbox)
         // The header of this fragment's muxer contains nothing new.
         outbox.bytes.removeAll(keepingCapacity: true)
@@ -300,6 +310,8 @@ extension HLSWriter {
         let left = playlist.append(entry, limit: options.listSize)
         playlist.add(marks.take(before: isLast ? .max : entry.date + duration / 1_000_000))
         try writePlaylist()
+        frames += pendingFrames
+        pendingFrames = 0
         expiry.retire(left, first: first, at: clock.now)
         if let replaced { expiry.retire(replaced.entries, first: replaced.mediaSequence, at: clock.now) }
         replaced = nil
@@ -313,7 +325,8 @@ extension HLSWriter {
 
     /// Completes the last segment. The playlist is closed if the options say so; otherwise a later run continues it.
     package func finish(isProgramOver: Bool) throws(OutputFailure) {
-        for packet in change.takeAll() { try put(packet) }
+        let held = change.takeAll()
+        if !held.isEmpty { try putChanged(held) }
         playlist.hasEnded = options.endList.closes(isProgramOver: isProgramOver)
         if cutter.elapsed > 0 {
             try finishSegment(cutter.elapsed, isLast: true)

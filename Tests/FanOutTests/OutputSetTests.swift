@@ -52,6 +52,31 @@ struct OutputSetTests {
         return attempt
     }
 
+    @Test(
+        "An output starts when the one that leaves its place has ended, and no failure counts",
+        arguments: [true, false])
+    func successor(isReplaced: Bool) async throws {
+        let (old, next, other) = (
+            ScriptedTarget(place: "port 1"), ScriptedTarget(place: "port 1"), ScriptedTarget(place: "port 2")
+        )
+        try outputs.add(OutputDefinition(name: "a", target: old))
+        outputs.start()
+        let attempt = try await accept(0, of: old)
+        if isReplaced {
+            try outputs.replace(by: OutputDefinition(name: "a", target: next))
+        } else {
+            try outputs.remove("a")
+            try outputs.add(OutputDefinition(name: "a", target: next))
+        }
+        try outputs.add(OutputDefinition(name: "b", target: other))
+        try await eventually("the old one drains") { attempt.isDraining }
+        try await accept(0, of: other)
+        #expect(next.attempts.isEmpty)
+        attempt.report(.drained)
+        try await accept(0, of: next)
+        #expect(outputs.statuses.first { $0.name == "a" }?.failures == 0)
+    }
+
     /// Waits for attempt `number` of `target`, the output `a`, rejects it, and lets the wait for the next one pass.
     private func refuse(_ number: Int, of target: ScriptedTarget, line: Int = #line) async throws {
         try await eventually("attempt \(number)", line: line) { target.attempts.count == number + 1 }

@@ -13,10 +13,15 @@ final class ScriptedTarget: OutputTarget {
     private let concluded = Mutex(0)
     private let concludes: Bool
     private let destination: ScriptedTarget?
+    let place: String?
 
     /// `destination` is the target of a reconnect request; `concludes` tells whether ``conclude(_:)`` ever completes.
-    init(_ address: String = "scripted://a", destination: ScriptedTarget? = nil, concludes: Bool = true) {
+    init(
+        _ address: String = "scripted://a", destination: ScriptedTarget? = nil, concludes: Bool = true,
+        place: String? = nil
+    ) {
         self.concludes = concludes
+        self.place = place
         displayAddress = address
         self.destination = destination
     }

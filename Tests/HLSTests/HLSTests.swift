@@ -194,6 +194,16 @@ import Testing
         #expect(long.lengths == [250, 250] && long.asked == 4)
     }
 
+    @Test("A GOP longer than the target is forgotten after eight target durations", arguments: [[0], [0, 300]])
+    func forgets(starts: [Int64]) {
+        // GOPs of 1 s, and GOPs of 6 s that begin at these frames.
+        let result = cuts(.seconds(4), seconds: 80) { frame in
+            frame % 25 == 0 && !starts.contains { $0 < frame && frame < $0 + 150 }
+        }
+        #expect(result.lengths.suffix(6) == [100, 100, 100, 100, 100, 100], "\(result.lengths)")
+        #expect(result.lengths.contains(25))
+    }
+
     @Test("If no keyframe arrives, the request is repeated each target duration")
     func none() {
         let result = cuts(.seconds(4), seconds: 41) { $0 == 0 }

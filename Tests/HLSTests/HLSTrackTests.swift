@@ -97,22 +97,47 @@ import Testing
         return count
     }
 
-    @Test("A change of the audio's coding takes effect at a keyframe, which is requested once")
-    func audioRecoding() throws {
+    @Test(
+        "A change of the audio's coding takes effect at once, and no audio and no frame is lost",
+        arguments: [40, 60, 89])
+    func audioRecoding(change: Int64) throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let writer = try writer(Samples.description)
         var requests = 0
-        for index in Int64(0)..<90 {
+        for index in Int64(0)..<120 {
+            // Audio arrives before the frame that is shown with it.
+            try writer.write(index < change ? audio(index) : audio(index).recoded(as: Self.otherAudio))
             try writer.write(video(index))
-            try writer.write(index < 40 ? audio(index) : audio(index).recoded(as: Self.otherAudio))
             if writer.wantsKeyframe { requests += 1 }
             writer.wantsKeyframe = false
         }
         try writer.finish(isProgramOver: true)
         let entries = try #require(playlist).entries
-        #expect(entries.map(\.isDiscontinuous) == [false, false, true])
-        #expect(try holds(entries[2].map, [0x12, 0x10]))
-        #expect(requests == 1)
+        let first = try #require(entries.firstIndex { $0.isDiscontinuous })
+        #expect(entries.count { $0.isDiscontinuous } == 1)
+        #expect(entries[..<first].reduce(0) { $0 + $1.duration } / 1000 == change * 1000 / 30)
+        #expect(try holds(entries[first].map, [0x12, 0x10]))
+        // The program's first audio comes before the first keyframe.
+        #expect(try entries.map { try audioSamples(of: $0.name) }.reduce(0, +) == 119)
+        #expect(writer.frames == 120)
+        // Only a segment that does not begin with a keyframe needs one.
+        #expect(entries[first].isIndependent == (change == 60) && requests == (change == 60 ? 0 : 1))
+    }
+
+    @Test("A sender whose audio arrives before its video starts one discontinuity with all of the audio")
+    func audioFirst() throws {
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let writer = try writer(Samples.description)
+        for index in Int64(0)..<120 {
+            let isOther = index >= 60
+            try writer.write(isOther ? audio(index).recoded(as: Self.otherAudio) : audio(index))
+            try writer.write(isOther ? video(index).recoded(as: Samples.otherTrack) : video(index))
+        }
+        try writer.finish(isProgramOver: true)
+        let entries = try #require(playlist).entries
+        #expect(entries.map(\.isDiscontinuous) == [false, false, true, false])
+        #expect(try entries.map { try audioSamples(of: $0.name) }.reduce(0, +) == 119)
+        #expect(writer.frames == 120 && !writer.wantsKeyframe)
     }
 
     @Test(

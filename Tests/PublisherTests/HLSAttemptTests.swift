@@ -106,12 +106,14 @@ import Testing
         #expect(events.failure == nil && !events.isDrained)
     }
 
-    @Test("The frames that an HLS attempt took and that are in no file yet are told as waiting")
-    func waitingFrames() throws {
+    @Test(
+        "The frames that an HLS attempt took and that are in no published segment are told as waiting",
+        arguments: [("6s", 0, 45), ("1s", 30, 15)])
+    func waitingFrames(segment: String, written: UInt64, waiting: Int) throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let events = EventLog()
         let target = HLSTarget(
-            location: try HLSLocation("hls:\(path)"), options: try HLSOptions(["segment": "6s"]), name: "test")
+            location: try HLSLocation("hls:\(path)"), options: try HLSOptions(["segment": segment]), name: "test")
         let packets = PacketQueue(limits: .live, isFromStart: true)
         for index in Int64(0)..<45 {
             _ = packets.push(Samples.video(pts: index, dts: index, isKeyframe: index % 30 == 0))
@@ -121,9 +123,9 @@ import Testing
         try eventually { events.isAccepted }
         _ = packets.connected()
         attempt.goLive()
-        // Each keyframe completes the fragment before it.
-        try eventually { attempt.progress.frames == 30 }
-        #expect(attempt.progress.waitingFrames == 15)
+        // The second keyframe completes a fragment, and a segment of 1 s.
+        try eventually { attempt.progress.bytes > 0 }
+        #expect(attempt.progress.frames == written && attempt.progress.waitingFrames == waiting)
         attempt.abandon()
     }
 }

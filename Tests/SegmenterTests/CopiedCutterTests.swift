@@ -123,7 +123,7 @@ struct CopiedCutterTests {
         let packets = order.enumerated().map { index, pts in
             videoPacket(pts, decodedAt: Int64(index) - 1, rate: rate, isKeyframe: pts % 12 == 0)
         }
-        let files = cut([audioPacket(-1)] + packets, at: [560_000_000])
+        let files = cut((-1..<41).map { audioPacket($0) } + packets, at: [560_000_000])
         #expect(files.map { $0.start.keyframe.pts } == [0, 12])
         #expect(files.last?.frames == [12, 15, 13, 14, 18, 16, 17, 21, 19, 20])
         #expect(Set(files.flatMap(\.frames)) == Set(0...21))
@@ -136,5 +136,61 @@ struct CopiedCutterTests {
         let files = cut(packets, at: [2 * Self.second])
         #expect(files.map { $0.start.keyframe.pts } == [0, 30, 50])
         #expect(files.dropFirst().allSatisfy { $0.start.keyframe.description === other })
+    }
+
+    /// A program whose audio arrives `late` (in milliseconds) after the frames that are shown with it.
+    private func program(_ frames: Int64, late: Int64, keyframes: Int64 = 25) -> [EncodedPacket] {
+        func arrival(_ packet: EncodedPacket) -> Int64 {
+            packet.dtsNanoseconds + (packet.track == .audio ? late * 1_000_000 : 0)
+        }
+        return program(frames, keyframes: keyframes).sorted {
+            (arrival($0), $0.track.rawValue) < (arrival($1), $1.track.rawValue)
+        }
+    }
+
+    static let changes: [Int64] = [33, 46, 49, 50, 51, 60]
+
+    @Test(
+        "Wherever audio changes its coding within a GOP, and however late it comes, all of it is recorded",
+        arguments: changes, [0, 100, 400, 900])
+    func audioCodedAnew(change: Int64, late: Int64) {
+        let other = aacTrack(asc: [0x12, 0x08])
+        let packets = program(150, late: late).map {
+            $0.track == .audio && $0.pts * 25 >= change * 48_000 ? $0.recoded(as: other) : $0
+        }
+        let files = cut(packets, at: [4 * Self.second])
+        #expect(files.count == 3)
+        #expect(lost(packets, files).isEmpty, "\(lost(packets, files))")
+        #expect(Set(files.flatMap(\.frames)).count == 150)
+        #expect(files.dropFirst().first.map { abs($0.start.time - change * 40_000_000) <= 40_000_000 } == true)
+    }
+
+    @Test(
+        "When a frame changes its coding, audio that comes later than the frame is recorded",
+        arguments: [0, 100, 900])
+    func frameCodedAnew(late: Int64) {
+        let other = videoTrack(rate: rate, avcC: [1, 100, 0, 40, 255, 224, 0])
+        let packets = program(150, late: late).map {
+            $0.track == .video && $0.pts >= 50 ? $0.recoded(as: other) : $0
+        }
+        let files = cut(packets, at: [])
+        #expect(files.map(\.start.time) == [0, 2 * Self.second])
+        #expect(lost(packets, files).isEmpty, "\(lost(packets, files))")
+        #expect(files.map { Set($0.frames) } == [Set(0..<50), Set(50..<150)])
+        // The audio before the change is in the first file.
+        #expect(files.first?.audio.last.map { $0 >= 2 * 48_000 - 1024 } == true)
+    }
+
+    @Test("An interrupted recording tells of frames with a new coding that are in no file")
+    func interruptedChange() {
+        let other = videoTrack(rate: rate, avcC: [1, 100, 0, 40, 255, 224, 0])
+        var cutter = CopiedCutter()
+        for packet in program(51, late: 400) {
+            _ = cutter.push(packet.track == .video && packet.pts >= 50 ? packet.recoded(as: other) : packet)
+        }
+        let skipped = cutter.interrupt().compactMap { action -> Int64? in
+            if case .skip(let packet) = action { packet.pts } else { nil }
+        }
+        #expect(skipped == [50])
     }
 }

@@ -80,6 +80,9 @@ package protocol OutputTarget: Sendable {
     var displayAddress: String { get }
     /// Whether receivers connect to this output. Until the first receiver connects, no packet counts as missed.
     var awaitsCallers: Bool { get }
+    /// What only one output can use at a time, such as a port or a directory; nil if there is no such thing. An output
+    /// begins when one that leaves has released it.
+    var place: String? { get }
     /// The target for a server's request to publish again at `address`, with this target's credentials and options;
     /// `nil` if the address cannot be used.
     func redirected(to address: String) -> (any OutputTarget)?
@@ -98,6 +101,7 @@ package protocol OutputTarget: Sendable {
 
 extension OutputTarget {
     package var awaitsCallers: Bool { false }
+    package var place: String? { nil }
     package func redirected(to address: String) -> (any OutputTarget)? { nil }
     package func conclude(_ completion: @escaping @Sendable (OutputFailure?) -> Void) { completion(nil) }
 }

@@ -65,6 +65,8 @@ package final class OutputSet: Sendable {
         var outputs: [OutputSupervisor] = []
         /// Removed outputs that are still sending the rest of their queues.
         var leaving: [OutputSupervisor] = []
+        /// Outputs that start when a leaving one has released their place.
+        var held: [OutputSupervisor] = []
         var isRunning = false
         var isOver = false
     }
@@ -94,13 +96,20 @@ package final class OutputSet: Sendable {
     /// The status of each output for an operator, in the order in which they were added.
     package var statuses: [OutputStatus] { state.withLock { $0.outputs }.map(\.status) }
 
+    /// The addresses, without secrets, of the outputs that are ending and of the output `name`, which is to be replaced.
+    package func leavingAddresses(replacing name: String? = nil) -> Set<String> {
+        let outputs = state.withLock { state in state.leaving + state.outputs.filter { $0.name == name } }
+        return Set(outputs.flatMap { [$0.primary, $0.backup].compactMap(\.self) }.map { $0.displayAddress })
+    }
+
     /// Adds an output. If the program is running, it connects at once and joins at the next keyframe.
     package func add(_ definition: OutputDefinition) throws(OutputSetError) {
         try change { (state) throws(OutputSetError) in
             guard !state.outputs.contains(where: { $0.name == definition.name }) else {
                 throw .nameTaken(definition.name)
             }
-            try append(definition, isPaused: false, to: &state)
+            let output = try append(definition, isPaused: false, to: &state)
+            if state.isRunning { begin(output, in: &state) }
         }
     }
 
@@ -111,11 +120,12 @@ package final class OutputSet: Sendable {
             guard let index = state.outputs.firstIndex(where: { $0.name == definition.name }) else {
                 throw .unknown(definition.name)
             }
-            try append(definition, isPaused: isPaused, to: &state)
+            let next = try append(definition, isPaused: isPaused, to: &state)
             // The index stays the same, so that an operator finds the new output at the old output's position.
             let old = state.outputs[index]
             state.outputs[index] = state.outputs.removeLast()
-            state.leaving.append(old)
+            depart(old, in: &state)
+            if state.isRunning { begin(next, in: &state) }
             return old
         }
         leave(old)
@@ -126,13 +136,15 @@ package final class OutputSet: Sendable {
         let output = try change { (state) throws(OutputSetError) in
             guard let index = state.outputs.firstIndex(where: { $0.name == name }) else { throw .unknown(name) }
             let output = state.outputs.remove(at: index)
-            state.leaving.append(output)
+            depart(output, in: &state)
             return output
         }
         leave(output)
     }
 
-    private func append(_ definition: OutputDefinition, isPaused: Bool, to state: inout State) throws(OutputSetError) {
+    private func append(
+        _ definition: OutputDefinition, isPaused: Bool, to state: inout State
+    ) throws(OutputSetError) -> OutputSupervisor {
         guard !state.isOver else { throw .over }
         guard let stream = stream(of: definition.rendition) else {
             throw .refused(definition.name, reason: "There is no rendition \(definition.rendition ?? "").")
@@ -149,13 +161,29 @@ package final class OutputSet: Sendable {
             timers: timers, logger: logger)
         state.outputs.append(output)
         if isPaused { output.pause() }
-        if state.isRunning { begin(output) }
+        return output
+    }
+
+    private func depart(_ output: OutputSupervisor, in state: inout State) {
+        state.held.removeAll { $0 === output }
+        state.leaving.append(output)
     }
 
     private func leave(_ output: OutputSupervisor) {
         stream(of: output.rendition)?.remove(output)
         output.finish(deadline: clock.now + Self.teardown.inNanoseconds) { [weak self] in
-            self?.state.withLock { state in state.leaving.removeAll { $0 === output } }
+            self?.left(output)
+        }
+    }
+
+    /// Forgets an output that has ended, and starts those that waited for its place.
+    private func left(_ output: OutputSupervisor) {
+        state.withLock { state in
+            state.leaving.removeAll { $0 === output }
+            guard !state.isOver else { return }
+            let held = state.held
+            state.held = []
+            for output in held { start(output, in: &state) }
         }
     }
 
@@ -175,7 +203,7 @@ package final class OutputSet: Sendable {
     package func start() {
         state.withLock { state in
             state.isRunning = true
-            for output in state.outputs { begin(output) }
+            for output in state.outputs { begin(output, in: &state) }
         }
     }
 
@@ -192,9 +220,14 @@ package final class OutputSet: Sendable {
         }
     }
 
-    private func begin(_ output: OutputSupervisor) {
+    private func begin(_ output: OutputSupervisor, in state: inout State) {
         stream(of: output.rendition)?.add(output)
-        output.start()
+        start(output, in: &state)
+    }
+
+    private func start(_ output: OutputSupervisor, in state: inout State) {
+        let taken = state.leaving.contains { !$0.places.isDisjoint(with: output.places) }
+        if taken { state.held.append(output) } else { output.start() }
     }
 
     /// The stream for outputs of this rendition; nil if there is no such rendition.

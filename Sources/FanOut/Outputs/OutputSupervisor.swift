@@ -72,6 +72,9 @@ package final class OutputSupervisor: PacketConsumer {
                     leading: leading, clock: clock)))
     }
 
+    /// What only this output can use as long as it has not ended.
+    var places: Set<String> { Set([primary.place, backup?.place].compactMap(\.self)) }
+
     /// Starts the first attempt. Packets may be queued before.
     package func start() { post(.start) }
 

@@ -23,6 +23,7 @@ package struct HLSTarget: OutputTarget {
 
     package var kind: String { "hls" }
     package var displayAddress: String { location.description }
+    package var place: String? { location.description }
 
     package func conclude(_ completion: @escaping @Sendable (OutputFailure?) -> Void) {
         // The shared queue runs this after the last write of the previous attempt.

@@ -58,6 +58,8 @@ package struct OutputResources: Sendable {
     package let onPlay: RTMPAuthorization?
     /// The encoding of the program that the output publishes.
     package var stream: PacketStream
+    /// The addresses of outputs that are about to end, without secrets: a new output may take their places.
+    package var leaving: Set<String> = []
 
     package init(
         writers: RTMPWriterPool, server: RTMPServer, identity: TLSServerIdentity?, onPlay: RTMPAuthorization?,

@@ -26,10 +26,10 @@ package final class RTMPOffer: Sendable {
 
     /// Offers the stream at `url`, through `server`; `identity` is needed for TLS. `authorization` decides about each
     /// player with the right key. Blocks until the port is open. Throws if the port cannot be opened, or if the stream
-    /// already exists.
+    /// already exists and this is not its successor.
     package init(
         _ url: RTMPListenURL, server: RTMPServer, identity: TLSServerIdentity? = nil,
-        authorization: RTMPAuthorization? = nil
+        authorization: RTMPAuthorization? = nil, isSuccessor: Bool = false
     ) throws(OutputFailure) {
         self.url = url
         registration = try server.offer(
@@ -37,7 +37,7 @@ package final class RTMPOffer: Sendable {
             authorization: { [door] request, address in
                 guard door.serving.withLock({ $0 != nil }) else { return false }
                 return await authorization?(request, address) ?? true
-            }, host: door)
+            }, isSuccessor: isSuccessor, host: door)
     }
 
     /// Passes players to `attempt` from now on, by calling `take` on the server's loop.

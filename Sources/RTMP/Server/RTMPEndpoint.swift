@@ -22,9 +22,12 @@ final class RTMPEndpoint: Sendable {
     let url: RTMPListenURL
     let purpose: Purpose
     let authorization: RTMPAuthorization?
+    /// Whether it takes the place of a stream with the same name, which is about to end.
+    let isSuccessor: Bool
     private let state = Mutex(State())
 
-    init(_ url: RTMPListenURL, _ purpose: Purpose, authorization: RTMPAuthorization?) {
+    init(_ url: RTMPListenURL, _ purpose: Purpose, authorization: RTMPAuthorization?, isSuccessor: Bool = false) {
+        self.isSuccessor = isSuccessor
         self.url = url
         self.purpose = purpose
         self.authorization = authorization

@@ -217,10 +217,10 @@ final class RTMPListener: Sendable {
     func add(_ endpoint: RTMPEndpoint) -> Bool {
         state.withLock { state in
             let url = endpoint.url
-            guard !state.endpoints.contains(where: { $0.url.role == url.role && $0.url.path == url.path }) else {
-                return false
-            }
-            state.endpoints.append(endpoint)
+            let isTaken = state.endpoints.contains { $0.url.role == url.role && $0.url.path == url.path }
+            guard !isTaken || endpoint.isSuccessor else { return false }
+            // The first match is served, so a successor comes before the stream that ends.
+            state.endpoints.insert(endpoint, at: 0)
             return true
         }
     }

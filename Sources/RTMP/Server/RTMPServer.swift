@@ -89,13 +89,15 @@ package final class RTMPServer: Sendable {
         try register(RTMPEndpoint(url, .receive(receiver), authorization: authorization), identity)
     }
 
-    /// Offers the stream at `url`, which is an output, to players, and passes them to `host`. Otherwise the same as
+    /// Offers the stream at `url`, which is an output, to players, and passes them to `host`. With `isSuccessor`, a
+    /// stream of the same name may still be offered: new players go to this one. Otherwise the same as
     /// ``receive(_:identity:authorization:receiver:)``.
     package func offer(
         _ url: RTMPListenURL, identity: TLSServerIdentity? = nil, authorization: RTMPAuthorization? = nil,
-        host: any RTMPPlayerHost
+        isSuccessor: Bool = false, host: any RTMPPlayerHost
     ) throws(OutputFailure) -> Registration {
-        try register(RTMPEndpoint(url, .offer(host), authorization: authorization), identity)
+        try register(
+            RTMPEndpoint(url, .offer(host), authorization: authorization, isSuccessor: isSuccessor), identity)
     }
 
     /// The current and the refused connections of all listeners.

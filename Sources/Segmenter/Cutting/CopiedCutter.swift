@@ -7,8 +7,8 @@ internal import Media
 /// A file shows the program from the frame nearest to the requested start, and contains all packets from the keyframe
 /// at or before that frame. The previous file contains everything that is decoded before the new file begins, including
 /// the frames to which its last frames refer. So each packet is in one or two files, and each frame is shown by exactly
-/// one. Packets arrive in decoding order; audio arrives together with the frames that are decoded while the audio is
-/// played.
+/// one. The frames arrive in decoding order, and so does the audio; each track may be behind the other. A file begins
+/// when the audio before it has come, so a change of one track's coding loses nothing of the other track.
 struct CopiedCutter: SegmentCutting {
     private var isWriting = false
     /// No file shows anything before this program time, in nanoseconds.
@@ -51,6 +51,8 @@ struct CopiedCutter: SegmentCutting {
     /// Where the frames of the open file end, in nanoseconds.
     private var framesEnd = Int64.min
     private var trimAt = trimStep
+    /// Where the audio so far ends, in nanoseconds; nil without audio.
+    private var audioEnd: Int64?
     /// How much audio has come since the last frame.
     private var audioAlone = TrackProgress()
 
@@ -72,6 +74,7 @@ struct CopiedCutter: SegmentCutting {
         if let newest, let begin = isWriting ? cuts.first : begin, newest >= begin - frameLength / 2 {
             open(at: begin, &actions)
         }
+        if hasNextCoding, let cut = cuts.first { open(at: cut, &actions) }
         writeWithheld(before: .max, &actions)
         if isWriting { actions.append(.close) }
         forget()
@@ -80,12 +83,15 @@ struct CopiedCutter: SegmentCutting {
 
     mutating func interrupt() -> [SegmentAction] {
         defer { forget() }
-        return isWriting ? [.close] : []
+        guard isWriting else { return [] }
+        // Frames with a new coding wait for the next file, which will not come.
+        let waiting = hasNextCoding ? recent.filter { $0.track == .video && $0.description !== fileVideo } : []
+        return waiting.map(SegmentAction.skip) + [.close]
     }
 
     private mutating func forget() {
         (isWriting, recent, bytes, hasGroup, withheld) = (false, [], 0, false, [])
-        (newestFrame, framesEnd) = (.min, .min)
+        (newestFrame, framesEnd, audioEnd) = (.min, .min, nil)
         audioAlone = TrackProgress()
     }
 
@@ -106,6 +112,18 @@ struct CopiedCutter: SegmentCutting {
         recent.first { $0.track == .video }.map { max(earliest, $0.ptsNanoseconds) }
     }
 
+    /// Whether frames with another coding than the open file's wait for the next file.
+    private var hasNextCoding: Bool {
+        guard isWriting, let fileVideo, let last = recent.last(where: { $0.track == .video }) else { return false }
+        return last.description !== fileVideo
+    }
+
+    /// Whether all audio before `time` has come, or is so late that it counts as interrupted.
+    private func hasAudio(before time: Int64) -> Bool {
+        guard let audioEnd, fileAudio != nil else { return true }
+        return audioEnd >= time || newestFrame - audioEnd > Self.absence
+    }
+
     // MARK: Packets
 
     private mutating func takeFrame(_ frame: EncodedPacket, _ actions: inout [SegmentAction]) {
@@ -113,8 +131,8 @@ struct CopiedCutter: SegmentCutting {
         if frame.duration > 0 { frameLength = frame.timeBase.rescale(frame.duration, to: .nanoseconds) }
         // Frames before a change of the codec configuration get a file of their own.
         let last = recent.last { $0.track == .video }
-        if !isWriting, let last, last.description !== frame.description, let begin,
-            last.ptsNanoseconds >= begin - frameLength / 2
+        if !isWriting || hasNextCoding, let last, last.description !== frame.description,
+            let begin = isWriting ? cuts.first : begin, last.ptsNanoseconds >= begin - frameLength / 2
         {
             open(at: begin, &actions)
         }
@@ -125,41 +143,48 @@ struct CopiedCutter: SegmentCutting {
             cut(at: frame.ptsNanoseconds)
         }
         let isCodedAnew = isWriting && !isBack && frame.description !== fileVideo
-        if frame.isKeyframe { dropGroup(before: frame, isCodedAnew: isCodedAnew) }
-        let canFollow = !isCodedAnew && (isWriting && !isBack || hasGroup)
+        let isOfGroup = hasGroup && last?.description === frame.description
+        if frame.isKeyframe { dropGroup(before: frame, isOfGroup: isOfGroup) }
+        let canFollow = isCodedAnew ? isOfGroup : isWriting && !isBack || hasGroup
         guard frame.isKeyframe || canFollow else { return actions.append(.skip(frame)) }
         newestFrame = max(newestFrame, frame.dtsNanoseconds)
         framesEnd = max(framesEnd, frame.ptsNanoseconds + frameLength)
         hasGroup = hasGroup || frame.isKeyframe
         keep(frame)
+        if isCodedAnew, !isOfGroup || cuts.isEmpty { cut(at: max(frame.ptsNanoseconds, begun + frameLength)) }
         let reached = frame.dtsNanoseconds - frameLength / 2
-        if isCodedAnew {
-            open(at: frame.ptsNanoseconds, &actions)
-        } else if !isWriting {
+        if !isWriting {
             guard let begin else { return }
-            let hasAudio = recent.contains { $0.track == .audio }
+            let hasAudio = recent.contains { $0.track == .audio && end(of: $0) > begin }
             let waited = frame.dtsNanoseconds - begin
             // At this point the audio that belongs to the first frame has arrived.
             if reached >= begin, hasAudio || waited > Self.patience {
                 open(at: begin, &actions)
             }
-        } else if hasGroup, let cut = cuts.first, reached >= cut, reached >= shown(first: cut) - frameLength / 2 {
-            // At this point all audio before the first frame has arrived, even if frames are missing after the cut.
+        } else if hasGroup, let cut = cuts.first, reached >= cut, canOpen(at: cut, reached: reached) {
             open(at: cut, &actions)
-        } else if !isBack {
+        } else if !isBack, !isCodedAnew {
             actions.append(.write(frame))
         }
+    }
+
+    /// Whether the first frame of a file that begins at `cut` has come, and all audio before that frame, even if frames
+    /// are missing after the cut. Frames were decoded up to half a frame before `reached`.
+    private func canOpen(at cut: Int64, reached: Int64) -> Bool {
+        let time = shown(first: cut)
+        return reached >= time - frameLength / 2 && hasAudio(before: time)
     }
 
     private mutating func takeAudio(_ packet: EncodedPacket, _ actions: inout [SegmentAction]) {
         let before = recent.last { $0.track == .audio }
         keep(packet)
+        audioEnd = max(audioEnd ?? .min, end(of: packet))
         audioAlone.note(packet)
         guard isWriting, end(of: packet) > begun else { return }
         // The open file cannot contain audio of another codec configuration, so such audio waits for a shorter time.
         let longest = packet.description === fileAudio ? Self.longestAbsence : Self.absence
         if let cut = cuts.first, packet.ptsNanoseconds >= cut, audioAlone.passed > longest {
-            return openAudio(at: packet, behind: before, &actions)
+            return hasNextCoding ? open(at: cut, &actions) : openAudio(at: packet, behind: before, &actions)
         }
         guard packet.description === fileAudio else {
             // A file describes its audio only once, so the next description needs a new file.
@@ -203,18 +228,28 @@ struct CopiedCutter: SegmentCutting {
         trimAt = recent.count + Self.trimStep
     }
 
-    /// Drops packets that are not needed by a file that begins at `keyframe` or later.
-    private mutating func dropGroup(before keyframe: EncodedPacket, isCodedAnew: Bool) {
+    /// Drops packets that are not needed by a file that begins at `keyframe` or later, or with audio that is still to
+    /// come. `isOfGroup` means that the frames before `keyframe` are coded like it.
+    private mutating func dropGroup(before keyframe: EncodedPacket, isOfGroup: Bool) {
         let limit = isWriting ? cuts.first : earliest
         let time = keyframe.ptsNanoseconds
-        let isOfGroup = hasGroup && recent.last { $0.track == .video }?.description === keyframe.description
-        if let limit, limit > .min, time > limit - frameLength, !isCodedAnew, isOfGroup { return }
-        recent.removeAll { packet in
-            packet.track == .video || packet.ptsNanoseconds < time - Self.audioBefore
-        }
-        hasGroup = false
+        let isNeeded = isOfGroup || hasGroup && isWriting && fileVideo != nil
+        if let limit, limit > .min, time > limit - frameLength, isNeeded { return }
+        let first = isOfGroup && isWriting ? groupOfLateAudio(before: time) : nil
+        let oldest = (first.map { recent[$0].ptsNanoseconds } ?? time) - Self.audioBefore
+        let rest = first.map { Array(recent[$0...]) } ?? []
+        let older = recent[..<(first ?? recent.endIndex)]
+        recent = older.filter { $0.track == .audio && $0.ptsNanoseconds >= oldest } + rest
+        hasGroup = first != nil
         trimAt = recent.count + Self.trimStep
         bytes = recent.reduce(0) { $0 + $1.payload.count }
+    }
+
+    /// Returns the index in `recent` of the keyframe with which a file would begin if the coding of the next audio
+    /// changed; nil if all audio before `time` has come.
+    private func groupOfLateAudio(before time: Int64) -> Int? {
+        guard let audioEnd, !hasAudio(before: time) else { return nil }
+        return recent.lastIndex { $0.track == .video && $0.isKeyframe && $0.ptsNanoseconds <= audioEnd }
     }
 
     private func end(of packet: EncodedPacket) -> Int64 {
@@ -239,7 +274,8 @@ struct CopiedCutter: SegmentCutting {
                 ?? frames.first(where: \.isKeyframe)
         else { return }
         let time = max(wanted, keyframe.ptsNanoseconds)
-        let audio = recent.last { $0.track == .audio }?.description
+        let heard = recent.first { $0.track == .audio && $0.ptsNanoseconds >= asked }
+        let audio = (heard ?? recent.last { $0.track == .audio })?.description
         let packets = recent.filter { $0.track == .audio && $0.description === audio }
         let firstAudio = packets.first { end(of: $0) > time }
         let preRoll = packets.last { end(of: $0) <= time }
@@ -255,7 +291,18 @@ struct CopiedCutter: SegmentCutting {
         let same = audio === fileAudio ? audio : nil
         (fileVideo, fileAudio, cutFor) = (keyframe.description, firstAudio?.description ?? same, nil)
         cuts.removeAll { $0 <= max(asked, time) }
+        cutAtNextAudio(after: max(asked, time))
         write(from: keyframe, preRoll: firstAudio == nil ? nil : preRoll, &actions)
+    }
+
+    /// Ends the open file where audio after `time` that has already come has another coding.
+    private mutating func cutAtNextAudio(after time: Int64) {
+        let next = recent.first {
+            $0.track == .audio && $0.ptsNanoseconds >= time && $0.description !== fileAudio
+        }
+        guard fileAudio != nil, let next else { return }
+        cut(at: max(next.ptsNanoseconds, begun + frameLength))
+        cutFor = next.description
     }
 
     /// Begins a file that contains only audio, with `packet`, which follows `before`. There is no video until the next

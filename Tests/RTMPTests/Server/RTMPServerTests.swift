@@ -437,6 +437,20 @@ extension RTMPServerTests {
         #expect(isDiscreet())
     }
 
+    @Test("A stream may be offered again while its predecessor ends, and others may not have its name")
+    func successor() throws {
+        let server = server()
+        let first = try server.offer(url("live/program", .output), host: PlayerRecord())
+        #expect(throws: OutputFailure.self) {
+            try server.offer(url("live/program", .output), host: PlayerRecord())
+        }
+        let next = try server.offer(url("live/program", .output), isSuccessor: true, host: PlayerRecord())
+        first.cancel()
+        // The port stays open for the successor.
+        #expect(next.port == first.port && server.status.listeners.count == 1)
+        next.cancel()
+    }
+
     @Test("Bytes that a player sends after its request are delivered to the host that takes the player over")
     func playersWords() async throws {
         let (server, host) = (server(), PlayerRecord())
