@@ -231,7 +231,7 @@ final class SegmentFile {
         let nextFrame = next?.track == .video ? next : nil
         let pieces = try container.fragment(videoPackets, audioPackets, next: nextFrame, at: bytes)
         let total = pieces.reduce(Int64(0)) { $0 + Int64($1.count) }
-        do {
+        do throws(FileFailure) {
             try checkNames("write")
             // Without room for its index the file could never be closed.
             guard bytes + total + roomForIndex <= limit else {
