@@ -30,10 +30,7 @@ extension Uploader {
         case .command(let path): delivery = try CommandDelivery(path)
         case .remote(let remote, let limit):
             let rclone = try RcloneDelivery(remote, limit: limit)
-            let ask: @Sendable () async throws(UploadRefusal) -> String? = { () async throws(UploadRefusal) in
-                try await rclone.check()
-            }
-            if asksRemote, let trouble = try Self.answer(within: Self.patience, to: ask) {
+            if asksRemote, let trouble = try Self.answer(of: rclone, within: Self.patience) {
                 logger.warning("\(remote) does not answer; uploads are tried again: \(trouble)")
             }
             delivery = rclone
@@ -49,8 +46,15 @@ extension Uploader {
             _ = try CommandDelivery(path)
             return nil
         case .remote(let remote, let limit):
-            let rclone = try RcloneDelivery(remote, limit: limit)
-            return try answer(within: .seconds(12)) { () async throws(UploadRefusal) in try await rclone.check() }
+            return try answer(of: try RcloneDelivery(remote, limit: limit), within: .seconds(12))
+        }
+    }
+
+    private static func answer(
+        of rclone: RcloneDelivery, within time: DispatchTimeInterval
+    ) throws(UploadRefusal) -> String? {
+        try answer(within: time) {
+            do throws(UploadRefusal) { return .success(try await rclone.check()) } catch { return .failure(error) }
         }
     }
 
@@ -58,17 +62,12 @@ extension Uploader {
     /// there is no answer within `time`. The question is not interrupted.
     static func answer(
         within time: DispatchTimeInterval,
-        to question: @escaping @Sendable () async throws(UploadRefusal) -> String?
+        to question: @escaping @Sendable () async -> Result<String?, UploadRefusal>
     ) throws(UploadRefusal) -> String? {
         let answer = Answer()
         let answered = DispatchSemaphore(value: 0)
         Task.detached {
-            let result: Result<String?, UploadRefusal>
-            do throws(UploadRefusal) {
-                result = .success(try await question())
-            } catch {
-                result = .failure(error)
-            }
+            let result = await question()
             answer.value.withLock { $0 = result }
             answered.signal()
         }

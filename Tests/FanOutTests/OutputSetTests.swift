@@ -62,6 +62,8 @@ struct OutputSetTests {
         try outputs.add(OutputDefinition(name: "a", target: old))
         outputs.start()
         let attempt = try await accept(0, of: old)
+        attempt.stall(true)
+        publish(0..<1)
         if isReplaced {
             try outputs.replace(by: OutputDefinition(name: "a", target: next))
         } else {
@@ -72,7 +74,7 @@ struct OutputSetTests {
         try await eventually("the old one drains") { attempt.isDraining }
         try await accept(0, of: other)
         #expect(next.attempts.isEmpty)
-        attempt.report(.drained)
+        attempt.stall(false)
         try await accept(0, of: next)
         #expect(outputs.statuses.first { $0.name == "a" }?.failures == 0)
     }

@@ -91,10 +91,12 @@ final class ScriptedAttempt: OutputAttempt, PacketServer {
         }
     }
 
-    /// Stops accepting packets, or accepts the waiting ones and continues.
+    /// Stops accepting packets, or accepts the waiting ones and continues. An attempt that is stalled while it ends
+    /// has drained afterwards.
     func stall(_ isStalled: Bool) {
         state.withLock { $0.isStalled = isStalled }
         wake()
+        if !isStalled, isDraining { report(.drained) }
     }
 
     func start() { report(.step("connect")) }
@@ -117,8 +119,11 @@ final class ScriptedAttempt: OutputAttempt, PacketServer {
 
     func drain(until deadline: Int64, reason: EndReason) {
         wake()
-        state.withLock { $0.endReason = reason }
-        report(.drained)
+        let isStalled = state.withLock { state in
+            state.endReason = reason
+            return state.isStalled
+        }
+        if !isStalled { report(.drained) }
     }
 
     func abandon() { state.withLock { $0.isAbandoned = true } }

@@ -38,4 +38,12 @@ struct ServiceUnitTests {
         let watchdog = try #require(lines.first { $0.hasPrefix("WatchdogSec=") }?.dropFirst("WatchdogSec=".count))
         #expect(Int(watchdog) ?? 0 >= 20)
     }
+
+    @Test("The unit keeps relay running when a child lacks memory, and writes no core file with secrets")
+    func confinement() throws {
+        let text = try String(contentsOfFile: Self.path("Config/systemd/relay.service"), encoding: .utf8)
+        let lines = text.split(separator: "\n").map(String.init)
+        #expect(lines.contains("OOMPolicy=continue"))
+        #expect(lines.contains("LimitCORE=0"))
+    }
 }

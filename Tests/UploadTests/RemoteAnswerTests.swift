@@ -9,9 +9,9 @@ import Testing
 @Suite struct RemoteAnswerTests {
     @Test func `A remote that does not answer in time is a trouble, and the start does not wait for it`() throws {
         let (silence, end) = AsyncStream.makeStream(of: String.self)
-        let trouble = try Uploader.answer(within: .milliseconds(1)) { () async throws(UploadRefusal) in
-            for await answer in silence { return answer }
-            return nil
+        let trouble = try Uploader.answer(within: .milliseconds(1)) {
+            for await answer in silence { return .success(answer) }
+            return .success(nil)
         }
         #expect(trouble == "rclone does not answer")
         end.finish()
@@ -19,8 +19,8 @@ import Testing
 
     @Test func `A remote that rclone does not know is refused`() {
         #expect(throws: UploadRefusal.self) {
-            _ = try Uploader.answer(within: .seconds(60)) { () async throws(UploadRefusal) in
-                throw UploadRefusal("rclone has no remote of this name")
+            _ = try Uploader.answer(within: .seconds(60)) {
+                .failure(UploadRefusal("rclone has no remote of this name"))
             }
         }
     }
