@@ -189,8 +189,8 @@ def scorecard(entries: list[Entry], relay: Path, short: bool) -> str:
     limit = verdict.limits(short)["gap"] * 1000
     lines = [
         "# Chaos scorecard", "",
-        f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}, measured by `scripts/chaos{' --short' * short}`.", "",
-        machine(relay, entries) + ".", "",
+        f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}, measured by `scripts/chaos{' --short' * short}`.",
+        "", machine(relay, entries) + ".", "",
         f"{summary(entries)} {hours(entries)} Load average at the end: {os.getloadavg()[1]:.1f}.", "",
         f"Each fault was played for real: 640x360 at {contestants.RATE} frames a second, x264 superfast at "
         f"{contestants.KILOBITS} kbit/s, to two RTMP targets and one SRT receiver while recording. One target, "

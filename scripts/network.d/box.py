@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A middlebox between two networks: forwards each IP packet, and loses, delays, reorders, slows and forgets when told.
 
-Started in the network of relay, it makes the interface `near` there and `far` in a network of its own, in which the peers
-are to be started. Told on standard input, a line each; a rule replaces the one before:
+Started in the network of relay, it makes the interface `near` there and `far` in a network of its own, in which the
+peers are to be started. Told on standard input, a line each; a rule replaces the one before:
 
   ok | block | loss SHARE | delay SECONDS | reorder SHARE SECONDS | rate SHARE | answers SECONDS | forget
 
-`loss` and `delay` are for each direction. `rate` is a share of the rate that went to the peer in the last 4 s. `answers`
-delays what the peer says. `forget` loses all further packets of the connections that there are. What happened goes to the
-events file: `did TIME LOST LATE`, when a rule ends, and `flowed TIME`, when relay's first data passed after a `block`.
+`loss` and `delay` are for each direction. `rate` is a share of the rate that went to the peer in the last 4 s.
+`answers` delays what the peer says. `forget` loses all further packets of the connections that there are. What happened
+goes to the events file: `did TIME LOST LATE`, when a rule ends, and `flowed TIME`, when relay's first data passed after
+a `block`.
 """
 from __future__ import annotations
 

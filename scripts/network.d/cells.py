@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import contestants
@@ -52,7 +52,10 @@ class Fault:
     """Frames must come while it lasts."""
     from_flow: bool = False
     """Where TCP is used, time counts from relay's first data that passed, because the kernel decides when that is."""
-    tags: dict[str, str] = field(default_factory=dict)
+    at_start: bool = False
+    """It is there before relay is."""
+    is_end: bool = False
+    """The program ends while it lasts, so that there is no way back."""
 
     def length(self, short: bool) -> float:
         return self.short_hold if short and self.short_hold is not None else self.hold
@@ -97,6 +100,27 @@ def rule(line: str) -> Callable[[Trial], None]:
         trial.finish()
         trial.bit(trial.box.did_something())
     return act
+
+
+def from_the_start(trial: Trial) -> None:
+    trial.hold()
+    trial.box.tell("ok")
+    trial.finish()
+    trial.bit(trial.box.did_something())
+
+
+def until_the_end(trial: Trial) -> None:
+    """Nothing passes any more, and then the program ends: because it is interrupted, or by itself."""
+    trial.begin()
+    trial.box.tell("block")
+    if trial.cell.use == "file":
+        trial.wait_for_end()
+    else:
+        trial.hold()
+        trial.interrupt()
+    trial.box.tell("ok")
+    trial.finish()
+    trial.bit(trial.box.did_something())
 
 
 def restart(trial: Trial) -> None:
@@ -190,6 +214,9 @@ HOLD, SHORT_HOLD = 10.0, 4.0
 
 FAULTS = [
     *(outage(seconds) for seconds in (0.1, 0.3, 1, 3, 10, 60)),
+    Fault("start", "nothing passes at first, for 5 s", from_the_start, 5.0,
+          by_kind(GOP + 0.75, 2 + RETRY, **{"srt-listener": 3}), frozenset(NETWORK), from_flow=True, at_start=True),
+    Fault("end", "nothing passes from 2 s before the end on", until_the_end, 2.0, by_kind(0, 0), CONNECTED, is_end=True),
     Fault("rate-0.5", "half the rate", rule("rate 0.5"), 2 * HOLD, by_kind(3, 3), frozenset(NETWORK), flows=True,
           short_hold=SHORT_HOLD),
     Fault("rate-0.9", "0.9 of the rate", rule("rate 0.9"), 2 * HOLD, by_kind(3, 3), frozenset(NETWORK), flows=True,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A viewer of an HLS directory: takes each segment when the playlist first names it.
 
-`hls_peer.py DIRECTORY STORE EVENTS` copies what it takes to STORE, numbered, each with its initialization in front of it,
-and notes `segment TIME NUMBER DISCONTINUITIES`.
+`hls_peer.py DIRECTORY STORE EVENTS` copies what it takes to STORE, numbered, each with its initialization in front of
+it, and notes `segment TIME NUMBER DISCONTINUITIES`.
 """
 from __future__ import annotations
 

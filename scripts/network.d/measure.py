@@ -50,7 +50,7 @@ def walk(program: Program, output: list[Frame]) -> list[str]:
 
 
 def totals(subject: Subject) -> dict:
-    """relay's last line: frames of the program and of the recording, and of each output those sent and those dropped."""
+    """relay's last line: frames of the program and of the recording; of each output those sent and those dropped."""
     line = next((line for _, line in reversed(subject.lines) if "done: " in line), "")
     return read_totals(line)
 
@@ -78,7 +78,8 @@ def told(subject: Subject, timeline: Timeline, home: Path) -> dict:
     times = [at for at, _ in said]
     warned = [entry for _, entry in said if entry.get("level") in ("warning", "error")]
     first = warned[0] if warned else said[0][1] if said else {}
-    return {"lines": len(said), "minute": max((sum(at <= other < at + 60 for other in times) for at in times), default=0),
+    minutes = [sum(at <= other < at + 60 for other in times) for at in times]
+    return {"lines": len(said), "minute": max(minutes, default=0),
             "first": first.get("message", "").replace(f"{home}/", "…/")}
 
 

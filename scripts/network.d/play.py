@@ -100,8 +100,8 @@ def main() -> int:
         # Where continuous integration cannot play this, it has shown nothing.
         return 1 if os.environ.get("CI") == "true" else 0
     lengths = [SETUP + cell.fault.length(options.short) for cell in options.cells]
-    print(f"{len(lengths)} cells, seed {options.seed}: about {sum(lengths) / options.jobs / 60:.0f} min", file=sys.stderr,
-          flush=True)
+    minutes = sum(lengths) / options.jobs / 60
+    print(f"{len(lengths)} cells, seed {options.seed}: about {minutes:.0f} min", file=sys.stderr, flush=True)
     inputs.make_clip(options.work / "clip.mp4", max(lengths) + CLIP, inputs.AS_SENT)
     inputs.make_certificate(options.work, "DNS:localhost", f"IP:{FAR}")
     entries = Matrix(options, library).all()
@@ -115,7 +115,8 @@ def main() -> int:
     for entry in broken:
         print(f"broken: {entry.line()}", file=sys.stderr)
     if broken:
-        print(f"to play one again: scripts/network --only '{broken[0].cell.name}' --seed {options.seed}", file=sys.stderr)
+        again = f"{'--short ' * options.short}--only '{broken[0].cell.name}' --seed {options.seed}"
+        print(f"to play one again: scripts/network {again}", file=sys.stderr)
     return 1 if broken else 0
 
 

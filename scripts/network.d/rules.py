@@ -49,7 +49,7 @@ def of_victim(cell: cells.Cell, result: dict) -> list[str]:
     victim, told, broken = result["victim"], result["told"], []
     # What UDP loses nobody can tell.
     is_sure = cell.transport != "udp"
-    if victim["back"] is None:
+    if victim["back"] is None and not cell.fault.is_end:
         broken.append("there is no way back")
     if is_sure and victim["unreadable"]:
         broken.append(f"the victim got {victim['unreadable']} unreadable frames")
@@ -102,7 +102,7 @@ def uncounted(cell: cells.Cell, result: dict) -> list[str]:
 def times(cell: cells.Cell, result: dict) -> list[str]:
     """What takes too long."""
     victim, broken = result["victim"], []
-    if victim["back"] is not None and victim["back"] > cell.bound:
+    if victim["back"] is not None and victim["back"] > cell.bound and not cell.fault.is_end:
         broken.append(f"back after {victim['back']:.2f} s, not {cell.bound:g} s")
     if cell.fault.from_flow and cell.fault.hold > cells.STALL and (victim["flowed"] or 0) > CONNECT:
         broken.append(f"nothing was sent for {victim['flowed']:.1f} s after the outage")

@@ -8,20 +8,23 @@ from pathlib import Path
 
 import cells
 import contestants
+import measure
 import report
 import rules
 
 LEGEND = """\
 Each cell is a run of its own: relay sends one program to a receiver behind a middlebox of this project (to a directory,
 for HLS), beside an RTMP server, an SRT receiver and a recording that nothing happens to. The middlebox forwards IP
-packets, so TCP, TLS and SRT are the real ones. Frames are told by a hash of their slices: a frame that came whole, with
-all that it may refer to, decodes as it was coded. The moment of the fault within a GOP is drawn from the seed.
+packets, so TCP, TLS and SRT are the real ones. Frames are told by a hash of their slices: a frame that came whole,
+with all that it may refer to, decodes as it was coded. The moment of the fault within a GOP is drawn from the seed.
 
-**Back** is the time from the end of the fault until a frame comes that can be decoded and is at most {fresh:g} s behind the
-healthy output; for TCP after an outage from the first data that passes, because the kernel decides when that is. After it
-stands how many **frames** the receiver lacks; what was dropped at relay or lost on the way. A cell is **broken** if the
-receiver does not come back, or too late, if it got a frame without its reference, if sent and dropped frames are not the
-program, if nothing was told of a loss, or if another output or the recording lost anything. `–`: this cannot happen there.
+The first number is the time from the end of the fault until a frame comes that can be decoded and is at most {fresh:g} s
+(HLS: {segment:g} s) behind the healthy output. For TCP it counts from the first data that passes after an outage, because
+the kernel decides when it sends again; the time from the end of the fault follows in brackets where it is longer. The
+last number is how many frames the receiver lacks: those that relay dropped and those that were lost on the way. A bold
+cell is broken: the receiver did not come back, or too late; it got a frame without its reference; sent and dropped
+frames are not the program; nothing was told of a loss; or another output or the recording lost anything. `–` says that
+this cannot happen there.
 """
 
 
@@ -49,8 +52,14 @@ class Entry:
         """Back, and frames that are missing."""
         if "failed" in self.result:
             return "failed"
-        back = self.result["victim"]["back"]
-        return f"{'never' if back is None else f'{back:.2f}'}, {self.result['victim']['missing']}"
+        victim = self.result["victim"]
+        if self.cell.fault.is_end:
+            return str(victim["missing"])
+        back, from_end = victim["back"], victim["back_from_end"]
+        if back is None:
+            return f"never, {victim['missing']}"
+        waited = f" ({from_end:.1f})" if from_end is not None and from_end >= back + 0.1 else ""
+        return f"{back:.1f}{waited}, {victim['missing']}"
 
     def line(self) -> str:
         if self.broken:
@@ -103,11 +112,11 @@ def scorecard(entries: list[Entry], relay: Path, short: bool, seed: int) -> str:
         "# Network scorecard", "",
         f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}, measured by `scripts/network{' --short' * short} "
         f"--seed {seed}`; {report.hardware()}; {versions}.", "", summary(entries) + between, "",
-        LEGEND.format(fresh=1.5), "How the program is made: " + "; ".join(f"`{use}`: {text}" for use, text in
+        LEGEND.format(fresh=measure.FRESH, segment=measure.FRESH_SEGMENT), "How the program is made: " + "; ".join(f"`{use}`: {text}" for use, text in
                                                                         cells.USES.items())
         + f". 640x360 at {contestants.RATE} frames a second, {contestants.KILOBITS} kbit/s, a keyframe each "
         f"{contestants.GOP_SECONDS} s; SRT with a latency of {cells.LATENCY} ms.", "",
-        "## Networks and peers", "", "Back in s, frames that are missing:", "",
+        "## Networks and peers", "", "Back in s, and frames that are missing:", "",
         *grid(entries, cells.NETWORK), "## The disk of an HLS output", "", *grid(entries, {"hls": "HLS"})]
     if broken := [entry for entry in entries if entry.broken]:
         lines += ["## Broken", "", *(f"- {entry.cell.name}: {'; '.join(entry.broken)}" for entry in broken), ""]

@@ -180,9 +180,9 @@ class MeasureTests(unittest.TestCase):
 
     def test_what_is_counted_at_the_end(self) -> None:
         found = measure.read_totals(
-            '{"message":"done: 334 frames in 00:00:11 | healthy: 334 frames, 3.0 MB | victim: 270 frames, 2.5 MB, 64 dropped, '
-            '2 reconnects, 1 keyframes requested | recorded: 332 frames, 2 files, 3.0 MB, 0 frames in 0 gaps, 2 incomplete '
-            'frames left out"}')
+            '{"message":"done: 334 frames in 00:00:11 | healthy: 334 frames, 3.0 MB | victim: 270 frames, 2.5 MB, '
+            '64 dropped, 2 reconnects, 1 keyframes requested | recorded: 332 frames, 2 files, 3.0 MB, '
+            '0 frames in 0 gaps, 2 incomplete frames left out"}')
         self.assertEqual((found["program"], found["recorded"], found["incomplete"]), (334, 332, 2))
         self.assertEqual(found["outputs"]["healthy"], {"sent": 334, "dropped": 0, "reconnects": 0, "keyframes": 0})
         self.assertEqual(found["outputs"]["victim"], {"sent": 270, "dropped": 64, "reconnects": 2, "keyframes": 1})
@@ -197,7 +197,7 @@ class RulesTests(unittest.TestCase):
             "outputs": {"rtmp": output, "srt": output, "recording": output}, "continuity": 0, "gap": 0.05, "bit": True,
             "program": 300,
             "victim": {"frames": 240, "missing": 60, "late": 0, "repeated": 0, "unreadable": 0, "cut": 0, "key": True,
-                       "connections": 1, "back": 0.3, "flowed": 0.2, "during": 9, "continuity": 0, "absent": 0},
+                       "connections": 1, "back": 0.3, "back_from_end": 0.3, "flowed": 0.2, "during": 9, "continuity": 0, "absent": 0},
             "totals": {"program": 300, "recorded": 300, "incomplete": 0, "outputs": {
                 "healthy": counted, "srt": counted, "victim": {**counted, "sent": 250, "dropped": 50}}},
             "told": {"lines": 1, "minute": 1, "first": "frames are dropped"},
@@ -233,6 +233,12 @@ class RulesTests(unittest.TestCase):
         self.assertEqual(len(self.of("srt-caller/outage-0.3/encoded", victim_missing=0)), 0)
         self.assertEqual(len(self.of("srt-caller/outage-0.3/encoded")), 1)
         self.assertEqual(len(self.of("srt-caller/loss-1/encoded", victim_missing=0, victim_continuity=1)), 1)
+
+    def test_a_program_that_ends_in_an_outage_has_no_way_back(self) -> None:
+        self.assertEqual(self.of("rtmp/end/encoded", victim_back=None), [])
+        self.assertEqual(len(self.of("rtmp/end/encoded", end_shutdown=3.6)), 1)
+        outputs = {**self.result()["totals"]["outputs"], "victim": {"sent": 250, "dropped": 25}}
+        self.assertEqual(len(self.of("rtmp/end/encoded", totals_outputs=outputs)), 1)
 
     def test_udp_does_not_know_what_the_network_lost(self) -> None:
         self.assertEqual(self.of("udp/outage-1/copy", told_lines=0, victim_unreadable=50, victim_key=False), [])
@@ -301,8 +307,8 @@ class MatrixTests(unittest.TestCase):
                    table.Entry(CELL["hls/full-disk/file"], {"failed": "OSError: no"}, False)]
         text = table.scorecard(entries, Path("/bin/true"), False, 7)
         self.assertIn("of 3 cells 1 hold, and 2 are broken", text)
-        self.assertIn("| RTMP | encoded | – | 0.30, 60 |", text)
-        self.assertIn("| UDP | copy | **0.30, 60** | – |", text)
+        self.assertIn("| RTMP | encoded | – | 0.3, 60 |", text)
+        self.assertIn("| UDP | copy | **0.3, 60** | – |", text)
         self.assertIn("- hls/full-disk/file: OSError: no", text)
 
 
@@ -312,11 +318,13 @@ class ScorecardTests(unittest.TestCase):
             path = Path(home) / "scorecard.md"
             path.write_text("# Chaos scorecard\n\nOld.\n")
             scorecard.write(path, "network", "# Network\n")
-            self.assertEqual(scorecard.parts(path.read_text()), {"chaos": "# Chaos scorecard\n\nOld.", "network": "# Network"})
+            found = scorecard.parts(path.read_text())
+            self.assertEqual(found, {"chaos": "# Chaos scorecard\n\nOld.", "network": "# Network"})
             scorecard.write(path, "chaos", "# Chaos scorecard\n\nNew.\n")
             scorecard.write(path, "network", "# Network again\n")
             text = path.read_text()
-            self.assertEqual(scorecard.parts(text), {"chaos": "# Chaos scorecard\n\nNew.", "network": "# Network again"})
+            found = scorecard.parts(text)
+            self.assertEqual(found, {"chaos": "# Chaos scorecard\n\nNew.", "network": "# Network again"})
             self.assertLess(text.index("Chaos"), text.index("Network"))
 
 

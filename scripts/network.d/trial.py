@@ -61,7 +61,8 @@ class Trial:
     def __init__(self, cell: cells.Cell, options: dict) -> None:
         self.cell, self.options, self.work = cell, options, Path(options["work"])
         self.random = cell.random(options["seed"])
-        self.began = self.ended = 0.0
+        self.began = self.ended = self.interrupted_at = 0.0
+        self.shutdown: float | None = None
         self.bites: list[bool] = []
         self.environment: dict[str, str] = {}
         self.healthy = RTMPTarget(self.work, "healthy")
@@ -170,6 +171,14 @@ class Trial:
         return (MEASURED + cells.GOP + self.cell.fault.length(self.options["short"]) + max(self.cell.bound, TAIL)
                 + 2 * TAIL)
 
+    def wait_for_end(self) -> None:
+        until(self.length + 30, self.has_ended)
+
+    def interrupt(self) -> None:
+        """Ends relay, and remembers how long that took."""
+        self.interrupted_at = time.time()
+        self.shutdown = self.subject.end()
+
     def publish(self) -> None:
         """Sends the clip to relay as soon as it listens."""
         def listens() -> bool:
@@ -186,7 +195,7 @@ class Trial:
     def is_on_air(self) -> bool:
         shown = self.peer.log.update()
         victim = bool(shown.times("segment") if self.cell.transport == "hls" else shown.frames)
-        return victim and all(target.log.update().frames for target in (self.healthy, self.srt))
+        return (victim or self.cell.fault.at_start) and all(target.log.update().frames for target in (self.healthy, self.srt))
 
     def is_back(self) -> bool:
         if self.cell.transport == "hls":
@@ -202,20 +211,26 @@ class Trial:
         self.prepare()
         self.recording.mkdir()
         started = time.time()
+        if self.cell.fault.at_start:
+            self.begin()
+            self.box.tell("block")
         self.subject = Subject(self.command(), self.work, self.environment)
         if self.cell.use == "copy":
             self.publish()
         until(60, lambda: self.is_on_air() or self.has_ended())
         on_air = self.is_on_air()
-        warm_up = MEASURED if self.cell.fault.name.startswith("rate") else WARM_UP
-        time.sleep(warm_up + self.random.uniform(0, cells.GOP))
+        if not self.cell.fault.at_start:
+            warm_up = MEASURED if self.cell.fault.name.startswith("rate") else WARM_UP
+            time.sleep(warm_up + self.random.uniform(0, cells.GOP))
         died = self.subject.process.poll()
         if died is None:
             self.cell.fault.act(self)
-            died = self.subject.process.poll()
-            self.wait()
-        interrupted = self.subject.ended_at or time.time()
-        shutdown = self.subject.end()
+            if not self.cell.fault.is_end:
+                died = self.subject.process.poll()
+                self.wait()
+        if not self.interrupted_at:
+            self.interrupt()
+        interrupted = min(self.interrupted_at, self.subject.ended_at or self.interrupted_at)
         time.sleep(1.5)
         if self.publisher:
             self.publisher.send_signal(signal.SIGKILL)
@@ -223,14 +238,14 @@ class Trial:
             target.finish()
         timeline = judge.Timeline(
             started=started, began=self.began or interrupted, ended=self.ended or interrupted, interrupted=interrupted,
-            died=None if died is None else interrupted, status=self.subject.process.returncode, shutdown=shutdown,
-            all_on_air=on_air)
+            died=None if died is None else interrupted, status=self.subject.process.returncode,
+            shutdown=self.shutdown, all_on_air=on_air)
         return measure.measure(self, timeline)
 
     def wait(self) -> None:
         """Until the program is over, or has shown what it was played for."""
         if self.cell.use == "file":
-            until(self.length + 30, self.has_ended)
+            self.wait_for_end()
             return
         patience = max(SHORT_PATIENCE if self.options["short"] else FULL_PATIENCE, self.cell.bound + TAIL)
         until(patience, lambda: self.has_ended() or self.is_back())

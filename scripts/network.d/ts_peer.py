@@ -25,7 +25,7 @@ def receive_srt(address: str, events: TextIO, number: int) -> int:
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
     assert process.stdout
     reader = None
-    while data := process.stdout.read1(1 << 16):  # type: ignore[attr-defined]
+    while data := process.stdout.read1(1 << 16):
         now = time.time()
         if reader is None:
             number += 1
