@@ -52,6 +52,8 @@ class Fault:
     """Frames must come while it lasts."""
     from_flow: bool = False
     """Where TCP is used, time counts from relay's first data that passed, because the kernel decides when that is."""
+    damages: frozenset[str] = frozenset({"udp"})
+    """The transports on which frames may come without their reference, because the network loses packets for good."""
     at_start: bool = False
     """It is there before relay is."""
     is_end: bool = False
@@ -76,6 +78,10 @@ class Cell:
     @property
     def is_whole(self) -> bool:
         return self.transport in self.fault.whole
+
+    @property
+    def is_damaged(self) -> bool:
+        return self.transport in self.fault.damages
 
     @property
     def bound(self) -> float:
@@ -218,9 +224,9 @@ FAULTS = [
           by_kind(GOP + 0.75, 2 + RETRY, **{"srt-listener": 3}), frozenset(NETWORK), from_flow=True, at_start=True),
     Fault("end", "nothing passes from 2 s before the end on", until_the_end, 2.0, by_kind(0, 0), CONNECTED, is_end=True),
     Fault("rate-0.5", "half the rate", rule("rate 0.5"), 2 * HOLD, by_kind(3, 3), frozenset(NETWORK), flows=True,
-          short_hold=SHORT_HOLD),
+          short_hold=SHORT_HOLD, damages=frozenset(SRT) | {"udp"}),
     Fault("rate-0.9", "0.9 of the rate", rule("rate 0.9"), 2 * HOLD, by_kind(3, 3), frozenset(NETWORK), flows=True,
-          short_hold=SHORT_HOLD),
+          short_hold=SHORT_HOLD, damages=frozenset(SRT) | {"udp"}),
     Fault("loss-1", "1 % is lost", rule("loss 0.01"), HOLD, by_kind(1, 1), frozenset(NETWORK), CONNECTED,
           short_hold=SHORT_HOLD),
     Fault("loss-5", "5 % is lost", rule("loss 0.05"), HOLD, by_kind(1, 1), frozenset(NETWORK), frozenset(SRT),

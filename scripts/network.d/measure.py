@@ -117,7 +117,8 @@ def victim(trial: Trial, timeline: Timeline, program: Program) -> dict:
     states = walk(program, output)
     seen = {frame.identity: frame.arrived for frame in trial.healthy.log.frames}
     return {
-        **program.missing(output), "unreadable": states.count(BAD), "cut": states.count(CUT),
+        **program.missing(output), "came": len({frame.identity for frame in output} & program.place.keys()),
+        "unreadable": states.count(BAD), "cut": states.count(CUT),
         "key": judge.first_is_key(output), "connections": len({frame.connection for frame in output}),
         "back": back(trial, program, output, since), "back_from_end": back(trial, program, output, timeline.ended),
         "flowed": None if passed is None else passed - timeline.ended,

@@ -47,11 +47,11 @@ def of_others(result: dict) -> list[str]:
 
 def of_victim(cell: cells.Cell, result: dict) -> list[str]:
     victim, told, broken = result["victim"], result["told"], []
-    # What UDP loses nobody can tell.
+    # relay cannot know what UDP loses.
     is_sure = cell.transport != "udp"
     if victim["back"] is None and not cell.fault.is_end:
         broken.append("there is no way back")
-    if is_sure and victim["unreadable"]:
+    if victim["unreadable"] and not cell.is_damaged:
         broken.append(f"the victim got {victim['unreadable']} unreadable frames")
     if is_sure and not victim["key"]:
         broken.append("the victim's stream begins without a keyframe")
@@ -92,8 +92,7 @@ def uncounted(cell: cells.Cell, result: dict) -> list[str]:
             expected = program
         if expected is not None and counted != expected:
             broken.append(f"{name} counts {counted} of {expected} frames as sent or dropped")
-    victim = result["victim"]
-    came, sent = victim["frames"] - victim["cut"], totals["outputs"].get("victim", {}).get("sent", 0)
+    came, sent = result["victim"]["came"], totals["outputs"].get("victim", {}).get("sent", 0)
     if came > sent:
         broken.append(f"the victim got {came} frames, of which {sent} count as sent")
     return broken

@@ -19,12 +19,15 @@ packets, so TCP, TLS and SRT are the real ones. Frames are told by a hash of the
 with all that it may refer to, decodes as it was coded. The moment of the fault within a GOP is drawn from the seed.
 
 The first number is the time from the end of the fault until a frame comes that can be decoded and is at most {fresh:g} s
-(HLS: {segment:g} s) behind the healthy output. For TCP it counts from the first data that passes after an outage, because
-the kernel decides when it sends again; the time from the end of the fault follows in brackets where it is longer. The
-last number is how many frames the receiver lacks: those that relay dropped and those that were lost on the way. A bold
-cell is broken: the receiver did not come back, or too late; it got a frame without its reference; sent and dropped
-frames are not the program; nothing was told of a loss; or another output or the recording lost anything. `–` says that
-this cannot happen there.
+(HLS: {segment:g} s) behind the healthy output. For TCP it counts from the first data that passes after an outage,
+because the kernel decides when it sends again; the time from the end of the fault follows in brackets where it is
+longer. The number after it is how many frames the receiver lacks: those that relay dropped and those that were lost on
+the way; then, where there are some, how many came without a frame that they may refer to. Only where a network loses
+packets for good does that break nothing: with UDP, and with SRT where the network is slower than the program.
+
+A bold cell is broken: the receiver did not come back, or too late; it got a frame without its reference; sent and
+dropped frames are not the program; nothing was told of a loss; or another output or the recording lost anything. `–`
+says that this cannot happen there.
 """
 
 
@@ -58,8 +61,9 @@ class Entry:
         back, from_end = victim["back"], victim["back_from_end"]
         if back is None:
             return f"never, {victim['missing']}"
+        damaged = f", {victim['unreadable']} unreadable" if victim["unreadable"] else ""
         waited = f" ({from_end:.1f})" if from_end is not None and from_end >= back + 0.1 else ""
-        return f"{back:.1f}{waited}, {victim['missing']}"
+        return f"{back:.1f}{waited}, {victim['missing']}{damaged}"
 
     def line(self) -> str:
         if self.broken:

@@ -196,7 +196,7 @@ class RulesTests(unittest.TestCase):
         result = {
             "outputs": {"rtmp": output, "srt": output, "recording": output}, "continuity": 0, "gap": 0.05, "bit": True,
             "program": 300,
-            "victim": {"frames": 240, "missing": 60, "late": 0, "repeated": 0, "unreadable": 0, "cut": 0, "key": True,
+            "victim": {"frames": 240, "came": 240, "missing": 60, "late": 0, "repeated": 0, "unreadable": 0, "cut": 0, "key": True,
                        "connections": 1, "back": 0.3, "back_from_end": 0.3, "flowed": 0.2, "during": 9, "continuity": 0, "absent": 0},
             "totals": {"program": 300, "recorded": 300, "incomplete": 0, "outputs": {
                 "healthy": counted, "srt": counted, "victim": {**counted, "sent": 250, "dropped": 50}}},
@@ -218,7 +218,7 @@ class RulesTests(unittest.TestCase):
                 {"bit": False}, {"continuity": 1}, {"gap": 0.6}, {"end_status": 1}, {"end_died": True},
                 {"end_shutdown": None}, {"end_shutdown": 4.0}, {"end_on_air": False}, {"program": 299},
                 {"victim_back": None}, {"victim_back": 0.8}, {"victim_unreadable": 1}, {"victim_key": False},
-                {"victim_absent": 1}, {"victim_frames": 251}, {"told_lines": 0}, {"told_minute": 21},
+                {"victim_absent": 1}, {"victim_came": 251}, {"told_lines": 0}, {"told_minute": 21},
                 {"totals_program": None}, {"totals_recorded": 299}, {"totals_outputs": {}},
                 {"totals_outputs": {**totals["outputs"], "victim": {"sent": 250, "dropped": 49}}},
                 {"totals_outputs": {**totals["outputs"], "srt": {"sent": 299, "dropped": 0}}},
@@ -243,6 +243,11 @@ class RulesTests(unittest.TestCase):
     def test_udp_does_not_know_what_the_network_lost(self) -> None:
         self.assertEqual(self.of("udp/outage-1/copy", told_lines=0, victim_unreadable=50, victim_key=False), [])
         self.assertEqual(len(self.of("udp/outage-1/copy", victim_back=2.6)), 1)
+
+    def test_a_slow_network_may_damage_what_srt_sends(self) -> None:
+        self.assertEqual(self.of("srt-caller/rate-0.5/encoded", victim_unreadable=9), [])
+        self.assertEqual(len(self.of("srt-caller/outage-3/encoded", victim_unreadable=9)), 1)
+        self.assertEqual(len(self.of("rtmp/rate-0.5/encoded", victim_unreadable=9)), 1)
 
     def test_frames_must_flow_through_a_slow_network(self) -> None:
         self.assertEqual(self.of("rtmp/rate-0.5/encoded"), [])
