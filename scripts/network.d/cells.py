@@ -255,8 +255,8 @@ ALL = [Cell(transport, fault, use) for use in USES for transport in TRANSPORTS f
 ALWAYS = [f"{transport}/{fault}/encoded" for transport in SRT for fault in ("outage-0.3", "outage-3")] + [
     f"{transport}/outage-3/encoded" for transport in TCP] + ["udp/outage-1/copy", "hls/full-disk/encoded"]
 """What the short form plays whatever the seed: where a fault was that made an output dead for good."""
-DRAWN = 7
-LONGEST = 10.0
+DRAWN = 10
+LONGEST = 5.0
 """How long a fault of the short form may last."""
 
 
@@ -267,6 +267,6 @@ def matching(patterns: list[str]) -> list[Cell]:
 def short(seed: int) -> list[Cell]:
     """The cells of the short form: some that are always there, and some that the seed draws."""
     chosen = [cell for cell in ALL if cell.name in ALWAYS]
-    others = [cell for cell in ALL if cell.fault.length(True) <= LONGEST / 2 and cell not in chosen]
+    others = [cell for cell in ALL if cell.fault.length(True) <= LONGEST and cell not in chosen]
     drawn = random.Random(seed).sample(others, DRAWN)
     return [cell for cell in ALL if cell in chosen or cell in drawn]
