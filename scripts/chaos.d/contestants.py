@@ -30,16 +30,24 @@ class Job:
     """The certificate that an rtmps target is to be trusted by."""
 
 
+ENCODER = ["--preset", "superfast", "--video-bitrate", f"{KILOBITS}k", "--gop", f"{GOP_SECONDS}s", "--audio-bitrate",
+           f"{AUDIO_KILOBITS}k"]
+"""What relay is to encode."""
+
+
+def recording_flags(recording: Path) -> list[str]:
+    """How relay is to record, and to log."""
+    return ["--record", str(recording), "--segment", f"{SEGMENT_SECONDS}s", "--disk-reserve", "50MB", "--expect", "60s",
+            "--no-status", "--log-format", "json"]
+
+
 def relay(job: Job) -> list[str]:
     outputs = []
     for url in job.rtmp:
         is_secure = url.startswith("rtmps:")
         outputs += ["--output", f"{url}#name=secure,tls-ca={job.authority}"] if is_secure else ["--rtmp", url]
     outputs += [word for port, latency in job.srt for word in ("--srt", f"srt://127.0.0.1:{port}?latency={latency}")]
-    return [str(job.relay), "--input", str(job.clip), "--preset", "superfast", "--video-bitrate", f"{KILOBITS}k",
-            "--gop", f"{GOP_SECONDS}s", "--audio-bitrate", f"{AUDIO_KILOBITS}k", "--record", str(job.recording),
-            "--segment", f"{SEGMENT_SECONDS}s", "--disk-reserve", "50MB", "--expect", "60s", "--no-status",
-            "--log-format", "json", *outputs]
+    return [str(job.relay), "--input", str(job.clip), *ENCODER, *recording_flags(job.recording), *outputs]
 
 
 def ffmpeg_tee(job: Job, options: str) -> list[str]:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import concurrent.futures
-import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,32 +11,18 @@ import threading
 from pathlib import Path
 
 import contestants
+import inputs
 import nginx
 import report
 import rows
+import scorecard
 import verdict
+from runner import NAMESPACES, Runner, make_library, works
 
 HERE = Path(__file__).parent
-NAMESPACES = ["unshare", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"]), "--net", "--mount", "--pid",
-              "--fork", "--kill-child", "--mount-proc"]
 SETUP = 20
 """Seconds of a run beside the fault itself, about."""
 TRIES = 2
-
-
-def works(*words: str) -> bool:
-    try:
-        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=20)
-        return done.returncode == 0
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-
-
-def make_clock(work: Path) -> str:
-    """A library that moves the wall clock of a process; empty if there is nothing to compile it with."""
-    library = str(work / "clock.so")
-    return next((library for compiler in ("cc", "clang", "gcc")
-                 if works(compiler, "-shared", "-fPIC", "-O1", "-o", library, str(HERE / "clock.c"))), "")
 
 
 def has_tls(relay: Path) -> bool:
@@ -55,7 +38,7 @@ class Machine:
         self.isolated = works(*NAMESPACES, "true")
         inside = [*NAMESPACES, "sh", "-c"]
         path = "PATH=/usr/sbin:/sbin:$PATH; ip link set lo up && "
-        self.clock = make_clock(work)
+        self.clock = make_library(HERE / "clock.c", work)
         private = "" if self.isolated else "no network namespaces here (they need root or user namespaces)"
         lossy = "iptables -A INPUT -p udp -m statistic --mode random --probability 0.1 -j DROP"
         firewall = works(*inside, path + lossy)
@@ -78,9 +61,8 @@ class Matrix:
 
     def __init__(self, options: argparse.Namespace, machine: Machine) -> None:
         self.options, self.machine = options, machine
-        self.running: set[subprocess.Popen] = set()
+        self.runner = Runner(HERE / "run.py", machine.isolated, options.keep)
         self.lock = threading.Lock()
-        self.stopping = False
         self.number = 0
 
     def play(self, row: rows.Row, contestant: str) -> dict:
@@ -97,43 +79,12 @@ class Matrix:
         with self.lock:
             self.number += 1
             work = self.options.work / f"{self.number:03d}-{row.name}-{contestant}"
-        result = work.with_suffix(".json")
-        options = {
-            "row": row.name, "contestant": contestant, "work": str(work), "result": str(result),
-            "relay": str(self.options.relay), "clip": str(self.options.work / "clip.mp4"),
+        return self.runner.run(work, {
+            "row": row.name, "contestant": contestant, "relay": str(self.options.relay),
+            "clip": str(self.options.work / "clip.mp4"),
             "certificate": str(self.options.work / "certificate.pem"), "key": str(self.options.work / "key.pem"),
-            "short": self.options.short, "isolated": self.machine.isolated, "clock": self.machine.clock,
-            "nginx": nginx.find() is not None and not self.options.short}
-        words = [*(NAMESPACES if self.machine.isolated else []), sys.executable, str(HERE / "run.py"),
-                 json.dumps(options)]
-        with work.with_suffix(".log").open("wb") as log, self.lock:
-            if self.stopping:
-                return {"failed": "interrupted"}
-            process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
-            self.running.add(process)
-        process.wait()
-        self.kill(process)
-        with self.lock:
-            self.running.discard(process)
-        if not self.options.keep:
-            shutil.rmtree(work, ignore_errors=True)
-        if not result.exists():
-            said = work.with_suffix(".log").read_text(errors="replace").strip().splitlines()
-            return {"failed": f"the run failed: {said[-1] if said else 'no word'}"}
-        return json.loads(result.read_text())
-
-    @staticmethod
-    def kill(process: subprocess.Popen) -> None:
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-
-    def stop(self) -> None:
-        with self.lock:
-            self.stopping = True
-            for process in self.running:
-                self.kill(process)
+            "short": self.options.short, "clock": self.machine.clock,
+            "nginx": nginx.find() is not None and not self.options.short})
 
     def all(self) -> list[report.Entry]:
         # Long ones first, so that none is left alone at the end.
@@ -141,31 +92,11 @@ class Matrix:
         pairs = [(row, contestant) for row in self.options.rows for contestant in self.options.peers]
         pairs.sort(key=lambda pair: -pair[0].hold[short])
         entries = []
-        with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool:
-            waiting = {pool.submit(self.play, *pair): pair for pair in pairs}
-            try:
-                for future in concurrent.futures.as_completed(waiting):
-                    entries.append(report.Entry(*waiting[future], future.result(), short))
-                    print(entries[-1].line(), file=sys.stderr, flush=True)
-            except BaseException:
-                self.stop()
-                pool.shutdown(cancel_futures=True)
-                raise
+        for pair, result in self.runner.in_parallel(self.options.jobs, self.play, pairs):
+            entries.append(report.Entry(*pair, result, short))
+            print(entries[-1].line(), file=sys.stderr, flush=True)
         peers = self.options.peers
         return sorted(entries, key=lambda entry: (rows.ALL.index(entry.row), peers.index(entry.contestant)))
-
-
-def make_inputs(work: Path, seconds: float) -> None:
-    """The program: a moving pattern with noise, no two frames alike, and a tone. And a certificate."""
-    subprocess.run(
-        ["ffmpeg", "-v", "error", "-nostdin", "-f", "lavfi", "-i",
-         f"testsrc2=s=640x360:r={contestants.RATE}:d={seconds},noise=alls=10:allf=t", "-f", "lavfi", "-i",
-         f"sine=440:r=48000:d={seconds}", "-c:v", "libx264", "-preset", "ultrafast", "-crf", "30", "-g", "60",
-         "-pix_fmt", "yuv420p", "-c:a", "aac", work / "clip.mp4"], check=True)
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
-         "subjectAltName=DNS:localhost", "-keyout", work / "key.pem", "-out", work / "certificate.pem"],
-        check=True, capture_output=True)
 
 
 def parse() -> argparse.Namespace:
@@ -205,11 +136,12 @@ def main() -> int:
     lengths = [seconds_of(row, options.short) for row in options.rows if not machine.obstacle(row)]
     total = sum(lengths) * len(options.peers) / options.jobs
     print(f"{len(lengths)} faults, {', '.join(options.peers)}: about {total / 60:.0f} min", file=sys.stderr, flush=True)
-    make_inputs(options.work, max(lengths, default=0) + 120)
+    inputs.make_clip(options.work / "clip.mp4", max(lengths, default=0) + 120, inputs.QUICK)
+    inputs.make_certificate(options.work, "DNS:localhost")
     entries = Matrix(options, machine).all()
     text = report.scorecard(entries, options.relay, options.short)
     if options.output:
-        options.output.write_text(text)
+        scorecard.write(options.output, "chaos", text)
     else:
         print(text)
     print(report.summary(entries), file=sys.stderr)

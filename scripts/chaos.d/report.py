@@ -141,10 +141,16 @@ def version(*words: str) -> str:
     return found.group() if found else "unknown"
 
 
-def machine(relay: Path, entries: list[Entry]) -> str:
+def hardware() -> str:
+    """Processors, memory and system of this machine."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     model = re.search(r"model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text())
     system = re.search(r'PRETTY_NAME="(.*)"', Path("/etc/os-release").read_text())
+    return (f"{os.cpu_count()} cores ({model.group(1) if model else platform.machine()}), {memory:.0f} GiB, "
+            f"{system.group(1) if system else 'Linux'}, kernel {platform.release().split('-')[0]}")
+
+
+def machine(relay: Path, entries: list[Entry]) -> str:
     played = {entry.contestant for entry in entries}
     versions = {}
     if "relay" in played:
@@ -156,9 +162,7 @@ def machine(relay: Path, entries: list[Entry]) -> str:
     versions["srt-live-transmit"] = ("srt-live-transmit", "-version")
     if any("nginx" in entry.result.get("outputs", {}) for entry in entries):
         versions["nginx"] = ("/usr/sbin/nginx", "-v")
-    return (f"{os.cpu_count()} cores ({model.group(1) if model else platform.machine()}), {memory:.0f} GiB, "
-            f"{system.group(1) if system else 'Linux'}, kernel {platform.release().split('-')[0]}; "
-            + ", ".join(f"{name} {version(*words)}" for name, words in versions.items()))
+    return f"{hardware()}; " + ", ".join(f"{name} {version(*words)}" for name, words in versions.items())
 
 
 def summary(entries: list[Entry]) -> str:
@@ -185,8 +189,8 @@ def scorecard(entries: list[Entry], relay: Path, short: bool) -> str:
     limit = verdict.limits(short)["gap"] * 1000
     lines = [
         "# Chaos scorecard", "",
-        f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}, written by `scripts/chaos{' --short' * short}`; do "
-        "not edit.", "", machine(relay, entries) + ".", "",
+        f"{datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d}, measured by `scripts/chaos{' --short' * short}`.",
+        "", machine(relay, entries) + ".", "",
         f"{summary(entries)} {hours(entries)} Load average at the end: {os.getloadavg()[1]:.1f}.", "",
         f"Each fault was played for real: 640x360 at {contestants.RATE} frames a second, x264 superfast at "
         f"{contestants.KILOBITS} kbit/s, to two RTMP targets and one SRT receiver while recording. One target, "

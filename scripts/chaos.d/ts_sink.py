@@ -19,7 +19,8 @@ PERIOD = contestants.SAMPLES / contestants.SAMPLE_RATE
 class Demuxer:
     """Takes packets; yields a frame when the next one begins, and the last one at the end; notes when audio is due."""
 
-    def __init__(self) -> None:
+    def __init__(self, connection: int = 0) -> None:
+        self.connection = connection
         self.counters: dict[int, int] = {}
         self.errors = 0
         self.map_pid = self.video_pid = self.audio_pid = -1
@@ -81,7 +82,8 @@ class Demuxer:
         if len(pes) < 19 or pes[:3] != b"\0\0\1":
             return
         at = 14 if pes[7] >> 6 == 3 else 9
-        frame = frames.from_units(frames.start_coded(pes[9 + pes[8]:]), self.arrived, 0, self._time(pes[at:at + 5]))
+        frame = frames.from_units(
+            frames.start_coded(pes[9 + pes[8]:]), self.arrived, self.connection, self._time(pes[at:at + 5]))
         if frame:
             yield frame
 
@@ -97,31 +99,45 @@ class Demuxer:
         return (high | low) / 90000
 
 
-def note_audio(events: TextIO, demuxer: Demuxer, now: float) -> None:
-    for at in demuxer.audio:
-        events.write(f"audio {now:.6f} 0 {at:.6f}\n")
-    demuxer.audio.clear()
+class Reader:
+    """Takes bytes of a transport stream in any pieces, and notes what is in them."""
+
+    def __init__(self, events: TextIO, connection: int = 0) -> None:
+        self.events, self.demuxer, self.rest = events, Demuxer(connection), b""
+
+    def feed(self, data: bytes, now: float) -> None:
+        self.rest += data
+        end = len(self.rest) - len(self.rest) % PACKET
+        errors = self.demuxer.errors
+        for at in range(0, end, PACKET):
+            self._note(self.demuxer.packet(self.rest[at:at + PACKET], now))
+        self.rest = self.rest[end:]
+        if self.demuxer.errors > errors:
+            self.events.write(f"continuity {now:.6f} {self.demuxer.errors - errors}\n")
+        self._note_audio(now)
+
+    def finish(self) -> None:
+        """The last frame and the last audio, which nothing follows."""
+        self._note(self.demuxer.finish())
+        self.demuxer.finish_audio()
+        self._note_audio(time.time())
+
+    def _note(self, found: Iterator[frames.Frame]) -> None:
+        for frame in found:
+            self.events.write(frame.line())
+
+    def _note_audio(self, now: float) -> None:
+        for at in self.demuxer.audio:
+            self.events.write(f"audio {now:.6f} {self.demuxer.connection} {at:.6f}\n")
+        self.demuxer.audio.clear()
 
 
 def main() -> None:
-    demuxer, rest = Demuxer(), b""
     with Path(sys.argv[1]).open("a", buffering=1) as events:
+        reader = Reader(events)
         while data := sys.stdin.buffer.read1(1 << 16):
-            now = time.time()
-            rest += data
-            end = len(rest) - len(rest) % PACKET
-            errors = demuxer.errors
-            for at in range(0, end, PACKET):
-                for frame in demuxer.packet(rest[at:at + PACKET], now):
-                    events.write(frame.line())
-            rest = rest[end:]
-            if demuxer.errors > errors:
-                events.write(f"continuity {now:.6f} {demuxer.errors - errors}\n")
-            note_audio(events, demuxer, now)
-        for frame in demuxer.finish():
-            events.write(frame.line())
-        demuxer.finish_audio()
-        note_audio(events, demuxer, time.time())
+            reader.feed(data, time.time())
+        reader.finish()
 
 
 if __name__ == "__main__":

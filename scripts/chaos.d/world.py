@@ -78,11 +78,14 @@ def python(script: str, *arguments: object, prefix: list[str] | None = None, **o
 
 
 class RTMPTarget:
-    """A server of ours in a process of its own; `far` in a network of its own, at the end of a cable."""
+    """A server of ours in a process of its own; `far` in a network of its own, at the end of a cable; with a prefix
+    started by that, at another address.
+    """
 
-    def __init__(self, work: Path, name: str, *options: object, far: bool = False) -> None:
+    def __init__(self, work: Path, name: str, *options: object, far: bool = False, address: str = "127.0.0.1",
+                 prefix: tuple[str, ...] = ()) -> None:
         self.name, self.port, self.options, self.far = name, free_port(), options, far
-        self.address = FAR if far else "127.0.0.1"
+        self.address, self.prefix = FAR if far else address, prefix
         self.log = EventLog(work / f"{name}.events")
         self.process: subprocess.Popen | None = None
 
@@ -92,7 +95,7 @@ class RTMPTarget:
         address = "0.0.0.0" if self.far else self.address
         self.process = python("rtmp_sink.py", "--address", address, "--port", self.port, "--events", self.log.path,
                               "--first", accepted, *self.options, stdin=subprocess.PIPE, text=True,
-                              prefix=["unshare", "--net"] if self.far else [])
+                              prefix=["unshare", "--net"] if self.far else [*self.prefix])
         until(30, lambda: len(self.log.update().times("listening")) > listened, f"{self.name} listens")
         if self.far:
             self._lay_cable(self.process.pid)
