@@ -6,24 +6,29 @@ import Testing
 
 @testable import Control
 
-@Suite("Limits of blocking work")
+@Suite("Limits of blocking work", .serialized)
 struct BlockingTests {
-    @Test("Clip commands are admitted while reads of a disk that does not answer have reached their limit")
-    func places() async {
-        // The limit for concurrent reads of recordings; all further ones are refused.
+    @Test(
+        "Commands, lists and clips are admitted while viewers' requests have reached the limit of their own places",
+        arguments: [
+            (Blocking.disk, [Blocking.changes, .clips, .control, .thumbnails, .stills]),
+            (.thumbnails, [.disk, .changes, .clips, .control, .stills]),
+        ])
+    func places(pool: Blocking, free: [Blocking]) async {
+        // The limit for concurrent calls; all further ones are refused.
         let (most, asking) = (16, 40)
         let gate = DispatchSemaphore(value: 0)
         await withTaskGroup(of: Bool.self) { group in
             for _ in 0..<asking {
-                group.addTask { (try? await Blocking.disk.run { gate.wait() }) != nil }
+                group.addTask { (try? await pool.run { gate.wait() }) != nil }
             }
             // Each admitted call waits, so all others are refused.
             for _ in most..<asking {
                 let isLetIn = await group.next()
                 #expect(isLetIn == false)
             }
-            await #expect(throws: Refusal.self) { try await Blocking.disk.run {} }
-            await #expect(throws: Never.self) { try await Blocking.clips.run {} }
+            await #expect(throws: Refusal.self) { try await pool.run {} }
+            for other in free { await #expect(throws: Never.self) { try await other.run {} } }
             for _ in 0..<most { gate.signal() }
             let letIn = await group.reduce(0) { $0 + ($1 ? 1 : 0) }
             #expect(letIn == most)

@@ -75,7 +75,7 @@ final class PreviewRoutes: Sendable {
         let name = try request.parameter("channel")
         let width = try request.integer("width", in: Snapshot.widths)
         let stream = try stream(name)
-        let bytes = try await Blocking.disk.run { [snapshots] in
+        let bytes = try await Blocking.stills.run { [snapshots] in
             try snapshots.bytes(of: "\(name) \(width ?? 0)") { () throws(Refusal) in
                 try Self.jpeg(of: stream, width: width)
             }

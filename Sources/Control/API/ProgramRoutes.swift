@@ -67,7 +67,7 @@ struct ProgramRoutes {
                     throw Refusal(.unusable, "There is nothing to change: give visible or text.")
                 }
                 return JSON.response(
-                    Effect(frame: try await Blocking.stills.run { try program.changeOverlay(name, change) }))
+                    Effect(frame: try await Blocking.changes.run { try program.changeOverlay(name, change) }))
             },
             Endpoint(.get, Self.path + "/sources/{source}/snapshot.jpg", .view) { request in
                 let (program, name) = (try program(request), try request.parameter("source"))

@@ -28,7 +28,7 @@ struct RunDownRoutes {
                 let program = try program(request)
                 let text = try await JSON.text(
                     of: request, types: ["application/yaml", "application/json"], most: Self.mostBytes)
-                try await Blocking.disk.run { try program.loadRunDown(text) }
+                try await Blocking.changes.run { try program.loadRunDown(text) }
                 return JSON.response(try program.runDown())
             },
             Endpoint(.post, Self.path + "/start", .operate) { request in

@@ -128,17 +128,17 @@ struct ClipRoutes {
             Endpoint(.patch, Self.clip, .operate) { request in
                 let (clips, id) = (try clips(request), try request.parameter("clip"))
                 let name = try Self.name(try await JSON.body(NewName.self, of: request).name)
-                return JSON.response(try await Blocking.disk.run { try clips.rename(id, to: name) })
+                return JSON.response(try await Blocking.changes.run { try clips.rename(id, to: name) })
             },
             Endpoint(.delete, Self.clip, .operate) { request in
                 let (clips, id) = (try clips(request), try request.parameter("clip"))
-                try await Blocking.disk.run { try clips.remove(id) }
+                try await Blocking.changes.run { try clips.remove(id) }
                 return JSON.empty()
             },
             Endpoint(.post, Self.clip + "/export", .operate) { request in
                 let (clips, id) = (try clips(request), try request.parameter("clip"))
                 let asked = try await JSON.optionalBody(NewExport.self, of: request)
-                let job = try await Blocking.disk.run {
+                let job = try await Blocking.changes.run {
                     var wanted = try clips.export(id, hasHandles: asked?.handles ?? false)
                     wanted.isExact = asked?.exact
                     let job = try host.startExport(wanted)
@@ -157,7 +157,7 @@ struct ClipRoutes {
                 let asked = try await JSON.body(NewStitch.self, of: request)
                 let name = try Self.name(asked.name)
                 let parts = try Self.parts(asked)
-                let job = try await Blocking.disk.run {
+                let job = try await Blocking.changes.run {
                     var wanted = try clips.stitch(parts)
                     wanted.name = name
                     return try host.startExport(wanted)

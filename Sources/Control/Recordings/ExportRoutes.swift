@@ -31,7 +31,7 @@ struct ExportRoutes {
             Endpoint(.get, Self.path, .view) { _ in JSON.response(["exports": host.exports.jobs]) },
             Endpoint(.post, Self.path, .operate) { request in
                 let asked = try Self.checked(try await JSON.body(NewExport.self, of: request))
-                let job = try await Blocking.disk.run { try host.startExport(asked) }
+                let job = try await Blocking.changes.run { try host.startExport(asked) }
                 return JSON.response(
                     job, status: .accepted, headers: [.location: "\(request.request.uri.path)/\(job.id)"])
             },
@@ -40,7 +40,7 @@ struct ExportRoutes {
             },
             Endpoint(.delete, Self.job, .operate) { request in
                 let id = try request.parameter("export")
-                try await Blocking.disk.run { try host.exports.remove(id) }
+                try await Blocking.changes.run { try host.exports.remove(id) }
                 return JSON.empty()
             },
             Endpoint(.get, Self.job + "/file", .view) { request in try await file(request) },

@@ -72,7 +72,7 @@ struct RecordingRoutes {
                 let seconds = try request.number("at", in: 0...31_536_000) ?? 0
                 let width = try request.integer("width", in: 32...1920) ?? 320
                 let isExact = request.query("exact") == "1"
-                let (bytes, isLasting) = try await Blocking.disk.run {
+                let (bytes, isLasting) = try await Blocking.thumbnails.run {
                     try archive.thumbnail(of: id, at: seconds, width: width, isExact: isExact)
                 }
                 return Response(
@@ -112,13 +112,13 @@ struct RecordingRoutes {
         _ subject: DeletionSubject, _ token: String?, _ archive: ChannelArchive,
         _ plan: @escaping @Sendable () throws -> DeletionPlan
     ) async throws -> Response {
-        guard let token else { return JSON.response(try await Blocking.disk.run(plan), status: .accepted) }
-        return JSON.response(try await Blocking.disk.run { try archive.delete(token: token, subject: subject) })
+        guard let token else { return JSON.response(try await Blocking.changes.run(plan), status: .accepted) }
+        return JSON.response(try await Blocking.changes.run { try archive.delete(token: token, subject: subject) })
     }
 
     private func hold(_ isHeld: Bool, _ request: ControlRequest) async throws -> Response {
         let (archive, id) = (try archive(request), try request.parameter("recording"))
-        try await Blocking.disk.run { try archive.setHold(isHeld, of: id) }
+        try await Blocking.changes.run { try archive.setHold(isHeld, of: id) }
         return JSON.empty()
     }
 
@@ -127,7 +127,7 @@ struct RecordingRoutes {
         // Throws if the source is not recorded.
         _ = try archive(request)
         let source = request.query("source")
-        try await Blocking.disk.run { try channel.setUploaded(isWanted, recording: id, source: source) }
+        try await Blocking.changes.run { try channel.setUploaded(isWanted, recording: id, source: source) }
         return JSON.empty()
     }
 

@@ -4,12 +4,17 @@ internal import Dispatch
 internal import Media
 internal import Synchronization
 
-/// Runs blocking work outside of Swift concurrency's threads, and limits the number of concurrent calls.
+/// Runs blocking work outside of Swift concurrency's threads, and limits the number of concurrent calls. What viewers
+/// may ask for and what operators command never wait for the same places.
 final class Blocking: Sendable {
     /// For an operator's commands, which open ports and connections.
     static let control = Blocking("relay.control.work", qos: .default)
-    /// For reading recordings: a disk that does not answer delays only these requests.
+    /// For lists and files of recordings: a disk that does not answer delays only these requests.
     static let disk = Blocking("relay.control.disk", qos: .utility)
+    /// For thumbnails of recordings, of which a page with many of them asks at once.
+    static let thumbnails = Blocking("relay.control.thumbnails", qos: .utility)
+    /// For commands that change recordings, exports and run-downs.
+    static let changes = Blocking("relay.control.changes", qos: .default)
 
     /// For making still images, which needs only the processor.
     static let stills = Blocking("relay.control.stills", qos: .utility)

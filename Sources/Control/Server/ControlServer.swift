@@ -25,30 +25,32 @@ package final class ControlServer: Sendable {
     /// Why the server cannot listen, in a sentence.
     package struct Failure: Error, CustomStringConvertible {
         package let description: String
+        /// Whether another process listens there.
+        package var isInUse = false
     }
 
-    private struct State {
+    struct State {
         var tasks: [Task<Void, Never>] = []
+        var hasAddress = false
         var port: Int?
         var socket: ControlSocket?
+        /// Tries again what could not be opened.
+        var retry: (any DispatchSourceTimer)?
+        /// Why the last try failed.
+        var reasons: [String] = []
+        var isStopped = false
     }
 
-    /// How long a connection may be idle, or take to send a request's head.
-    private static let idleTimeout = TimeAmount.seconds(30)
-    /// How long it may take to begin to listen at the address.
-    private static let startTimeout = DispatchTimeInterval.seconds(5)
-    private static let mostHeaderBytes = 16 << 10
-    private static let mostHeaders = 100
-
-    private let settings: ControlSettings
-    private let endpoints: [Endpoint]
-    private let tokens: TokenGuard
-    private let certificate = ServedCertificate()
+    let settings: ControlSettings
+    let endpoints: [Endpoint]
+    let tokens: TokenGuard
+    let certificate = ServedCertificate()
     private let webhooks: Webhooks
-    private let logger: Logger
-    private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-    private let executor: LoopExecutor
-    private let state = Mutex(State())
+    let logger: Logger
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    let executor: LoopExecutor
+    let state = Mutex(State())
+    let queue = DispatchQueue(label: "relay.control.listen")
 
     /// Creates a server that is not started. `version` is the version of relay; `events` is the log whose events are
     /// published.
@@ -83,18 +85,17 @@ package final class ControlServer: Sendable {
     /// The port of the network listener; nil before it listens, or if there is no network address.
     package var port: Int? { state.withLock { $0.port } }
 
-    /// Begins to listen and to deliver events. Blocks until the server listens, for at most 5 s.
+    /// Begins to listen and to deliver events. Blocks until the server listens, for at most 5 s for each place. What
+    /// cannot be opened is logged and tried again every 10 s, because media must not wait for it. Throws only if another
+    /// process answers at the socket: it is usually a relay with the same configuration, which must not run twice.
     package func start() throws(Failure) {
-        if let address = settings.address {
-            let files = try settings.certificate.map(certificateFiles)
-            let place = BindAddress.hostname(address.host, port: address.port)
-            let port = try listen(at: place, files: files, isLocal: false, name: address.text)
-            state.withLock { $0.port = port }
-            // If the settings leave the choice of the port to the system, the log shows the actual port.
-            let opened = ControlSettings.Address(host: address.host, port: port ?? address.port)
-            logger.info("HTTP at \(opened.text)")
+        let failures = open()
+        if let other = failures.first(where: \.isInUse) {
+            stop()
+            throw other
         }
-        if let path = settings.socket { try listen(atSocket: path) }
+        tell(failures)
+        if !failures.isEmpty { openLater() }
         webhooks.start()
     }
 
@@ -103,82 +104,13 @@ package final class ControlServer: Sendable {
     package func stop() {
         webhooks.stop()
         let (tasks, socket) = state.withLock { state in
-            defer { (state.tasks, state.socket) = ([], nil) }
+            state.isStopped = true
+            state.retry?.cancel()
+            defer { (state.tasks, state.socket, state.retry) = ([], nil, nil) }
             return (state.tasks, state.socket)
         }
         for task in tasks { task.cancel() }
         socket?.remove()
-    }
-
-    /// Reads the files of the certificate and its key. Throws if they cannot be used.
-    private func certificateFiles(_ pair: (certificate: String, key: String)) throws(Failure) -> CertificateFiles {
-        do {
-            let files = try CertificateFiles(pair, logger: logger)
-            certificate.show(files)
-            return files
-        } catch {
-            throw Failure(description: "The HTTP server's certificate cannot be used: \(error).")
-        }
-    }
-
-    private static var http: HTTP1Channel.Configuration {
-        HTTP1Channel.Configuration(
-            additionalChannelHandlers: [StallGuard()], idleTimeout: idleTimeout,
-            httpDecoderConfiguration: .init(
-                maxHeaderFieldSize: mostHeaderBytes, maxHeaderListSize: mostHeaderBytes,
-                maxHeaderFieldCount: mostHeaders))
-    }
-
-    private func listen(atSocket path: String) throws(Failure) {
-        let socket = try ControlSocket(path)
-        _ = try listen(
-            at: .unixDomainSocket(path: socket.bindPath), files: nil, isLocal: true, name: path)
-        try socket.publish()
-        state.withLock { $0.socket = socket }
-        logger.info("HTTP at \(path)")
-    }
-
-    /// Begins to listen, with TLS if there are `files`, and returns the port; nil if the port is unknown, or if `address`
-    /// has no port.
-    private func listen(
-        at address: BindAddress, files: CertificateFiles?, isLocal: Bool, name: String
-    ) throws(Failure) -> Int? {
-        let server = HTTPServerBuilder { responder in
-            ControlChannel(base: HTTP1Channel(responder: responder, configuration: Self.http), files: files)
-        }
-        let gate = RequestGate(settings: settings, tokens: tokens, isLocal: isLocal)
-        var quiet = Logger(label: "relay.http")
-        // Errors of clients do not concern the operator, so the library does not log them.
-        quiet.logLevel = .critical
-        let began = DispatchSemaphore(value: 0)
-        let outcome = Mutex<(isOpen: Bool, port: Int?, error: String)>((false, nil, "it took too long"))
-        let application = Application(
-            responder: ControlResponder(endpoints, gate: gate, logger: logger), server: server,
-            configuration: ApplicationConfiguration(
-                address: address, serverName: "relay",
-                availableConnectionsDelegate: MaximumAvailableConnections(settings.maximumConnections)),
-            onServerRunning: { channel in
-                outcome.withLock { ($0.isOpen, $0.port) = (true, channel.localAddress?.port) }
-                began.signal()
-            },
-            eventLoopGroupProvider: .shared(group), logger: quiet)
-        let task = Task(executorPreference: executor) { [logger] in
-            do {
-                try await application.run()
-            } catch {
-                outcome.withLock { $0.error = "\(error)" }
-                if outcome.withLock({ $0.isOpen }) { logger.error("the HTTP server at \(name) ended: \(error)") }
-                began.signal()
-            }
-        }
-        state.withLock { $0.tasks.append(task) }
-        _ = began.wait(timeout: .now() + Self.startTimeout)
-        let (isOpen, port, error) = outcome.withLock { $0 }
-        guard isOpen else {
-            task.cancel()
-            throw Failure(description: "The HTTP server cannot listen at \(name): \(error).")
-        }
-        return port
     }
 }
 

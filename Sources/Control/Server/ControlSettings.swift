@@ -60,7 +60,8 @@ package struct ControlSettings: Sendable, Equatable {
     package var trustedProxies: [AddressRange] = []
     /// The prefix of each path, such as `/relay`; empty for no prefix.
     package var basePath = ""
-    /// The maximum number of connections per listener; further connections wait until they are accepted.
+    /// The maximum number of connections per listener. A further one takes the place of an idle one; if none is idle,
+    /// some more are accepted and the rest wait.
     package var maximumConnections = 256
 
     /// The receivers of events.

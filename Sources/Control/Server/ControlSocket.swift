@@ -102,7 +102,10 @@ final class ControlSocket: Sendable {
     }
 
     private static func inUse(_ path: String) -> ControlServer.Failure {
-        failure(path, "another process answers there; name another path with --http-socket or http.socket")
+        var failure = failure(
+            path, "another process answers there; name another path with --http-socket or http.socket")
+        failure.isInUse = true
+        return failure
     }
 
     private static func reason(_ code: CInt) -> String { String(cString: strerror(code)) }

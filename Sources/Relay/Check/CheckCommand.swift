@@ -10,7 +10,7 @@ struct CheckCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
         commandName: "check", abstract: "Tries what a configuration file needs, without going live.",
         discussion: """
-            Inputs are opened, outputs' names are resolved and their servers connected to (TCP and TLS), ports are opened, \
+            The HTTP server's address, socket and certificate are tried, inputs are opened, outputs' names are resolved and their servers connected to (TCP and TLS), ports are opened, \
             directories looked at, free space compared with what recordings will take, and the encoder runs for 3 s of \
             program; of several sources 3 s of each are decoded. Nothing is published, recorded or changed. Ports that a \
             running relay holds are warnings.
@@ -32,6 +32,7 @@ struct CheckCommand: BlockingCommand {
         let configuration = try HostConfiguration.forCommand(at: file)
         let resources = HostResources()
         var report = CheckReport()
+        report.rows += ControlCheck(settings: configuration.http).rows()
         for channel in configuration.channels {
             report.rows += ChannelCheck(channel.configuration, resources: resources).rows()
         }
@@ -52,8 +53,9 @@ struct CheckReport: Encodable {
 
     /// The result for one subject that a channel needs.
     struct Row: Encodable {
+        /// The channel; `-` for what all channels share.
         let channel: String
-        /// The subject: `input`, `output two`, `recording`, `encoder`.
+        /// The subject: `http`, `input`, `output two`, `recording`, `encoder`.
         let subject: String
         let result: Result
         /// The finding as a sentence without secrets.

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import Dispatch
+internal import Hummingbird
+internal import HummingbirdCore
+internal import Logging
+internal import NIOCore
+internal import NIOPosix
+internal import Synchronization
+
+extension ControlServer {
+    /// How often what could not be opened is tried again.
+    private static let retryInterval = DispatchTimeInterval.seconds(10)
+    /// How long a connection may be idle, or take to send a request's head.
+    private static let idleTimeout = TimeAmount.seconds(30)
+    /// How long it may take to begin to listen at the address.
+    private static let startTimeout = DispatchTimeInterval.seconds(5)
+    /// Connections beyond the settings' maximum, which are accepted to find out which connection gives way, and while
+    /// all others answer requests.
+    private static let spareConnections = 32
+    private static let mostHeaderBytes = 16 << 10
+    private static let mostHeaders = 100
+
+    /// Begins to listen wherever the server does not listen yet. Returns what could not be opened. Blocks.
+    func open() -> [Failure] {
+        let (hasAddress, hasSocket) = state.withLock { ($0.hasAddress, $0.socket != nil) }
+        var failures: [Failure] = []
+        if let address = settings.address, !hasAddress {
+            do { try listen(at: address) } catch { failures.append(error) }
+        }
+        if let path = settings.socket, !hasSocket {
+            do { try listen(atSocket: path) } catch { failures.append(error) }
+        }
+        return failures
+    }
+
+    /// Logs what could not be opened, unless it failed for the same reasons before.
+    func tell(_ failures: [Failure]) {
+        let reasons = failures.map(\.description)
+        let isNew = state.withLock { state in
+            defer { state.reasons = reasons }
+            return state.reasons != reasons
+        }
+        guard isNew else { return }
+        for failure in failures {
+            logger.error("\(failure) Media does not wait for it; it is tried again every 10 s.")
+        }
+    }
+
+    /// Opens what could not be opened as soon as that is possible.
+    func openLater() {
+        let timer = DispatchSource.makeTimerSource(queue: queue)
+        timer.schedule(deadline: .now() + Self.retryInterval, repeating: Self.retryInterval, leeway: .seconds(1))
+        timer.setEventHandler { [weak self] in
+            guard let self else { return }
+            let failures = open()
+            tell(failures)
+            if failures.isEmpty { state.withLock { $0.retry.take() }?.cancel() }
+        }
+        timer.activate()
+        state.withLock { $0.retry = timer }
+    }
+
+    /// Reads the files of the certificate and its key. Throws if they cannot be used.
+    private func certificateFiles(_ pair: (certificate: String, key: String)) throws(Failure) -> CertificateFiles {
+        do {
+            let files = try CertificateFiles(pair, logger: logger)
+            certificate.show(files)
+            return files
+        } catch {
+            throw Failure(description: "The HTTP server's certificate cannot be used: \(error).")
+        }
+    }
+
+    private static func http(_ seats: ConnectionSeats) -> HTTP1Channel.Configuration {
+        HTTP1Channel.Configuration(
+            additionalChannelHandlers: [StallGuard(), SeatHandler(seats)], idleTimeout: idleTimeout,
+            httpDecoderConfiguration: .init(
+                maxHeaderFieldSize: mostHeaderBytes, maxHeaderListSize: mostHeaderBytes,
+                maxHeaderFieldCount: mostHeaders))
+    }
+
+    private func listen(at address: ControlSettings.Address) throws(Failure) {
+        let files = try settings.certificate.map(certificateFiles)
+        let place = BindAddress.hostname(address.host, port: address.port)
+        let port = try listen(at: place, files: files, isLocal: false, name: address.text)
+        state.withLock { ($0.hasAddress, $0.port) = (true, port) }
+        // If the settings leave the choice of the port to the system, the log shows the actual port.
+        let opened = ControlSettings.Address(host: address.host, port: port ?? address.port)
+        logger.info("HTTP at \(opened.text)")
+    }
+
+    private func listen(atSocket path: String) throws(Failure) {
+        let socket = try ControlSocket(path)
+        _ = try listen(at: .unixDomainSocket(path: socket.bindPath), files: nil, isLocal: true, name: path)
+        try socket.publish()
+        let isStopped = state.withLock { state in
+            if !state.isStopped { state.socket = socket }
+            return state.isStopped
+        }
+        if isStopped { socket.remove() }
+        logger.info("HTTP at \(path)")
+    }
+
+    /// Begins to listen, with TLS if there are `files`, and returns the port; nil if the port is unknown, or if `address`
+    /// has no port.
+    private func listen(
+        at address: BindAddress, files: CertificateFiles?, isLocal: Bool, name: String
+    ) throws(Failure) -> Int? {
+        let seats = ConnectionSeats(settings.maximumConnections)
+        let server = HTTPServerBuilder { responder in
+            ControlChannel(base: HTTP1Channel(responder: responder, configuration: Self.http(seats)), files: files)
+        }
+        let gate = RequestGate(settings: settings, tokens: tokens, isLocal: isLocal)
+        var quiet = Logger(label: "relay.http")
+        // Errors of clients do not concern the operator, so the library does not log them.
+        quiet.logLevel = .critical
+        let began = DispatchSemaphore(value: 0)
+        let outcome = Mutex<(isOpen: Bool, port: Int?, error: String)>((false, nil, "it took too long"))
+        let application = Application(
+            responder: ControlResponder(endpoints, gate: gate, logger: logger), server: server,
+            configuration: ApplicationConfiguration(
+                address: address, serverName: "relay",
+                availableConnectionsDelegate: MaximumAvailableConnections(
+                    settings.maximumConnections + Self.spareConnections)),
+            onServerRunning: { channel in
+                outcome.withLock { ($0.isOpen, $0.port) = (true, channel.localAddress?.port) }
+                began.signal()
+            },
+            eventLoopGroupProvider: .shared(group), logger: quiet)
+        let task = Task(executorPreference: executor) { [logger] in
+            do {
+                try await application.run()
+            } catch {
+                outcome.withLock { $0.error = "\(error)" }
+                if outcome.withLock({ $0.isOpen }) { logger.error("the HTTP server at \(name) ended: \(error)") }
+                began.signal()
+            }
+        }
+        _ = began.wait(timeout: .now() + Self.startTimeout)
+        let (isOpen, port, error) = outcome.withLock { $0 }
+        guard isOpen else {
+            task.cancel()
+            throw Failure(description: "The HTTP server cannot listen at \(name): \(error).")
+        }
+        let isStopped = state.withLock { state in
+            if !state.isStopped { state.tasks.append(task) }
+            return state.isStopped
+        }
+        if isStopped { task.cancel() }
+        return port
+    }
+}

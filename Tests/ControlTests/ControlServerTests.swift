@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Archive
+import NIOCore
+import NIOPosix
+import Status
+import TestSupport
+import Testing
+
+@testable import Control
+
+@Suite("Places at which the HTTP server listens")
+struct ControlServerTests {
+    private let directory: TemporaryDirectory
+    private let log = CollectedLog()
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    private func server(_ settings: ControlSettings) -> ControlServer {
+        ControlServer(settings, host: FakeHost(), events: EventLog(), version: "test", logger: log.logger)
+    }
+
+    /// A listener of another process, as far as the server can tell.
+    private func other() async throws -> any Channel {
+        try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton).bind(host: "127.0.0.1", port: 0).get()
+    }
+
+    private func settings(_ port: Int, socket: String? = nil) -> ControlSettings {
+        var settings = ControlSettings()
+        (settings.address, settings.socket) = (.init(host: "127.0.0.1", port: port), socket)
+        return settings
+    }
+
+    @Test("A port that is taken keeps nothing off air: it is told once, and opened when it is free")
+    func takenPort() async throws {
+        let other = try await other()
+        let port = try #require(other.localAddress?.port)
+        let server = server(settings(port, socket: directory.file("relay.sock")))
+        try server.start()
+        #expect(server.port == nil && FileStatus(ofLink: directory.file("relay.sock")) != nil)
+        #expect(log.lines.count == 1 && log.lines.first?.contains("127.0.0.1:\(port)") == true, "\(log.lines)")
+        let failures = server.open()
+        server.tell(failures)
+        #expect(failures.count == 1 && log.lines.count == 1)
+        try await other.close()
+        #expect(server.open().isEmpty && server.port == port)
+        server.stop()
+    }
+
+    @Test("A certificate that cannot be read, and a socket in a missing directory, keep nothing off air")
+    func missingFiles() throws {
+        var settings = settings(0, socket: directory.file("missing/relay.sock"))
+        settings.certificate = (directory.file("certificate.pem"), directory.file("key.pem"))
+        let server = server(settings)
+        try server.start()
+        #expect(server.port == nil && log.lines.count == 2, "\(log.lines)")
+        server.stop()
+    }
+
+    @Test("A socket at which another relay answers prevents the start, and no port stays open")
+    func takenSocket() throws {
+        let path = directory.file("relay.sock")
+        let first = server(settings(0, socket: path))
+        try first.start()
+        let second = server(settings(0, socket: path))
+        let failure = #expect(throws: ControlServer.Failure.self) { try second.start() }
+        #expect(failure?.isInUse == true)
+        #expect(log.lines.isEmpty)
+        first.stop()
+    }
+
+    @Test("A trial tells a port that another process holds from an address that cannot be used")
+    func trials() async throws {
+        let other = try await other()
+        let port = try #require(other.localAddress?.port)
+        let path = directory.file("missing/relay.sock")
+        let taken = ControlServer.trial(of: settings(port, socket: path), logger: quiet)
+        #expect(taken.map { $0.failure?.isInUse } == [true, false])
+        #expect(taken.map(\.place) == ["127.0.0.1:\(port)", path])
+        var secure = settings(0)
+        secure.certificate = (directory.file("certificate.pem"), directory.file("key.pem"))
+        let wrong = ControlServer.trial(of: secure, logger: quiet)
+        #expect(wrong.count == 1 && wrong.first?.failure?.description.contains("certificate") == true)
+        let free = ControlServer.trial(of: settings(0, socket: directory.file("free.sock")), logger: quiet)
+        #expect(free.count == 2 && free.allSatisfy { $0.failure == nil })
+        try await other.close()
+    }
+}
