@@ -74,7 +74,7 @@ def read_totals(line: str) -> dict:
 
 def told(subject: Subject, timeline: Timeline, home: Path) -> dict:
     """What relay said of the victim from the fault on, its first warning, and the most lines in a minute."""
-    said = [(at, entry) for at, entry in subject.said_of("victim") if timeline.began <= at <= timeline.interrupted]
+    said = [(at, entry) for at, entry in subject.said_of("victim") if timeline.began <= at]
     times = [at for at, _ in said]
     warned = [entry for _, entry in said if entry.get("level") in ("warning", "error")]
     first = warned[0] if warned else said[0][1] if said else {}

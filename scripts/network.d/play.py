@@ -18,7 +18,7 @@ from box import FAR
 from runner import NAMESPACES, Runner, make_library, works
 
 HERE = Path(__file__).parent
-SETUP = 13
+SETUP = 16
 """Seconds of a cell beside the fault itself, about."""
 CLIP = 60
 """Seconds that the clip is longer than the longest fault: for what comes before and after it."""
@@ -81,7 +81,7 @@ def parse() -> argparse.Namespace:
         options.cells = cells.matching(options.only)
     if not options.cells:
         parser.error(f"no cell matches; there are {', '.join(cell.name for cell in cells.ALL)}")
-    options.jobs = options.jobs or (4 if options.short else 2)
+    options.jobs = options.jobs or 4
     return options
 
 

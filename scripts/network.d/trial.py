@@ -29,6 +29,8 @@ MEASURED = 4.5
 TAIL = 3.0
 FULL_PATIENCE, SHORT_PATIENCE = 40.0, 30.0
 PRIORITY = -10
+HEALTHY_LATENCY = 800
+"""Milliseconds, of the SRT receiver that nothing happens to: a busy machine must not look like a loss."""
 INPUT_PORT = 1940
 DISK = 24 << 20
 
@@ -66,7 +68,7 @@ class Trial:
         self.bites: list[bool] = []
         self.environment: dict[str, str] = {}
         self.healthy = RTMPTarget(self.work, "healthy")
-        self.srt = SRTTarget(self.work, "srt", 200)
+        self.srt = SRTTarget(self.work, "srt", HEALTHY_LATENCY)
         self.disk = self.work / "disk"
         self.recording = self.work / "recording"
         self.box: BoxControl | None = None
