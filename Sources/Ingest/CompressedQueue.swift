@@ -10,13 +10,18 @@ struct CompressedQueue {
     static let usualTimeLimit = Duration.seconds(10)
     /// How far a file's audio may be read ahead of its video (180 s). The limit must be long, because a decoder retains
     /// up to five frames, even of a slide show. It must not be hours, because all audio up to the limit is read before
-    /// a program continues without another frame: on a slow disk, reading even ``byteLimit`` takes long.
+    /// a program continues without another frame: on a slow disk, reading even ``usualByteLimit`` takes long.
     static let audioTimeLimit = Duration.seconds(180)
     /// How many bytes each track may be read ahead (64 MiB).
-    static let byteLimit = 64 << 20
+    static let usualByteLimit = 64 << 20
+    /// How many more bytes of a live track are kept for each second that packets wait before they are due (16 MiB): 134
+    /// Mbit/s.
+    private static let bytesPerSecond = 16 << 20
 
     /// How much media time of a live source is kept; older packets are dropped.
     var timeLimit = Self.usualTimeLimit
+    /// How many bytes are kept.
+    private(set) var byteLimit = Self.usualByteLimit
 
     private var packets: Deque<PacketBox> = []
     private let timeBase: TimeBase
@@ -27,6 +32,11 @@ struct CompressedQueue {
     init(timeBase: TimeBase) { self.timeBase = timeBase }
 
     var isEmpty: Bool { packets.isEmpty }
+
+    /// Makes room for packets that wait `time` before they are due.
+    mutating func makeRoom(forWaiting time: Duration) {
+        byteLimit = Self.usualByteLimit + Int(time.inSeconds.rounded(.up)) * Self.bytesPerSecond
+    }
 
     /// When the first packet should be decoded; nil if the queue is empty or the packet has no timestamp.
     var firstTime: Timestamp? {
@@ -56,7 +66,7 @@ struct CompressedQueue {
     /// allowed, because old live packets will not be shown. Packets of a file are not dropped for the second reason,
     /// because every packet of a file is played.
     mutating func trim(isLive: Bool) {
-        while bytes > Self.byteLimit || (isLive && (length > timeLimit || length < .zero - timeLimit)) {
+        while bytes > byteLimit || (isLive && (length > timeLimit || length < .zero - timeLimit)) {
             if popFirst() == nil { return }
         }
     }

@@ -239,7 +239,7 @@ extension SourceReader {
         if !timeline.hasOrigin { return false }
         // Audio needs little memory, and a decoder needs several frames of a slide show before it outputs one.
         let limit = track == .video ? CompressedQueue.audioTimeLimit : CompressedQueue.usualTimeLimit
-        return other.length >= limit || other.bytes >= CompressedQueue.byteLimit
+        return other.length >= limit || other.bytes >= CompressedQueue.usualByteLimit
     }
 
     /// Drops the oldest audio if too much of it is queued before the first frame.

@@ -102,6 +102,9 @@ final class SourceTiming: SourceTimes {
     /// How long a track may be silent before it counts as missing.
     var patience: Duration { state.withLock { $0.clock.settings.patience } }
 
+    /// The longest time that a packet may wait before it is due: the largest buffer and the source's delay.
+    var longestWait: Duration { preparation + .nanoseconds(state.withLock { $0.clock.mostBuffer }) }
+
     /// How many times the source was placed; nil while it is not placed.
     var placement: Int? { state.withLock { $0.clock.isPlaced ? $0.placements : nil } }
 

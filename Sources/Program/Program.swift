@@ -136,13 +136,18 @@ package final class Program: Sendable {
             if scene.mainFeed !== followed {
                 followed = follow(scene.mainFeed, besides: followed, &pace.reference)
             }
+            let began = now
             let shown = waiting(for: scene) { frame(for: index, &air, isHolding: &isHolding, &pace.reference) }
             guard let frame = shown else { break }
             let next = firstSample(of: index + 1)
-            try encode(takeAudio(audioEnd..<next, index, skipped: skipped, &air))
+            let audio = takeAudio(audioEnd..<next, index, skipped: skipped, &air)
+            let taken = now
+            try encode(audio)
             bus.tellWatchers(index, audioEnd..<next, air)
             audioEnd = next
             try sink.encode(frame, at: index.number)
+            pace.note(scene.waits ? .source : .encoder, took: taken - began)
+            pace.note(.encoder, took: now - taken)
             index = index + 1
             counters.withLock { $0.frames += 1 }
         }
@@ -251,8 +256,10 @@ package final class Program: Sendable {
     /// live and the program is far behind.
     private func wait(_ pace: inout Pace, for index: FrameIndex, _ scene: Scene) -> Int64 {
         guard let moment = pace.moment(of: index) else { return 0 }
-        clock.sleep(until: moment.nanoseconds)
+        let wanted = max(pace.beginning(due: moment), self.now)
+        clock.sleep(until: wanted.nanoseconds)
         let now = now
+        pace.note(.sleep, took: now - wanted)
         if let leader = leader(beside: scene.mainFeed) {
             // The leading source may have been added after the scene went on air.
             if pace.reference.reference != Self.number(of: leader) {
@@ -267,6 +274,7 @@ package final class Program: Sendable {
         if !scene.waits, lag > Self.latestSkip {
             skipped = frameRate.frame(at: .zero + lag, rounding: .down).number
         }
+        pace.noteBeginning(at: now, lag: skipped > 0 ? .zero : lag)
         counters.withLock { counters in
             counters.lagSeconds = lag.inSeconds
             counters.skippedFrames += skipped

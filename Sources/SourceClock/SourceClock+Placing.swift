@@ -149,7 +149,7 @@ extension SourceClock {
     }
 
     /// The largest buffer that the clock chooses by itself. A configured latency never counts as too large.
-    var mostBuffer: Int64 { max(settings.limit.inNanoseconds, settings.latency.inNanoseconds &+ 500_000_000) }
+    package var mostBuffer: Int64 { max(settings.limit.inNanoseconds, settings.latency.inNanoseconds &+ 500_000_000) }
 
     /// Shortens the buffer in one step if a part of it that is longer than the limit was not needed for half a minute.
     /// To reduce it slowly would take hours.

@@ -220,6 +220,52 @@ struct DecodingLaneTests {
         #expect(drain(lane) == [] && made.first?.sent.count == 51)
     }
 
+    /// A lane of video that waits 30 s before it is due, with the tracks that it makes.
+    private func waitingLane(_ made: @escaping (ScriptedTrack) -> Void) -> DecodingLane {
+        var settings = SourceClockSettings.rtmp
+        settings.latency = .seconds(30)
+        timing.restart([.video: (.milliseconds, nil), .audio: (.milliseconds, nil)], as: settings)
+        place()
+        return DecodingLane(.video, timing: timing, monitor: monitor, name: "in") { (coding) throws(AVFailure) in
+            let track = ScriptedTrack(try coding.stream(subject: "in"), works: true, monitor: self.monitor)
+            made(track)
+            return track
+        }
+    }
+
+    /// Puts `count` packets that claim to have `size` bytes into `lane`, which is not due yet.
+    private func fill(_ lane: DecodingLane, with count: Int, of size: Int32) throws {
+        let packets = try packets(count, of: stream(.video))
+        for packet in packets {
+            if case .read(let box, _) = packet.content { box.packet.pointee.size = size }
+            lane.append(packet)
+            guard case .idle = lane.step(now: .zero) else {
+                Issue.record("a packet was decoded before it was due")
+                return
+            }
+        }
+    }
+
+    @Test("30 s of 40 Mbit/s that are not due are kept")
+    func longLatency() throws {
+        var made: [ScriptedTrack] = []
+        let lane = waitingLane { made.append($0) }
+        try fill(lane, with: 750, of: 200_000)
+        #expect(drain(lane) == [] && made.map(\.sent.count) == [750])
+        #expect(log.lines.isEmpty && monitor.status.decodeErrors == 0)
+    }
+
+    @Test("What does not fit into the buffer is left out and told once, and what came first is shown")
+    func fullBuffer() throws {
+        var made: [ScriptedTrack] = []
+        let lane = waitingLane { made.append($0) }
+        try fill(lane, with: 700, of: 1 << 20)
+        let limit = 64 + Int(timing.longestWait.inSeconds.rounded(.up)) * 16
+        #expect(lane.bytes == limit << 20 && monitor.status.decodeErrors == Int64(700 - limit))
+        #expect(drain(lane) == [] && made.first?.sent == (0..<limit).map { Int64($0 * 40) })
+        #expect(log.lines(containing: "the buffer of the input is full").count == 1)
+    }
+
     @Test("A missing library is logged once, and no decoder is said to have taken over")
     func missingLibrary() throws {
         place()

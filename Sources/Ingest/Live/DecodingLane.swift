@@ -51,6 +51,8 @@ final class DecodingLane {
     private var isUndecodable = false
     /// Whether this failure was logged since a decoder last delivered something.
     private var isLogged = false
+    /// Whether it was logged that the queue is full, since the lane was restarted.
+    private var isFullLogged = false
     /// How much media time may be queued for decoding.
     private var timeLimit = LiveOpening.usualTimeLimit
 
@@ -80,14 +82,14 @@ final class DecodingLane {
     func restart(timeLimit: Duration) {
         current = nil
         waiting.removeAll()
-        (isInterrupted, isUndecodable) = (false, false)
+        (isInterrupted, isUndecodable, isFullLogged) = (false, false, false)
         self.timeLimit = timeLimit
     }
 
     /// Decodes a frame, or a run of audio samples, if that is due at `now` and the track is not `isHeld`. The number of
     /// queued packets is limited even if it is held.
     func step(now: Timestamp, isHeld: Bool = false) -> Progress {
-        if let failure = fill() { return .failed(failure, isInVain: true) }
+        if let failure = fill(at: now) { return .failed(failure, isInVain: true) }
         guard !isHeld, let (_, track) = current, !track.isFinished else { return .idle }
         let isEnding = isInterrupted || !waiting.isEmpty
         if let next = track.decoder.queue.firstTime {
@@ -107,11 +109,11 @@ final class DecodingLane {
 
     /// Queues packets for the decoder. If the next packet has another codec configuration, makes a new decoder once the
     /// current one is drained. Returns the failure if no decoder can be made.
-    private func fill() -> AVFailure? {
+    private func fill(at now: Timestamp) -> AVFailure? {
         while let next = waiting.first {
             if let (coding, track) = current, coding.isSame(as: next.coding) {
                 waiting.removeFirst()
-                if let failure = queue(next, for: track) { return failure }
+                if let failure = queue(next, for: track, at: now) { return failure }
             } else if current == nil || current?.track.isFinished == true {
                 guard mayBegin(with: next) else {
                     waiting.removeFirst()
@@ -140,17 +142,42 @@ final class DecodingLane {
     private func track(of coding: LiveCoding) throws(AVFailure) -> any LiveTrack {
         let track = try make(coding)
         track.decoder.queue.timeLimit = timeLimit
+        track.decoder.queue.makeRoom(forWaiting: timing.longestWait)
         return track
     }
 
-    private func queue(_ packet: LivePacket, for track: any LiveTrack) -> AVFailure? {
+    private func queue(_ packet: LivePacket, for track: any LiveTrack, at now: Timestamp) -> AVFailure? {
         do throws(AVFailure) {
-            track.decoder.queue.append(try packet.box(subject: name))
+            let box = try packet.box(subject: name)
+            if isFull(track.decoder.queue, for: box.size, at: now) {
+                tellFull(track.decoder.queue.byteLimit)
+                return nil
+            }
+            track.decoder.queue.append(box)
             track.decoder.queue.trim(isLive: true)
             return nil
         } catch {
             return error
         }
+    }
+
+    /// Whether `queue` has no room for `size` more bytes and its first packet is not due. Then the new packet is left
+    /// out: if the oldest packets were, none would ever become due.
+    private func isFull(_ queue: CompressedQueue, for size: Int, at now: Timestamp) -> Bool {
+        guard queue.bytes + size > queue.byteLimit, let first = queue.firstTime, timing.isPlaced else { return false }
+        return !timing.isTimeToDecode(first, of: kind, now: now)
+    }
+
+    private func tellFull(_ limit: Int) {
+        monitor.update { $0.decodeErrors += 1 }
+        if isFullLogged { return }
+        isFullLogged = true
+        monitor.logger.warning(
+            "the buffer of the input is full: packets are left out",
+            metadata: [
+                "input": "\(name)", "track": "\(kind.rawValue)",
+                "reason": "its rate is too high for its latency= and delay: the buffer has \(limit >> 20) MiB",
+            ])
     }
 
     /// Replaces a broken decoder by a new one, which gets the packets that are still queued.

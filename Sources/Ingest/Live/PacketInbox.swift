@@ -32,7 +32,7 @@ final class PacketInbox: PacketSourceSink {
     /// How many bytes may be queued here (32 MiB). Above this limit, a feed that reads from a server pauses; packets of
     /// a feed that cannot pause are dropped. This limit and the decoder's own queue together are less than a track may
     /// retain, so that no packet of a playlist that was read ahead is dropped.
-    private static let byteLimit = CompressedQueue.byteLimit / 2
+    private static let byteLimit = CompressedQueue.usualByteLimit / 2
 
     /// The source's clock.
     let timing: SourceTiming

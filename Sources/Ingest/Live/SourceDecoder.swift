@@ -8,7 +8,7 @@ internal import Media
 final class SourceDecoder {
     /// While a track has more than this many bytes queued for decoding (16 MiB), no packets are taken from the inbox,
     /// if unread media stays available on the server.
-    private static let pauseBytes = CompressedQueue.byteLimit / 4
+    private static let pauseBytes = CompressedQueue.usualByteLimit / 4
 
     private let inbox: PacketInbox
     private let feed: any LiveFeed
