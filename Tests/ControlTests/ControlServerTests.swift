@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Archive
 import NIOCore
 import NIOPosix
 import Status
@@ -35,9 +34,9 @@ struct ControlServerTests {
     func takenPort() async throws {
         let other = try await other()
         let port = try #require(other.localAddress?.port)
-        let server = server(settings(port, socket: directory.file("relay.sock")))
+        let server = server(settings(port, socket: directory.path("relay.sock")))
         try server.start()
-        #expect(server.port == nil && FileStatus(ofLink: directory.file("relay.sock")) != nil)
+        #expect(server.port == nil && directory.all == ["relay.sock"])
         #expect(log.lines.count == 1 && log.lines.first?.contains("127.0.0.1:\(port)") == true, "\(log.lines)")
         let failures = server.open()
         server.tell(failures)
@@ -49,8 +48,8 @@ struct ControlServerTests {
 
     @Test("A certificate that cannot be read, and a socket in a missing directory, keep nothing off air")
     func missingFiles() throws {
-        var settings = settings(0, socket: directory.file("missing/relay.sock"))
-        settings.certificate = (directory.file("certificate.pem"), directory.file("key.pem"))
+        var settings = settings(0, socket: directory.path("missing/relay.sock"))
+        settings.certificate = (directory.path("certificate.pem"), directory.path("key.pem"))
         let server = server(settings)
         try server.start()
         #expect(server.port == nil && log.lines.count == 2, "\(log.lines)")
@@ -59,7 +58,7 @@ struct ControlServerTests {
 
     @Test("A socket at which another relay answers prevents the start, and no port stays open")
     func takenSocket() throws {
-        let path = directory.file("relay.sock")
+        let path = directory.path("relay.sock")
         let first = server(settings(0, socket: path))
         try first.start()
         let second = server(settings(0, socket: path))
@@ -73,15 +72,15 @@ struct ControlServerTests {
     func trials() async throws {
         let other = try await other()
         let port = try #require(other.localAddress?.port)
-        let path = directory.file("missing/relay.sock")
+        let path = directory.path("missing/relay.sock")
         let taken = ControlServer.trial(of: settings(port, socket: path), logger: quiet)
         #expect(taken.map { $0.failure?.isInUse } == [true, false])
         #expect(taken.map(\.place) == ["127.0.0.1:\(port)", path])
         var secure = settings(0)
-        secure.certificate = (directory.file("certificate.pem"), directory.file("key.pem"))
+        secure.certificate = (directory.path("certificate.pem"), directory.path("key.pem"))
         let wrong = ControlServer.trial(of: secure, logger: quiet)
         #expect(wrong.count == 1 && wrong.first?.failure?.description.contains("certificate") == true)
-        let free = ControlServer.trial(of: settings(0, socket: directory.file("free.sock")), logger: quiet)
+        let free = ControlServer.trial(of: settings(0, socket: directory.path("free.sock")), logger: quiet)
         #expect(free.count == 2 && free.allSatisfy { $0.failure == nil })
         try await other.close()
     }

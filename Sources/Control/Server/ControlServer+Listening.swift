@@ -49,16 +49,23 @@ extension ControlServer {
 
     /// Opens what could not be opened as soon as that is possible.
     func openLater() {
-        let timer = DispatchSource.makeTimerSource(queue: queue)
-        timer.schedule(deadline: .now() + Self.retryInterval, repeating: Self.retryInterval, leeway: .seconds(1))
-        timer.setEventHandler { [weak self] in
-            guard let self else { return }
-            let failures = open()
-            tell(failures)
-            if failures.isEmpty { state.withLock { $0.retry.take() }?.cancel() }
+        state.withLock { state in
+            let timer = DispatchSource.makeTimerSource(queue: queue)
+            timer.schedule(deadline: .now() + Self.retryInterval, repeating: Self.retryInterval, leeway: .seconds(1))
+            timer.setEventHandler { [weak self] in self?.openAgain() }
+            timer.activate()
+            state.retry = timer
         }
-        timer.activate()
-        state.withLock { $0.retry = timer }
+    }
+
+    private func openAgain() {
+        let failures = open()
+        tell(failures)
+        guard failures.isEmpty else { return }
+        state.withLock { state in
+            state.retry?.cancel()
+            state.retry = nil
+        }
     }
 
     /// Reads the files of the certificate and its key. Throws if they cannot be used.
