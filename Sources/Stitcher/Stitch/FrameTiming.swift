@@ -31,7 +31,8 @@ struct FrameTiming: Equatable {
         self.init(rate: standard.first ?? stated, isConstant: false)
     }
 
-    /// A decoder cannot keep more frames than this for reordering (ITU-T H.264, A.3.1).
+    /// No more than this many frames can be incomplete at the end of a file, because a decoder cannot keep more frames
+    /// for reordering (ITU-T H.264, A.3.1).
     private static let reorderLimit = 16
 
     /// The number of frames that count, and their timing. The last few frames do not count if they follow a gap and all

@@ -86,7 +86,7 @@ extension StitchInspector {
         guard let audio, let last = heard.last else { return true }
         demuxer.select([audio.index])
         guard (try? demuxer.seek(audio, to: last.dts)) != nil else { return false }
-        // libav seeks to a position shortly before that packet.
+        // libav can seek to a position before that packet, so the packets up to it are skipped.
         for _ in 0..<Self.proof {
             guard let packet = try readPacket() else { return false }
             guard packet.dts == last.dts else { continue }

@@ -10,7 +10,8 @@ package enum StitchOrder: String, Sendable, CaseIterable {
     case given
     /// By the names of their files; numbers in the names are compared as numbers.
     case byName
-    /// By the time at which they were recorded, which is in the file or, if it is not, in the file's name.
+    /// By the time at which they were recorded, which is read from the file or, if it is not there, from the file's
+    /// name.
     case byTime
 
     /// The numbers of the clips, in this order.
