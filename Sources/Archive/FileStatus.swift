@@ -15,7 +15,7 @@ package struct FileStatus: Sendable {
     package let kind: Kind
     /// Its size in bytes.
     package let size: Int64
-    /// Whether users other than its owner may read, write or execute it.
+    /// Whether users other than its owner are allowed to read, write or execute it.
     package let isOpenToOthers: Bool
     /// The file system and the file's number on it: `st_dev` and `st_ino`.
     package let device: UInt64, inode: UInt64

@@ -25,7 +25,7 @@ package enum HoldMark {
             })
     }
 
-    /// Whether the recording with the closed file `name` is held, or may be.
+    /// Whether the recording with the closed file `name` is held; true if the system cannot tell.
     package static func isSet(of name: String, in directory: RecordDirectory) -> Bool {
         var info = stat()
         return lstat(path(of: name, in: directory.path), &info) == 0 || !isAbsence(errno)

@@ -52,8 +52,8 @@ enum MountPoint {
     }
 }
 
-/// Identifies a file system. A disk that replaces another one may have the same device number, but not the same
-/// identifier if the file system has one.
+/// Identifies a file system. A disk that replaces another one can have the same device number, but not the same
+/// identifier (if the file system has an identifier).
 struct FileSystemNumber: Hashable, Sendable {
     private let device: UInt64
     private let identifier: UInt64

@@ -17,7 +17,7 @@ package final class Ownership: Sendable {
         /// It fits a template of the directory. The sequence is 0 if the name contains none.
         case certain(sequence: Int)
         /// It could fit a template that consists only of fields and separators. An earlier version of relay, which did
-        /// not store its templates, may have used such a template.
+        /// not store its templates, can have used such a template.
         case possible(sequence: Int)
 
         var sequence: Int {
@@ -33,7 +33,7 @@ package final class Ownership: Sendable {
     package enum Verdict: Sendable, Equatable {
         /// It is a recording of the channel.
         case ours
-        /// It is empty or contains only zeros, as a crash leaves a file that was just created.
+        /// It is empty or contains only zeros, as a crash can leave a file that was just created.
         case empty
         /// It begins like a file of relay, but does not contain its channel: its head is damaged.
         case unnamed
@@ -49,7 +49,7 @@ package final class Ownership: Sendable {
     private let archives = Mutex<[Substring: Bool]>([:])
 
     /// The ownership of files in `directory` by `channel`. Creating it reads no file. Results about nested directories
-    /// are cached, so an object must be used for only one pass over the files.
+    /// are cached and can become outdated, so an object must be used for only one pass over the files.
     package init(_ directory: RecordDirectory, channel: String) {
         (self.directory, self.channel) = (directory, SegmentName.safe(channel))
     }
@@ -162,7 +162,7 @@ extension Ownership {
     /// The offsets of time zones from UTC in quarters of an hour, the likely ones first.
     private static let zones = (-48...56).sorted { abs($0) < abs($1) }
 
-    /// Whether the directories of `fileName` may be named after `start` in some time zone.
+    /// Whether the directories of `fileName` can be named after `start` in some time zone.
     private func isDated(_ fileName: String, _ start: UTCTime) -> Bool {
         let directories = fileName.split(separator: "/").dropLast()
             .map { $0.replacing(start.basic, with: "").replacing(channel, with: "") }

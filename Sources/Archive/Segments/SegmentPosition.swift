@@ -6,11 +6,11 @@ package struct SegmentPosition: Sendable, Equatable {
     package var run: String
     /// Program time of the first frame, in nanoseconds.
     package var programStart: Int64
-    /// How the file ended. While the file is open, this is ``SegmentEnding/recovered``, which is right if the file is
-    /// never closed.
+    /// How the file ended. While the file is open, it contains ``SegmentEnding/recovered``, so that the value is right
+    /// if a crash leaves the file open.
     package var ending: SegmentEnding
-    /// Whether the file may begin with frames before its first visible one, and end with frames that the next file
-    /// shows: its edit list hides both.
+    /// Whether the file's edit list can hide frames at its beginning, before the first visible one, and frames at its
+    /// end, which the next file shows.
     package var isTrimmed = false
     /// Whether it contains a source's packets without re-encoding.
     package var isCopied = false
