@@ -35,7 +35,7 @@ struct DeepCheck {
             errors += 1
             return
         }
-        // A decoder that fails while it is drained may fail endlessly.
+        // A decoder that fails while it is drained can fail endlessly, so the loop ends after some failures.
         var failures = 0
         while failures < 64 {
             do throws(AVFailure) {
