@@ -32,8 +32,8 @@ extension RunDownPlayer {
         (isDue, isWaiting, holdsNext) = (false, false, false)
     }
 
-    /// Continues with the next segment at once, or with the first segment if that is still being opened. Also ends a
-    /// segment that lasts until this command, and ends a hold.
+    /// Continues with the next segment at once, and ends a hold. If the next segment is late because its file is not
+    /// ready, continues with the segment after it.
     package mutating func next() throws(Refusal) {
         switch state {
         case .idle, .over: throw .notRunning
@@ -68,7 +68,7 @@ extension RunDownPlayer {
         leave(aired, at: frame, fade: fade)
         aired = nil
         if state == .running {
-            // Changes that were due earlier are already on air.
+            // `place` is the segment on air, because changes that were due earlier have been carried out.
             held = place.map { Held(place: $0, frame: frame) } ?? heldAgain()
             (state, holdsNext) = (.held, false)
         }
@@ -98,8 +98,8 @@ extension RunDownPlayer {
         return Held(place: place, frame: frame, isCutAway: true, again: again)
     }
 
-    /// Prepares the segment after `place`, unless the run-down has not reached another segment in the meantime: then
-    /// that segment is already prepared.
+    /// Prepares the segment after `place` if the run-down has reached another segment during the hold. Otherwise the
+    /// segment after `place` is already prepared.
     private mutating func follow(up place: RunDownPlace) {
         if self.place?.segment == place.segment, self.place?.pass == place.pass, !isOver { return }
         upcoming = following(place.segment, place.pass)
