@@ -22,7 +22,8 @@ package final class AudioTranscoder: TrackTranscoder {
     private let resampler: Resampler
     private var encoder: AACEncoder
     private var decoder: (track: TrackDescription, decoder: Decoder)?
-    /// The program position of the encoder's first sample, and the number of input samples; nil before the first.
+    /// `origin` is the program position of the encoder's first sample (nil before that sample), and `fed` is the number
+    /// of samples that the encoder got.
     private var origin: Int64?
     private var fed: Int64 = 0
     private var decodingErrors = 0
@@ -80,7 +81,8 @@ package final class AudioTranscoder: TrackTranscoder {
         return coded
     }
 
-    /// Compares the position of the next run with the end of the samples so far, and handles gaps and overlaps.
+    /// Compares `stated`, the position of the next samples, with the end of the samples so far, and handles gaps and
+    /// overlaps.
     private func place(_ stated: Int64?) throws -> [EncodedPacket] {
         guard let stated else { return [] }
         guard let origin else {
