@@ -9,7 +9,7 @@ struct DeepCheck {
     private(set) var errors = 0
     private var subject: String
 
-    /// Decodes the file at `path`, which error messages call `subject`. Takes as long as decoding does.
+    /// Decodes the file at `path`, which takes long. `subject` stands for the file in error messages.
     init(_ path: String, subject: String) throws(AVFailure) {
         self.subject = subject
         let demuxer = try Demuxer(

@@ -7,8 +7,8 @@ internal import Media
 
 /// A recording as its own tables describe it, with its position in the program.
 extension StitchSource {
-    /// Creates the source from the recording `index`, which messages call `name`. All of its frames count as shown,
-    /// even frames before its first visible frame. Times are in ticks, counted from that first visible frame.
+    /// Creates the source from the recording `index`; `name` stands for it in messages. All of its frames count as
+    /// shown, even frames before its first visible frame. Times are in ticks, counted from that first visible frame.
     init(name: String, _ index: SegmentIndex) {
         let (track, leading) = (index.video, index.facts.leading)
         let scale = Int32(clamping: track.timescale)
