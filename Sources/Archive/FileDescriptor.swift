@@ -374,7 +374,8 @@ package final class FileDescriptor: Sendable, ByteSource {
         guard [EPERM, EMLINK, ENOSYS, EOPNOTSUPP].contains(errno) else {
             throw FileFailure("rename", path, code: errno)
         }
-        // The file system has no hard links (FAT, some FUSE): check, then rename.
+        // The file system has no hard links (FAT, some FUSE): check that the name is free, then rename, although
+        // another process could create the name in between.
         guard faccessat(directory, target, F_OK, 0) != 0 else { return false }
         guard renameat(directory, name, directory, target) == 0 else { throw FileFailure("rename", path, code: errno) }
         return true

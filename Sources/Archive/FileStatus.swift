@@ -4,7 +4,7 @@ internal import Glibc
 
 /// The result of stat(2) for a file, as values.
 ///
-/// For targets that import a C library besides Glibc: in such a target the compiler may find the fields of `struct
+/// For targets that import a C library besides Glibc: in such a target the compiler can find the fields of `struct
 /// stat` in that library's module, and refuse code that uses them without importing it.
 package struct FileStatus: Sendable {
     /// The type of file to which a name refers.

@@ -325,7 +325,7 @@ extension Catalogue {
     }
 
     /// Returns the row that was made from the file itself or, if that is impossible, from the recorder's report. A
-    /// missing file gets no row: another disk may be mounted over its directory.
+    /// missing file gets no row: another disk can be mounted over its directory.
     private func segment(_ name: String, _ record: SegmentRecord?) -> CatalogueSegment? {
         guard access("\(directory.path)/\(name)", F_OK) == 0 || errno != ENOENT else { return nil }
         do {

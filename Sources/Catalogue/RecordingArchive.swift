@@ -20,7 +20,7 @@ package struct ArchiveProgress: Sendable, Equatable {
     package var total: Int64
 }
 
-/// A directory of recordings as the commands use it, while a recorder may be writing to it.
+/// A directory of recordings as the commands use it, possibly while a recorder is writing to it.
 ///
 /// All calls block on the disk.
 package struct RecordingArchive {

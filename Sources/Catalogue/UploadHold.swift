@@ -4,7 +4,7 @@ internal import Archive
 internal import Glibc
 internal import Synchronization
 
-/// Stores the upload states of one channel's files, to decide whether a file may be deleted.
+/// Stores the upload states of one channel's files, to decide whether a file is allowed to be deleted.
 ///
 /// It reads the database itself, so that no caller waits for the catalogue's queue, which can be busy for minutes with
 /// the files of a large archive. While the database cannot be read, is lost, or is a new one that might not contain the

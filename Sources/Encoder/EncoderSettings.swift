@@ -21,7 +21,7 @@ package struct EncoderSettings: Sendable, Equatable {
 
     /// The target of the rate control.
     package enum RateControl: Sendable, Equatable {
-        /// This many bits per second on average, and no more than this in any second (VBV of 1 s).
+        /// This many bits per second on average, and no more than this many in any second (VBV of 1 s).
         case bitrate(Int)
         /// A constant rate factor, 0 to 51; smaller is better.
         case quality(Double)

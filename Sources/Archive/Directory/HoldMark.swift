@@ -2,7 +2,7 @@
 
 internal import Glibc
 
-/// An empty file in a directory of recordings, which shows that a recording is held: relay then deletes it only on
+/// An empty file in a directory of recordings, which shows that a recording is held, so that relay deletes it only on
 /// request.
 ///
 /// The mark is a file and not a row of the catalogue, so that it survives the loss of the catalogue, and so that an

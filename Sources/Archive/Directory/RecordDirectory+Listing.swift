@@ -67,8 +67,8 @@ extension RecordDirectory {
 // MARK: The files of a channel
 
 extension RecordDirectory {
-    /// Returns the finished and open files that belong to `channel` by their place and name, the oldest first. Leaves
-    /// out files that disappear in the meantime. The content is not read: see ``Ownership``.
+    /// Returns the finished and open files that belong to `channel` according to their directories and names, the
+    /// oldest first. Leaves out files that disappear in the meantime. The content is not read: see ``Ownership``.
     ///
     /// Sequence numbers determine the order, even if the clock was set back. Names without a number do not sort by time
     /// (`01-12-2026` comes before `30-11-2026`): if there is such a name, all files are sorted by when they ended.

@@ -286,9 +286,9 @@ package struct RecordDirectory: Sendable {
 // MARK: Deleting
 
 extension RecordDirectory {
-    /// Deletes a finished file, if its place, name and content show that it belongs to `channel`. Returns false if the
-    /// file is already gone, is held, or is in use by another process. Throws a failure without a system error code if
-    /// it does not belong to the channel.
+    /// Deletes a finished file, if its directory, name and content show that it belongs to `channel`. Returns false if
+    /// the file is already gone, is held, or is in use by another process. Throws a failure without a system error code
+    /// if it does not belong to the channel.
     package func delete(_ segment: StoredSegment, of channel: String) throws(FileFailure) -> Bool {
         try delete(recording: segment.fileName, of: channel)
     }

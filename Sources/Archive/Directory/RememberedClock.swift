@@ -99,7 +99,7 @@ package enum ConfirmedClock {
     /// apply to it.
     private static let tolerance: Int64 = 5000
 
-    /// Whether the kernel confirms that `wall`, read just now, is right. Any thread may call it.
+    /// Whether the kernel confirms that `wall`, read just now, is right. Can be called on any thread.
     package static func confirms(_ wall: UTCTime) -> Bool {
         var kernel: Int64 = 0
         return relay_clock_is_synchronised(&kernel) != 0 && abs(kernel - wall.milliseconds) <= tolerance

@@ -50,7 +50,7 @@ extension SegmentPosition {
 
 /// Why a file of a recording ended.
 package enum SegmentEnding: String, Sendable, Codable {
-    /// It was long enough, and the next one follows without a gap.
+    /// The file was long enough, and the next file follows without a gap.
     case rotate
     /// The program was over.
     case stop

@@ -149,7 +149,8 @@ package enum SegmentRecovery {
         if content.missingBytes > 0, checked.lowerBound > 0 {
             content = try TransportStreamFile.content(of: file, in: 0..<end, isWhole: isWhole)
         }
-        // This is done even if nothing is cut off, because it releases the space that was reserved beyond the end.
+        // Truncates the file even if nothing is cut off, because that releases the space that was reserved beyond the
+        // end.
         try descriptor.truncate(to: end)
         try descriptor.synchronise()
         let fileName = try rename(descriptor, name, in: directory)

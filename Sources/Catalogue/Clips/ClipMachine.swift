@@ -184,7 +184,7 @@ extension ClipMachine {
     package mutating func complete(
         _ program: Program, recordedUpTo recorded: Int64?, isSuspended: Bool = false
     ) -> [String] {
-        // Stop commands for another run, which may be recorded at the same time, expire with that run.
+        // Stop commands for another run, which can be recorded at the same time, expire with that run.
         early.removeAll { $0.run == program.run && $0.until < program.frames.upperBound }
         let longest = program.rate.frames(atLeast: Self.longest)
         var changed: [String] = []

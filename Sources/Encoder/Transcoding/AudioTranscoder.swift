@@ -49,7 +49,7 @@ package final class AudioTranscoder: TrackTranscoder {
             try decoder?.decoder.send(coded: packet)
             coded += try decode()
         } catch let failure as AVFailure {
-            // This packet is lost; silence replaces it.
+            // The packet that failed is lost; silence replaces it.
             if failure.isMissingLibrary { throw failure }
             decodingErrors += 1
         }

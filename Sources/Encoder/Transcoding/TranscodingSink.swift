@@ -126,6 +126,6 @@ package protocol TrackTranscoder: AnyObject {
     /// Transcodes the next packet, in decoding order, and returns the packets that are ready. A packet that cannot be
     /// decoded is counted and left out. If the call throws, the program ends.
     func take(_ packet: EncodedPacket) throws -> [EncodedPacket]
-    /// Returns the remaining packets. No packet must be passed afterwards.
+    /// Returns the remaining packets. Packets must not be passed afterwards.
     func finish() throws -> [EncodedPacket]
 }

@@ -23,7 +23,7 @@ final class RTMPEndpoint: Sendable {
     let url: RTMPListenURL
     let purpose: Purpose
     let authorization: RTMPAuthorization?
-    /// Whether it takes the place of a stream with the same name, which is about to end.
+    /// Whether this stream replaces a stream with the same name, which is about to end.
     let isSuccessor: Bool
     private let state = Mutex(State())
 

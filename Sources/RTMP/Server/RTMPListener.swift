@@ -136,8 +136,8 @@ final class RTMPListener: Sendable {
             let oldest =
                 ofNetwork.count >= limits.waitingPerNetwork ? ofNetwork.first : isFull ? state.waiting.first : nil
             if let oldest {
-                // The newest connection may be from a real client; the oldest has had time to request a stream and has
-                // not done so.
+                // The oldest connection is closed, not the newest: the newest can be from a real client, while the
+                // oldest has had time to request a stream and has not done so.
                 evicted = state.connections.removeValue(forKey: oldest)?.channel
                 state.waiting.removeAll { $0 == oldest }
                 state.closed[.crowded, default: 0] += 1

@@ -25,7 +25,8 @@ package struct RTMPServerSession {
 
     /// Why a request is refused.
     package enum Refusal: Sendable, Equatable {
-        /// There is no such stream, the key is wrong, or a permission is missing; the client is not told which.
+        /// There is no such stream, the key is wrong, or a permission is missing; the client does not learn which of
+        /// these it is.
         case denied
         /// Another client publishes the stream.
         case busy

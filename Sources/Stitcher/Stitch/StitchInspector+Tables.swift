@@ -15,8 +15,8 @@ extension StitchInspector {
     /// slice.
     private static let headSize: Int64 = 4096
 
-    /// Reads the packets from the tables of the file at `path`. Returns false if the tables are not sufficient: then
-    /// this inspector must not be used further, and another one must read all packets.
+    /// Reads the packets from the tables of the file at `path`. Returns false if the tables are not sufficient. In that
+    /// case the caller must discard this inspector, and read all packets with a new one.
     mutating func readTables(_ path: String, _ isCancelled: () -> Bool) throws(ClipFailure) -> Bool {
         guard isMovie, let file = try? FileDescriptor.open(readOnly: path), let size = try? file.size(),
             let orders = try? CompositionOrder.read(file), video.index < orders.count

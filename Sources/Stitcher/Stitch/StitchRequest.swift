@@ -116,7 +116,7 @@ package struct StitchRequest: Sendable {
     package var clips: [StitchClip]
     package var settings: StitchSettings
     package var order: StitchOrder
-    /// The path of the file that is made. `replaces` says whether an existing file with that name may be replaced.
+    /// The path of the file that is made. `replaces` says whether an existing file with that name is replaced.
     package var output: String
     package var replaces: Bool
     /// The program's version, for the file's tags.

@@ -299,7 +299,7 @@ extension Director {
     }
 
     /// Puts the preview on air, and the previous scene into the preview. If the previous scene contains the file of a
-    /// run-down's segment, it can be shown again only by resuming the run-down: the preview then does not change.
+    /// run-down's segment, it can be shown again only by resuming the run-down, so the preview does not change.
     private func swap(by transition: ResolvedTransition) throws(Refusal) -> Int64 {
         try check(state.withLock { $0.preview.layout })
         return show(by: transition, at: nil) { state in

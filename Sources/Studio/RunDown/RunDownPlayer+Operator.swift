@@ -15,8 +15,8 @@ extension RunDownPlayer {
         upcoming = prepared(segment, 0)
     }
 
-    /// Begins with a segment that is held from its first frame on. The segment is visible, unless `isCutAway` is set:
-    /// then another scene counts as having replaced it at `frame`.
+    /// Begins with a segment that is held from its first frame on. If `isCutAway` is set, the segment is not visible,
+    /// as if another scene had replaced it at `frame`.
     package mutating func start(held segment: Int, isCutAway: Bool, at frame: FrameIndex) throws(Refusal) {
         try start(at: segment)
         guard isCutAway else { return holdsNext = true }

@@ -155,7 +155,7 @@ package struct RunDownPlayer: Sendable {
     /// Creates a player of `runDown` for a program with this frame rate. The run-down has not begun.
     package init(_ runDown: RunDown, rate: FrameRate) { (self.runDown, self.rate) = (runDown, rate) }
 
-    /// Returns the actions that begin with `frame`. Frames must be passed in order, but some may be left out. A second
+    /// Returns the actions that begin with `frame`. Frames must be passed in order, but some can be left out. A second
     /// call for the same frame does not return the same actions again.
     package mutating func tick(_ frame: FrameIndex) -> [Action] {
         for cut in cuts where cut.frame <= frame { cutAway(at: cut.frame, fade: cut.fade) }

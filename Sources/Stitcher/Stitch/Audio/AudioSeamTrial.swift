@@ -11,9 +11,9 @@ struct AudioSeam: Hashable {
     let packet: Int
 }
 
-/// Finds out which AAC windows the encoder uses at seams, by encoding the new packets next to copied packets. If these
-/// are not long windows, the halves of two packets at the seam do not complete each other, which is heard as a click.
-/// Used by one thread.
+/// Finds out which AAC windows the encoder uses at seams, by encoding the new packets next to copied packets. If a
+/// window at a seam is not long, the overlapping halves of the two packets there do not match, which is heard as a
+/// click. Used by one thread.
 struct AudioSeamTrial {
     let format: AudioFormat
     let sources: [StitchSource]
