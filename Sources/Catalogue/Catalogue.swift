@@ -337,7 +337,8 @@ extension Catalogue {
     }
 
     private func setAside(_ failure: CatalogueFailure) -> Bool {
-        // The rows can often still be read. Files that wait for upload must also wait in the new database.
+        // Reads the upload states now, because rows of a damaged database can often still be read, and files that wait
+        // for upload must also wait in the new database.
         hold.loadOnce()
         do {
             let name = try CatalogueFiles.setAside(in: directory)

@@ -51,7 +51,8 @@ package struct CatalogueGap: Sendable, Codable, Equatable {
     }
 
     /// Returns `gaps`, and merges gaps that overlap, or that follow each other without a frame in between. A gap
-    /// without an end is not merged with a later one, because its run did record something after it.
+    /// without an end is not merged with a later gap of its run, because the later gap shows that the run recorded
+    /// something in between.
     static func joined(_ gaps: [CatalogueGap]) -> [CatalogueGap] {
         var result: [CatalogueGap] = []
         for gap in gaps.sorted(by: { ($0.run, $0.from) < ($1.run, $1.from) }) {

@@ -2,8 +2,8 @@
 
 internal import GRDB
 
-/// The catalogue's tables, and the migrations from older ones. A released migration is never changed; a new one is
-/// added after it.
+/// The catalogue's tables, and the migrations from older versions of the tables. A released migration is never changed;
+/// new migrations are added at the end.
 enum CatalogueSchema {
     /// `RLAY`: lets `file` and SQLite's tools recognize the database (`PRAGMA application_id`).
     private static let applicationID = 0x524C_4159

@@ -37,7 +37,7 @@ package struct EncoderSettings: Sendable, Equatable {
     package var rateControl: RateControl = .bitrate(4_000_000)
     /// Maximum interval between two IDR frames.
     package var gop: Duration = .seconds(2)
-    /// Number of consecutive B-frames; nil for the tuning's default, which is 2, or 0 for `zerolatency`.
+    /// Number of consecutive B-frames; nil means 2, or 0 with the tuning `zerolatency` or the profile `baseline`.
     package var bFrames: Int?
     /// Whether a clock determines the program's speed, and not the encoder.
     package var isLive = true

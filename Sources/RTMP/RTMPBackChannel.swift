@@ -46,8 +46,8 @@ package struct RTMPBackChannel {
         return waiting
     }
 
-    /// Parses `bytes`. Invalid bytes end the parsing, and the answer says so, but they do not end the output: media is
-    /// sent without it. A message that is too long is skipped.
+    /// Parses `bytes`. Invalid bytes end the parsing, and the answer says so, but they do not end the output, because
+    /// media can be sent even if nothing is parsed. A message that is too long is skipped.
     package mutating func take(_ bytes: [UInt8], isCounted: Bool = true) -> Answer {
         var answer = Answer()
         if isCounted { received += bytes.count }

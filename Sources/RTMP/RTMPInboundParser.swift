@@ -89,7 +89,7 @@ package struct RTMPInboundParser {
     private var chunk: (stream: Int, remaining: Int)?
     /// The total size of the bodies in `streams`.
     private var messageBytes: Int
-    /// Whether the peer does not repeat extended timestamps within a message; an old encoder of Adobe does not.
+    /// Whether the peer does not repeat extended timestamps within a message, like an old encoder of Adobe.
     private var omitsExtended = false
     /// Bytes that were read as an extended timestamp but belong to the message's body.
     private var replay: [UInt8] = []

@@ -16,7 +16,7 @@ final class DirectoryPlace: Sendable {
         /// Where the file system is mounted. Nil if it is only known that the directory must not be on the root file
         /// system.
         var mountPoint: String?
-        /// The templates that were used in the directory before, according to its own record.
+        /// The templates that were used in the directory before, according to the list that the directory contains.
         var notedTemplates: [NameTemplate] = []
         /// Counts the changes of the file system or directory.
         var generation = 0

@@ -43,7 +43,7 @@ extension RecordDirectory {
         return isOpen ? .open : .closed
     }
 
-    /// Returns the identifiers of the recorder's runs that are writing files here.
+    /// Returns the identifiers of the recorder runs that are writing files in this directory.
     package func livingRuns() -> Set<String> {
         let open = ((try? recordings()) ?? []).filter { $0.kind == .open && isInUse($0.name) }
         return Set(open.compactMap { SegmentReader.run(ofOpen: "\(path)/\($0.name)") })

@@ -123,7 +123,8 @@ package struct RecordDirectory: Sendable {
     /// Checks that the directory is on its file system, or on another one that was mounted in its place. In the second
     /// case the directory is prepared there, which changes ``generation``. A file system that is mounted again can get
     /// another number (NFS, tmpfs and btrfs always get one, a removable disk sometimes), but it still has the mark. An
-    /// empty mount point has neither the number nor the mark, and no file system is mounted there.
+    /// empty mount point is recognized because it has neither the number nor the mark, and no file system is mounted
+    /// there.
     package func checkMount() throws(FileFailure) {
         let known = place.now
         var found: FileSystemNumber?
@@ -343,7 +344,7 @@ extension RecordDirectory {
     }
 
     /// Stores the template of the directory, unless it is the standard one or already stored. On a full disk this fails
-    /// without further consequences: the template is known for as long as it is used.
+    /// without further consequences: as long as this run uses the template, relay knows it anyway.
     private func noteTemplate() {
         guard template != .standard, !Self.notedTemplates(in: path).contains(template) else { return }
         let flags = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK

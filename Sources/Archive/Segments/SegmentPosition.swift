@@ -6,8 +6,8 @@ package struct SegmentPosition: Sendable, Equatable {
     package var run: String
     /// Program time of the first frame, in nanoseconds.
     package var programStart: Int64
-    /// How the file ended. While the file is open, it contains ``SegmentEnding/recovered``, so that the value is right
-    /// if a crash leaves the file open.
+    /// How the file ended. While the file is open, the value is ``SegmentEnding/recovered``, which is right if a crash
+    /// leaves the file open.
     package var ending: SegmentEnding
     /// Whether the file's edit list can hide frames at its beginning, before the first visible one, and frames at its
     /// end, which the next file shows.

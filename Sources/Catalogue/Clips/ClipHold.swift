@@ -40,7 +40,7 @@ package final class ClipHold: RetentionVeto {
         /// write could leave the stamp unchanged.
         var stamp: Stamp?
         /// When the catalogue is read again after a failure. An attempt can take seconds, and many files are checked
-        /// one after the other.
+        /// one after the other, so not each check tries again.
         var retryAt: ContinuousClock.Instant?
         /// The ``RecordDirectory/generation`` of the disk from which the clips were read.
         var generation = 0

@@ -36,7 +36,8 @@ enum ClipMark {
                 throw FileFailure("rename", path, code: errno)
             }
         }
-        // The mark without a number is removed first: if only this mark were left, it would never be removed.
+        // The mark without a number is removed first: if the process were killed when only this mark was left, nothing
+        // would remove it later.
         for name in [pending] + numbers.map({ "\(brokenPrefix)\($0)" }) {
             guard unlink("\(directory)/\(name)") == 0 || errno == ENOENT else {
                 throw FileFailure("delete", "\(directory)/\(name)", code: errno)

@@ -8,8 +8,8 @@ package import Media
 /// No sample is stretched to follow a clock: the packets' times follow the sender's timestamps instead. Gaps are filled
 /// with silence, and overlaps are removed.
 package final class AudioTranscoder: TrackTranscoder {
-    /// If a timestamp differs from the sample count by no more than this, there is no gap or overlap. It is less than a
-    /// frame of any codec.
+    /// If a timestamp differs from the sample count by no more than this, there is no gap or overlap. The value is
+    /// shorter than a frame of any codec.
     private static let tolerance = AudioFormat.program.timeBase.ticks(.milliseconds(10))
     /// The maximum correction of a packet's time towards the timestamps, in samples: 2000 ppm.
     private static let step: Int64 = 2

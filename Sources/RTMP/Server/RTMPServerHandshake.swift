@@ -102,7 +102,8 @@ extension RTMPServerHandshake {
         ]
     }
 
-    /// Where the digest is in a packet: it follows a field of four bytes, at an offset that is the sum of these bytes.
+    /// Where the digest is in a packet: it follows a field of four bytes, at an offset that is the sum of these four
+    /// bytes, modulo 728.
     enum Schema: Int, CaseIterable {
         case behindVersion = 8
         case behindKey = 772

@@ -65,7 +65,8 @@ struct RangePlan {
         return gaps
     }
 
-    /// The start of the range in the first file, and the end of the range in the last file, in ticks.
+    /// The start of the range in ticks since the first frame of the first file, and the end of the range in ticks since
+    /// the first frame of the last file.
     private static func wanted(
         _ first: StitchSource, _ last: StitchSource, _ start: Int64, _ end: Int64, _ program: Range<Int64>?
     ) -> (start: Int64, end: Int64) {

@@ -115,8 +115,8 @@ struct StitchInspector {
         hevcSets = video.codecName == "hevc" ? HEVCParameterSets(record: configuration) : nil
     }
 
-    /// Whether the file's header contains a duration by which a missing end is found here, because libavformat does not
-    /// report it.
+    /// Whether a missing end must be found by the duration in the file's header, because libavformat does not report
+    /// it.
     private var statesDuration: Bool { hasPackets }
 
     /// Whether the container's packets equal those of an MP4, although they are not stored contiguously.

@@ -167,7 +167,7 @@ package struct StitchJob {
         return base.duration(heard.moves[index])
     }
 
-    /// The maximum number of bytes that are needed on the disk, including tables, as far as it can be known.
+    /// An estimate of the maximum number of bytes that are needed on the disk, including tables.
     package var estimatedBytes: Int64 {
         var bytes: Int64 = 0
         for part in plan.parts {

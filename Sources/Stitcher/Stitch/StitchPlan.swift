@@ -285,8 +285,8 @@ package struct StitchPlan: Sendable {
         if source.video.isConstant, source.video.rate == video.frameRate {
             return min(times.count - 1, clip.frames.lowerBound + index)
         }
-        // The frame is chosen at the middle of its duration, so that on average frames are shown neither earlier nor
-        // later than in the source.
+        // The source's frame is the one that is visible in the middle of the result's frame, so that on average frames
+        // are shown neither earlier nor later than in the source.
         let halves = TimeBase(video.frameRate.timeBase.numerator, video.frameRate.timeBase.denominator &* 2)
         let wanted =
             source.time(clip.frames.lowerBound) + halves.rescale(Int64(2 * index + 1), to: source.video.timeBase)

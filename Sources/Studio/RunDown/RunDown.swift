@@ -59,7 +59,7 @@ package struct RunDown: Sendable, Equatable {
     package enum Order: String, Sendable, Codable, CaseIterable {
         /// The views in the listed order.
         case listed
-        /// Each view once, then each view once again, and so on; the same view is never shown twice in a row.
+        /// A random order: each view is shown once per round, and the same view is never shown twice in a row.
         case random
     }
 
@@ -82,8 +82,8 @@ package struct RunDown: Sendable, Equatable {
         package var easing: Easing
         /// The color in the middle of a dip, or behind the turning image of a flip; nil means black.
         package var color: RGBColor?
-        /// The name of the stinger, under which the change is a cut. The length is known when the stinger is loaded.
-        /// Nil for other transitions.
+        /// The name of the stinger that covers the cut to the view; nil for other transitions. The length of a stinger
+        /// is known only when its file is loaded.
         package var stinger: String?
 
         /// A change by a cut.

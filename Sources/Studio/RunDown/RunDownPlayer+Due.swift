@@ -24,8 +24,8 @@ extension RunDownPlayer {
         return place.end(after: length, at: rate)
     }
 
-    /// Begins the next segment, which is due at `due`. Returns false if its file is not ready yet, or if there is no
-    /// next segment.
+    /// Begins the next segment, which is due at `due`. Returns false if the segment's file is not ready yet, or if
+    /// there is no next segment.
     mutating func begin(_ due: FrameIndex, at frame: FrameIndex) -> Bool {
         if let rest, upcoming == nil, rest.until <= frame {
             upcoming = prepared(rest.segment, rest.pass)

@@ -213,7 +213,8 @@ struct AudioGrid {
         if clip == pieces.count - 1, piece.available.upperBound >= end - Self.step {
             return min(Int64(piece.packets.count), count(before: end, clip))
         }
-        // The packet with this number is re-encoded, from samples that belong to this clip only.
+        // The packet with the returned number is the first one that is re-encoded. `high` is limited so that this
+        // packet contains only samples of this clip.
         let high = Int(count(before: min(end, piece.available.upperBound) - rules.margin, clip)) - 2
         let upper = max(1, min(high, piece.packets.count))
         let range = min(upper, max(1, high - Self.reach))..<upper

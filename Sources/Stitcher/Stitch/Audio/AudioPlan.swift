@@ -205,7 +205,7 @@ struct AudioPlan: Equatable {
 
     private static func spans(_ grid: AudioGrid, _ pieces: [AudioGrid.Piece], _ count: Int64) -> [Span] {
         let step = AudioGrid.step
-        // The first packet is the one before the first that is played, because the decoder needs it.
+        // Begins with the packet before the first packet that is played, because the decoder needs it.
         var position = grid.phase - (grid.phase > 0 ? 2 : 1) * step
         var spans: [Span] = []
         for (clip, packets) in grid.copies.enumerated() {
