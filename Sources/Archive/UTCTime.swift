@@ -107,7 +107,7 @@ struct CalendarTime: Equatable {
 }
 
 extension Int64 {
-    /// Returns the quotient, rounded down for negative numbers, too.
+    /// Returns the quotient, rounded down even if it is negative.
     package func flooredDivision(by divisor: Int64) -> Int64 {
         let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
         return remainder < 0 ? quotient - 1 : quotient

@@ -30,7 +30,7 @@ package struct DiskSpace: Sendable, Equatable {
     }
 }
 
-/// Asks the system.
+/// Asks the operating system for the free space.
 package struct SystemFreeSpace: FreeSpaceProbe {
     /// A probe of the system.
     package init() {}

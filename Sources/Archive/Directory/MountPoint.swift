@@ -6,7 +6,7 @@ internal import Glibc
 /// directory that is mounted over itself, as systemd does for `ReadWritePaths=`, does not count as a mount point. All
 /// calls block on the disk.
 enum MountPoint {
-    /// The directory that is always mounted.
+    /// The root directory, at which a file system is always mounted.
     static let root = "/"
 
     /// Returns the mount point of the file system of `path`, or of its longest existing part.

@@ -277,7 +277,7 @@ extension NameTemplate {
 enum CalendarField: String, Sendable {
     case date, time, year, month, day, hour, minute, second, shortYear, dayOfYear
 
-    /// The fields with a single number.
+    /// The fields whose text is a single number.
     static let single: [CalendarField] = [.year, .month, .day, .hour, .minute, .second, .shortYear, .dayOfYear]
 
     /// The letters of strftime.

@@ -5,9 +5,9 @@ internal import Glibc
 extension RecordDirectory {
     /// The kind of a file in a directory of recordings, by its name.
     package enum FileKind: Sendable {
-        /// A closed recording, or any other MP4.
+        /// A closed recording, or any other file with a recording's extension.
         case closed
-        /// Being written, or left open by a crash.
+        /// A file that is being written, or that a crash left open.
         case open
         /// A file that recovery could not use.
         case broken

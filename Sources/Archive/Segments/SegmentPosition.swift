@@ -52,7 +52,7 @@ extension SegmentPosition {
 package enum SegmentEnding: String, Sendable, Codable {
     /// The file was long enough, and the next file follows without a gap.
     case rotate
-    /// The program was over.
+    /// The program ended.
     case stop
     /// Writing or reading failed, or the recorder fell too far behind.
     case error
@@ -60,6 +60,6 @@ package enum SegmentEnding: String, Sendable, Codable {
     case disk
     /// The recorded source sent nothing for a while; when it sends again, another file begins.
     case silent
-    /// A crash left it open, and the next start completed it.
+    /// A crash left the file open, and relay completed it at its next start.
     case recovered
 }

@@ -10,7 +10,7 @@ extension RecordingArchive {
         package var file: String
         /// What was done, or why nothing could be done, in one sentence.
         package var text: String
-        /// Whether the recordings are now as complete as possible.
+        /// Whether nothing more can be repaired in the file.
         package var isRepaired: Bool
     }
 

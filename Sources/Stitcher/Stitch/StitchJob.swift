@@ -35,7 +35,7 @@ package struct StitchJob {
     let request: StitchRequest
     /// The range of recordings that the file contains; nil for clips.
     let range: RangePlan?
-    /// The source files of the clips, by number.
+    /// The source file of each clip, by the clip's number.
     package let sources: [StitchSource]
     /// The plan by which the file is made.
     package let plan: StitchPlan

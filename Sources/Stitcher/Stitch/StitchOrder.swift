@@ -14,7 +14,7 @@ package enum StitchOrder: String, Sendable, CaseIterable {
     /// name.
     case byTime
 
-    /// The numbers of the clips, in this order.
+    /// The numbers of the clips, sorted in this order.
     func order(_ sources: [StitchSource]) throws(ClipFailure) -> [Int] {
         switch self {
         case .given: return Array(sources.indices)

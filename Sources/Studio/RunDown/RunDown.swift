@@ -14,7 +14,7 @@ package struct RunDown: Sendable, Equatable {
     package static let mostSegments = 1000
     /// The maximum number of views of a segment: enough for all sources and some scenes.
     package static let mostViews = 32
-    /// The minimum length. A viewer cannot recognize anything in less time.
+    /// The minimum time for which a segment or a view is shown: a viewer cannot recognize anything in less time.
     package static let shortest = Duration.milliseconds(100)
     package static let longest = Duration.seconds(7 * 86_400)
     /// The longest transition.

@@ -5,7 +5,7 @@ internal import Status
 
 // The operator's commands. `frame` is the frame that the next call of ``tick(_:)`` will get.
 extension RunDownPlayer {
-    /// Begins with a segment.
+    /// Starts the run-down with the segment `segment`.
     package mutating func start(at segment: Int = 0) throws(Refusal) {
         guard runDown.segments.indices.contains(segment) else { throw .noSegment(segment, of: runDown.segments.count) }
         (place, held, rest, isOver, isDue, isWaiting) = (nil, nil, nil, false, false, false)
@@ -15,8 +15,8 @@ extension RunDownPlayer {
         upcoming = prepared(segment, 0)
     }
 
-    /// Begins with a segment that is held from its first frame on. If `isCutAway` is set, the segment is not visible,
-    /// as if another scene had replaced it at `frame`.
+    /// Starts the run-down with the segment `segment`, which is held from its first frame on. If `isCutAway` is set,
+    /// the segment is not visible, as if another scene had replaced it at `frame`.
     package mutating func start(held segment: Int, isCutAway: Bool, at frame: FrameIndex) throws(Refusal) {
         try start(at: segment)
         guard isCutAway else { return holdsNext = true }

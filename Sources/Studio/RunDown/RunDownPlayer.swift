@@ -75,7 +75,7 @@ package struct RunDownPlayer: Sendable {
             case failed(String)
         }
 
-        /// The position of the first frame in the file.
+        /// The position in the file at which playing begins.
         let start: Duration
         var opening = Opening.opening
         var started: FrameIndex?

@@ -7,7 +7,7 @@ internal import Media
 /// A position in the audio of a clip at which copied packets are joined to new packets.
 struct AudioSeam: Hashable {
     let clip: Int
-    /// The packet of the clip's file before which the seam is.
+    /// The number of the packet, in the clip's file, that is directly after the seam.
     let packet: Int
 }
 
