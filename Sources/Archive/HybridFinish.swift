@@ -37,7 +37,7 @@ package enum HybridFinish {
 
     /// The second half: waits until everything else is on the disk, overwrites the head, and waits until the head is on
     /// the disk. If `isDurable` is false, it does not wait: a crash of relay still does no harm, but a loss of power
-    /// can destroy the file.
+    /// can damage the file.
     package static func seal(
         _ descriptor: FileDescriptor, mediaEnd: Int64, size: Int64, isDurable: Bool = true
     ) throws(FileFailure) {

@@ -57,7 +57,7 @@ final class FrameReader {
     private func find(_ number: Int) throws -> VideoFrame? {
         let wanted = source.time(number)
         let frame = source.video.rate.timeBase.rescale(1, to: source.video.timeBase)
-        // The rounding error of filters is one tick. It is ignored if a frame has so few ticks that one tick matters.
+        // Allows for a rounding error of one tick in filters, unless a frame has so few ticks that one tick matters.
         let slack: Int64 = frame > 4 ? 1 : 0
         while true {
             while let next = ahead.first, next.pts <= wanted + slack {
