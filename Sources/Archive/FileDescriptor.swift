@@ -6,7 +6,7 @@ internal import MP4
 package import Media
 internal import Synchronization
 
-/// An open file. It is closed when the last reference is released; until then any thread may use it.
+/// An open file. It is closed when the last reference is released; until then any thread can use it.
 package final class FileDescriptor: Sendable, ByteSource {
     /// `flock(2)`: takes a descriptor and an operation, and returns 0 or `errno`.
     package typealias LockCall = @Sendable (_ file: CInt, _ operation: CInt) -> CInt
@@ -34,7 +34,7 @@ package final class FileDescriptor: Sendable, ByteSource {
         try FileDescriptor("create", path, flags: O_RDWR | O_CREAT | O_EXCL)
     }
 
-    /// Opens `path` for reading and writing. Refuses a symbolic link, because it may point out of the directory.
+    /// Opens `path` for reading and writing. Refuses a symbolic link, because it can point out of the directory.
     package static func open(
         existing path: String, lockCall: @escaping LockCall = systemLock
     ) throws(FileFailure) -> FileDescriptor {
@@ -53,8 +53,8 @@ package final class FileDescriptor: Sendable, ByteSource {
         try FileDescriptor("open", path, flags: O_RDONLY | O_DIRECTORY)
     }
 
-    /// Opens the directory that contains the file `name`, which is relative to the directory `root`. None of the
-    /// directories in between may be a symbolic link, which could lead anywhere.
+    /// Opens the directory that contains the file `name`, which is relative to the directory `root`. Refuses a symbolic
+    /// link in place of one of the directories in between, because it could lead anywhere.
     package static func open(parentOf name: String, in root: String) throws(FileFailure) -> FileDescriptor {
         var directory = try FileDescriptor.open(directory: root)
         for part in parts(of: name).filter({ !$0.isEmpty }).dropLast() {
@@ -135,7 +135,7 @@ package final class FileDescriptor: Sendable, ByteSource {
     private static let withoutLocks = Mutex<[ObjectIdentifier: FileIdentity]>([:])
 
     /// Takes the advisory lock that marks the file as in use; returns false only if another descriptor or process has
-    /// it. A read-only descriptor takes a shared lock, because NFS refuses it any other.
+    /// it. A read-only descriptor takes a shared lock, because NFS refuses it an exclusive one.
     ///
     /// If the file system has no locks (NFS without its lock daemon), only locks of this process are considered: see
     /// ``mayBeWrittenElsewhere``.
@@ -155,8 +155,8 @@ package final class FileDescriptor: Sendable, ByteSource {
         }
     }
 
-    /// Whether another process may be writing the file although no lock is visible: the file system has no locks, and
-    /// the file was written less than a minute ago. A time in the future counts, too.
+    /// Whether another process might be writing the file although no lock is visible: the file system has no locks, and
+    /// the file was written less than a minute ago. A time in the future counts as recent.
     var mayBeWrittenElsewhere: Bool {
         guard Self.withoutLocks.withLock({ $0[ObjectIdentifier(self)] != nil }) else { return false }
         return wasWritten(within: Self.quietTime)
@@ -172,10 +172,10 @@ package final class FileDescriptor: Sendable, ByteSource {
     /// two; a minute also covers a disk that stalls for a while.
     private static let quietTime = 60
 
-    /// Whether the file is empty and so new that its creator may be about to lock it and to write its head.
+    /// Whether the file is empty and so new that its creator might be about to lock it and to write its head.
     package var mayBeBeginning: Bool { (try? size()) == 0 && wasWritten(within: Self.beginningTime) }
 
-    /// The maximum age in seconds of a file whose creator may not have locked it yet. Creating a file, locking it and
+    /// The maximum age in seconds of a file that its creator might not have locked yet. Creating a file, locking it and
     /// writing its head takes a millisecond; 5 s also cover a busy machine.
     private static let beginningTime = 5
 
@@ -185,7 +185,7 @@ package final class FileDescriptor: Sendable, ByteSource {
         return FileIdentity(path) == own
     }
 
-    /// Releases the lock, even while others still use this descriptor.
+    /// Releases the lock, even if a child process still has a copy of this descriptor.
     package func unlock() {
         Self.withoutLocks.withLock { $0[ObjectIdentifier(self)] = nil }
         _ = lockCall(number, LOCK_UN)
@@ -315,10 +315,11 @@ package final class FileDescriptor: Sendable, ByteSource {
         case impossible
     }
 
-    /// The powers of two at which file systems limit their files: from 2 GiB to 1 TiB; FAT32 has 4 GiB.
+    /// The exponents of the powers of two at which file systems limit the size of their files: from 2 GiB to 1 TiB;
+    /// FAT32 has 4 GiB.
     private static let knownLimits = 31...40
 
-    /// Returns how many bytes the file may have: the limit of its file system, or that of the process (`RLIMIT_FSIZE`,
+    /// Returns how many bytes the file can have: the limit of its file system, or that of the process (`RLIMIT_FSIZE`,
     /// getrlimit(2)) if that is less; `Int64.max` if both allow 1 TiB. Moves the position in the file to 0.
     package func largestSize() -> Int64 {
         var own = rlimit()
@@ -373,7 +374,8 @@ package final class FileDescriptor: Sendable, ByteSource {
         guard [EPERM, EMLINK, ENOSYS, EOPNOTSUPP].contains(errno) else {
             throw FileFailure("rename", path, code: errno)
         }
-        // The file system has no hard links (FAT, some FUSE): check, then rename.
+        // The file system has no hard links (FAT, some FUSE): check that the name is free, then rename, although
+        // another process could create the name in between.
         guard faccessat(directory, target, F_OK, 0) != 0 else { return false }
         guard renameat(directory, name, directory, target) == 0 else { throw FileFailure("rename", path, code: errno) }
         return true

@@ -4,7 +4,7 @@ internal import Glibc
 
 /// The result of stat(2) for a file, as values.
 ///
-/// For targets that import a C library besides Glibc: in such a target the compiler may find the fields of `struct
+/// For targets that import a C library besides Glibc: in such a target the compiler can find the fields of `struct
 /// stat` in that library's module, and refuse code that uses them without importing it.
 package struct FileStatus: Sendable {
     /// The type of file to which a name refers.
@@ -15,7 +15,7 @@ package struct FileStatus: Sendable {
     package let kind: Kind
     /// Its size in bytes.
     package let size: Int64
-    /// Whether users other than its owner may read, write or execute it.
+    /// Whether users other than its owner are allowed to read, write or execute it.
     package let isOpenToOthers: Bool
     /// The file system and the file's number on it: `st_dev` and `st_ino`.
     package let device: UInt64, inode: UInt64

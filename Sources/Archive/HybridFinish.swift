@@ -36,8 +36,8 @@ package enum HybridFinish {
     }
 
     /// The second half: waits until everything else is on the disk, overwrites the head, and waits until the head is on
-    /// the disk. If `isDurable` is false, it does not wait: then a crash of relay does no harm, but a loss of power
-    /// may.
+    /// the disk. If `isDurable` is false, it does not wait: a crash of relay still does no harm, but a loss of power
+    /// can damage the file.
     package static func seal(
         _ descriptor: FileDescriptor, mediaEnd: Int64, size: Int64, isDurable: Bool = true
     ) throws(FileFailure) {
@@ -45,7 +45,8 @@ package enum HybridFinish {
             if isDurable { try descriptor.synchronise() }
             try descriptor.write([SharedBytes(MovieBox.closedHead(mediaEnd: mediaEnd))], at: 0)
         } catch {
-            // If the head was overwritten, then completely or not at all.
+            // The head is overwritten completely or not at all. After a failure, the file without the `moov` is a
+            // fragmented MP4 again.
             try? descriptor.truncate(to: mediaEnd)
             throw error
         }

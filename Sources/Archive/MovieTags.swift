@@ -15,7 +15,7 @@ package struct MovieTags {
     package var version = ""
     /// The file's position in its program.
     package var position: SegmentPosition?
-    /// The chapters at the marked moments; they are known when the file is closed.
+    /// The chapters at the marked moments; they are known only when the file is closed.
     package var chapters: [Chapter] = []
 
     /// Tags with these values.

@@ -23,7 +23,7 @@ package enum TransportStreamFile {
         return !BoxReader.positions(of: maker, in: head).isEmpty
     }
 
-    /// The provider's name as in the service description, after its length.
+    /// The provider's name as it is in the service description, preceded by its length.
     private static let maker = [UInt8(provider.utf8.count)] + Array(provider.utf8)
 
     /// Returns the name of the service in a stream that begins with `head`, which is the channel; nil if it cannot be

@@ -37,7 +37,7 @@ package struct UTCTime: Sendable, Hashable, Codable {
     var calendar: CalendarTime {
         var seconds = time_t(milliseconds.flooredDivision(by: 1000))
         var parts = tm()
-        // `gmtime_r` fails for years that do not fit in an integer; the result is then the year 0.
+        // `gmtime_r` fails for years that do not fit in an integer: in this case the result is the year 0.
         guard gmtime_r(&seconds, &parts) != nil else { return CalendarTime() }
         return CalendarTime(
             year: Int(parts.tm_year) + 1900, month: Int(parts.tm_mon) + 1, day: Int(parts.tm_mday),
@@ -107,7 +107,7 @@ struct CalendarTime: Equatable {
 }
 
 extension Int64 {
-    /// Returns the quotient, rounded down for negative numbers, too.
+    /// Returns the quotient, rounded down even if it is negative.
     package func flooredDivision(by divisor: Int64) -> Int64 {
         let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
         return remainder < 0 ? quotient - 1 : quotient

@@ -8,7 +8,8 @@ internal import MP4
 /// success for the next `fsync`, so that a normal read returns data that is not on the disk.
 ///
 /// This type asks the system to drop its cache of the file, and bypasses the cache (`O_DIRECT`, open(2)). If the file
-/// system does not support that, it reads normally; some file systems report that only when the file is read.
+/// system does not support `O_DIRECT`, which some file systems report only when the file is read, this type reads
+/// normally.
 final class UncachedFile: ByteSource {
     /// `pread(2)`: sets `errno` and returns -1 if it fails.
     typealias ReadCall = (_ file: CInt, _ buffer: UnsafeMutableRawBufferPointer, _ offset: Int) -> Int

@@ -43,8 +43,8 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
         var hasReportedStrangers = false
     }
 
-    /// The maximum number of changes that wait while the database cannot be written. Further changes are found in the
-    /// files later.
+    /// The maximum number of changes that wait while the database cannot be written. If there are more, the oldest are
+    /// dropped; what they say about files is read from the files later.
     private static let patience = 10_000
     private static let retryInterval = DispatchTimeInterval.seconds(10)
 
@@ -127,8 +127,8 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
         }
     }
 
-    /// Queues those files of this channel again whose upload was given up and that still exist. Calls `completion`
-    /// whether or not that was possible. Returns at once.
+    /// Queues those files of this channel again whose upload was given up and that still exist. Always calls
+    /// `completion`, even if that was not possible. Returns at once.
     package func queueGivenUp(_ completion: @escaping @Sendable () -> Void) {
         queue.async {
             let names =
@@ -149,12 +149,12 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
     package static func uploadLockName(of channel: String) -> String { UploadMark.lockName(of: channel) }
 
     /// Whether the file `name` is still needed for an upload. A file that is not in the catalogue is needed, and while
-    /// the catalogue cannot be read, every file is needed. May block on the disk, but never on the catalogue's queue.
+    /// the catalogue cannot be read, every file is needed. Can block on the disk, but never on the catalogue's queue.
     package func needsUpload(_ name: String) -> Bool { (hold.state(of: name) ?? .waiting) ?? .waiting == .waiting }
 
-    /// A file that an earlier run left waiting for upload is kept even if this run does not upload. While the catalogue
-    /// cannot be read, any file may be such a file if the channel ever uploaded. May block on the disk, but never on
-    /// the catalogue's queue.
+    /// Whether the file does not wait for upload. A file that an earlier run left waiting is kept even if this run does
+    /// not upload. While the catalogue cannot be read, every file counts as waiting if the channel ever uploaded. Can
+    /// block on the disk, but never on the catalogue's queue.
     package func mayDelete(_ fileName: String) -> Bool {
         guard let upload = hold.state(of: fileName) else { return false }
         return upload != .waiting
@@ -236,7 +236,8 @@ extension Catalogue {
         } catch {
             throw CatalogueFailure.failed("\(error)")
         }
-        // A database on another disk may have the same identity.
+        // If the disk has changed, the database is checked again, because a database on another disk can have the same
+        // identity.
         if state.generation != directory.generation { (state.checked, state.generation) = ([], directory.generation) }
         // While it is unknown which files wait for upload, the database is treated as a new one, even if its identity
         // has not changed.
@@ -258,7 +259,7 @@ extension Catalogue {
         return store
     }
 
-    /// Writes the upload states that this run knows to the database, which may be a new one that this or another
+    /// Writes the upload states that this run knows to the database, which can be a new one that this or another
     /// process made. If it is unknown which files wait for upload, all files wait.
     private func restoreUploads(_ store: CatalogueStore) throws {
         let known = hold.known
@@ -269,9 +270,9 @@ extension Catalogue {
                 "it is not known which recordings were uploaded: all wait to be uploaded, and none is deleted")
         }
         let names = Set(try store.segments().map(\.name))
-        // A transport stream has no metadata from which a row could be made, nor does an unreadable file. A file
-        // without a row is not uploaded, and is not deleted while the channel uploads. Therefore a transport stream
-        // gets a row, unless its upload state is known not to exist.
+        // A transport stream or an unreadable file has no metadata from which a row could be made. A file without a row
+        // is not uploaded, and is not deleted while the channel uploads. Therefore each transport stream gets a row
+        // here, and so does any other file unless it is known to have no upload state.
         let rows = try directory.segments(of: channel).compactMap { file -> CatalogueSegment? in
             let upload = known[file.fileName] ?? (hold.isLoaded ? nil : .waiting)
             let isStream = file.fileName.hasSuffix(RecordFormat.ts.fileExtension)
@@ -324,7 +325,7 @@ extension Catalogue {
     }
 
     /// Returns the row that was made from the file itself or, if that is impossible, from the recorder's report. A
-    /// missing file gets no row: another disk may be mounted over its directory.
+    /// missing file gets no row: another disk can be mounted over its directory.
     private func segment(_ name: String, _ record: SegmentRecord?) -> CatalogueSegment? {
         guard access("\(directory.path)/\(name)", F_OK) == 0 || errno != ENOENT else { return nil }
         do {
@@ -336,7 +337,8 @@ extension Catalogue {
     }
 
     private func setAside(_ failure: CatalogueFailure) -> Bool {
-        // The rows can often still be read. Files that wait for upload must also wait in the new database.
+        // Reads the upload states now, because rows of a damaged database can often still be read, and files that wait
+        // for upload must also wait in the new database.
         hold.loadOnce()
         do {
             let name = try CatalogueFiles.setAside(in: directory)

@@ -11,7 +11,7 @@ package struct CatalogueEvent: Sendable, Codable, Equatable {
     package var channel: String
     /// When the event happened: milliseconds since 1970-01-01T00:00:00Z.
     package var start: Int64
-    /// The kind of event: `input` if another input went on air, or ``marker``.
+    /// The kind of event, such as `input` if another input went on air, ``marker``, or ``SceneEvent/kind``.
     package var kind: String
     /// What happened, without secrets.
     package var text: String

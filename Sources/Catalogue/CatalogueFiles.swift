@@ -21,7 +21,7 @@ enum CatalogueFiles {
             guard access(target, F_OK) != 0 else { continue }
             try ClipMark.begin(number, in: directory.path)
             guard rename(path, target) == 0 else { throw FileFailure("rename", path, code: errno) }
-            // SQLite's own files are renamed too: otherwise it would apply them to a new database that has the old
+            // SQLite's own files are renamed too: otherwise SQLite would apply them to a new database that has the old
             // name.
             for companion in companions { rename(path + companion, target + companion) }
             return brokenName(number)
@@ -35,7 +35,7 @@ enum CatalogueFiles {
         func remove() { try? FileManager.default.removeItem(atPath: path) }
     }
 
-    /// Copies the database from a directory that cannot be written to a temporary directory.
+    /// Copies the database to a temporary directory, because the database's own directory cannot be written.
     static func temporaryCopy(from directory: RecordDirectory) throws(CatalogueFailure) -> Copy {
         let manager = FileManager.default
         let copy = Copy(path: manager.temporaryDirectory.appendingPathComponent("relay-\(UUID().uuidString)").path)

@@ -30,7 +30,6 @@ package struct CatalogueGap: Sendable, Codable, Equatable {
         case isTold = "told"
     }
 
-    /// A gap.
     init(
         channel: String, run: String, start: Int64, from: Int64, to: Int64?, frames: Int?, cause: String, isTold: Bool
     ) {
@@ -44,7 +43,7 @@ package struct CatalogueGap: Sendable, Codable, Equatable {
         self.isTold = isTold
     }
 
-    /// A gap that the recorder reported.
+    /// The row of a gap that the recorder reported.
     init(_ gap: RecordingGap, channel: String, start: UTCTime) {
         self.init(
             channel: channel, run: gap.run, start: start.milliseconds, from: gap.from, to: gap.to, frames: gap.frames,
@@ -52,7 +51,8 @@ package struct CatalogueGap: Sendable, Codable, Equatable {
     }
 
     /// Returns `gaps`, and merges gaps that overlap, or that follow each other without a frame in between. A gap
-    /// without an end is not merged with a later one, because its run did record something after it.
+    /// without an end is not merged with a later gap of its run, because the later gap shows that the run recorded
+    /// something in between.
     static func joined(_ gaps: [CatalogueGap]) -> [CatalogueGap] {
         var result: [CatalogueGap] = []
         for gap in gaps.sorted(by: { ($0.run, $0.from) < ($1.run, $1.from) }) {
@@ -105,7 +105,8 @@ enum GapInference {
             // In a program without video, the count is a number of packets, and no frames are missing.
             if missing > 0 { gaps.append(gap(behind: before, to: next, frames: before.isAudioAlone ? 0 : missing)) }
         }
-        // After a file that ended by `rotate` there must be another one.
+        // After a file that ended by `rotate` there must be another one; without it, the end of the run is missing,
+        // unless the run is still being recorded.
         if let last = segments.last, let ending = last.ending, ending != .stop, ending != .silent,
             ending != .rotate || !living.contains(last.run ?? "")
         {

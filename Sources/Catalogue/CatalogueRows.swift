@@ -40,7 +40,7 @@ struct EventRow: Encodable, PersistableRecord {
     }
 }
 
-/// Reads the cells of one row. A disk may flip any bit, and any program may write to the file: a value is `nil` if it
+/// Reads the cells of one row. A disk can flip any bit, and any program can write to the file: a value is `nil` if it
 /// has the wrong type, or is outside the range in which computations with it cannot overflow.
 struct Cells {
     let row: Row
@@ -69,7 +69,7 @@ struct Cells {
         return text
     }
 
-    /// Reads a column that may be empty with `read`; returns `nil` if the value is neither empty nor valid.
+    /// Uses `read` to read a column that can be empty; returns `nil` if the value is neither empty nor valid.
     func optional<Value>(_ column: String, _ read: (String) -> Value?) -> Value?? {
         if isNull(column) { return .some(nil) }
         return read(column).map { .some($0) }
@@ -159,7 +159,7 @@ extension CatalogueEvent {
             let kind = cells.text("kind"), let text = cells.text("text")
         else { return nil }
         let time = UTCTime(milliseconds: start)
-        // A catalogue that is opened read-only may still have its scenes in words.
+        // A catalogue that is opened read-only can still have its scenes in words.
         if kind == SceneEvent.kind, let scene = SceneEvent(json: text) ?? SceneEvent(words: text) {
             self.init(channel: channel, at: time, scene: scene)
         } else {

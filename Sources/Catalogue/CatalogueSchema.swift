@@ -2,8 +2,8 @@
 
 internal import GRDB
 
-/// The catalogue's tables, and the migrations from older ones. A released migration is never changed; a new one is
-/// added after it.
+/// The catalogue's tables, and the migrations from older versions of the tables. A released migration is never changed;
+/// new migrations are added at the end.
 enum CatalogueSchema {
     /// `RLAY`: lets `file` and SQLite's tools recognize the database (`PRAGMA application_id`).
     private static let applicationID = 0x524C_4159
@@ -29,7 +29,8 @@ enum CatalogueSchema {
         return migrator
     }
 
-    /// Adds a checksum (`seal`) to the existing clips. A cell that a disk has changed may still be valid for SQLite.
+    /// Adds a checksum (`seal`) to the existing clips. Without it, a cell that a disk has changed can look valid to
+    /// SQLite.
     private static func sealClips(_ database: Database) throws {
         try database.execute(sql: "ALTER TABLE clips ADD COLUMN seal INTEGER")
         for row in try Row.fetchAll(database, sql: "SELECT rowid AS place, * FROM clips") {
@@ -67,7 +68,8 @@ enum CatalogueSchema {
         CREATE INDEX segments_by_run ON segments (run);
         """
 
-    /// With these, neither the end of a run nor its first remaining file is searched for among all files.
+    /// With these indexes, the end of a run and its first remaining file are found without reading the rows of all
+    /// files.
     private static let runs = """
         DROP INDEX IF EXISTS segments_by_run;
         CREATE INDEX segments_in_run ON segments (run, program_start, name);

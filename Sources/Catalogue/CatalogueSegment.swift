@@ -20,8 +20,8 @@ package struct CatalogueSegment: Sendable, Codable, Equatable {
     package var programStart: Int64?
     /// Program time at which the frames end, in nanoseconds.
     package var programEnd: Int64?
-    /// Program time up to which no frame is missing, in nanoseconds. A file that ended suddenly may contain a few
-    /// frames after that time: frames between them were lost.
+    /// Program time up to which no frame is missing, in nanoseconds. A file that ended suddenly can contain a few
+    /// frames after that time, because frames between them were lost.
     package var wholeEnd: Int64?
     /// The number of frames after ``wholeEnd``.
     package var lateFrames: Int
@@ -62,7 +62,8 @@ package struct CatalogueSegment: Sendable, Codable, Equatable {
 }
 
 extension CatalogueSegment {
-    /// The minimum duration of a frame, in nanoseconds, so that numbers of frames computed from it stay small enough.
+    /// The minimum duration of a frame, in nanoseconds, so that a number of frames that is computed from it does not
+    /// overflow.
     static let shortestFrame: Int64 = 100_000
     /// The approximate duration of an audio packet, in nanoseconds: 1024 samples at 48 kHz.
     private static let audioPacket: Int64 = 21_333_333
@@ -142,7 +143,7 @@ extension CatalogueSegment {
         SegmentName(fileName: String(name.split(separator: "/").last ?? ""))?.sequence
     }
 
-    /// Whether `other` describes the same bytes, as far as that can be determined without reading them.
+    /// Whether `other` describes the same bytes, as far as that can be determined without reading the file.
     func isSameFile(as other: CatalogueSegment) -> Bool {
         (name, bytes, start, frames) == (other.name, other.bytes, other.start, other.frames)
             && (run, programStart) == (other.run, other.programStart)

@@ -3,10 +3,10 @@
 internal import Archive
 internal import GRDB
 
-/// Gaps, and what is remembered of deleted files so that they are no gaps.
+/// Gaps, and the deleted files that are remembered so that their absence does not count as a gap.
 ///
-/// A closed file, a gap or a deletion costs the same in a run of 50,000 files as in one of 500: only the rows beside it
-/// are read. A change in the middle of a run, which is rare, reads the whole run.
+/// To add a closed file or a gap, or to record a deletion, costs the same in a run of 50,000 files as in a run of 500:
+/// only the adjacent rows are read. A change in the middle of a run, which is rare, reads the whole run.
 extension CatalogueStore {
     /// Adds a gap that the recorder reported.
     func put(_ gap: CatalogueGap) throws(CatalogueFailure) {
@@ -18,11 +18,11 @@ extension CatalogueStore {
                 try database.execute(
                     sql: "DELETE FROM gaps WHERE run = ? AND from_pts = ?", arguments: [other.run, other.from])
             }
-            // A row that cannot be read has the place, too.
+            // A row that cannot be read can have the same key.
             try database.execute(
                 sql: "DELETE FROM gaps WHERE run = ? AND from_pts = ?", arguments: [gap.run, gap.from])
             try GapRow(gap).insert(database)
-            // A longer gap may have been there.
+            // The replaced gap can have been longer, so the gaps between the files are found again.
             let isReplaced = near.contains { $0.isTold && $0.from == gap.from }
             if isReplaced { try Self.findGaps(of: [gap.run], [gap.run], database) }
         }
@@ -117,7 +117,7 @@ extension CatalogueStore {
             AND program_start <= (SELECT place FROM first)
         """
 
-    /// Forgets a deleted file that has no place in a run.
+    /// Forgets a deleted file whose position in a run is unknown.
     private static let forgetPlaceless = """
         DELETE FROM segments
         WHERE name = ? AND deleted IS NOT NULL AND (run IS NULL OR program_start IS NULL)

@@ -73,7 +73,7 @@ extension CatalogueStore {
     }
 
     /// Stores `states` where the database has different upload states. A file that has a result does not become
-    /// `waiting` again: another process may have stored the result in the meantime.
+    /// `waiting` again: another process can have stored the result in the meantime.
     func setUploads(_ states: [String: UploadState]) throws(CatalogueFailure) {
         try write { database in
             for (name, upload) in states {

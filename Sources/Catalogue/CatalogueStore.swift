@@ -5,7 +5,7 @@ internal import GRDB
 internal import Glibc
 internal import Synchronization
 
-/// The SQLite database of a directory of recordings; it owns the connection. Every call may block on the disk, and for
+/// The SQLite database of a directory of recordings; it owns the connection. Every call can block on the disk, and for
 /// up to 5 s while another process writes.
 final class CatalogueStore: Sendable {
     /// The database's name in the directory of the recordings.
@@ -43,7 +43,7 @@ final class CatalogueStore: Sendable {
         do {
             database = try DatabaseQueue(path: path, configuration: configuration)
             // The identity is read after opening: if the file is deleted just before, SQLite creates another one, which
-            // may have the same inode number.
+            // can have the same inode number.
             let isKnown = !checked.isEmpty && Self.identity(path) == checked
             wasChecked = try isKnown && database.read(Self.hasTables)
             if !wasChecked { try Self.prepare(database, path, of: directory) }
@@ -156,7 +156,7 @@ final class CatalogueStore: Sendable {
         guard file >= 0 else { return }
         defer { close(file) }
         var info = stat()
-        // A file with another hard link may belong to another user.
+        // A file with another hard link can belong to another user.
         guard fstat(file, &info) == 0, info.st_mode & S_IFMT == S_IFREG, info.st_nlink == 1 else { return }
         fchownat(file, "", owner.st_uid, owner.st_gid, Self.emptyPath)
     }
@@ -165,7 +165,7 @@ final class CatalogueStore: Sendable {
     /// linux/fcntl.h).
     private static let (onlyPath, emptyPath): (CInt, CInt) = (0o10000000, 0x1000)
 
-    /// Whether the tables exist: a reader may arrive while they are being created.
+    /// Whether the tables exist: a reader can open the database while they are being created.
     func hasTables() throws(CatalogueFailure) -> Bool { try read(Self.hasTables) }
 
     func write<T>(_ body: (Database) throws -> T) throws(CatalogueFailure) -> T {
@@ -264,8 +264,9 @@ extension CatalogueStore {
         }
     }
 
-    /// Adds or updates segments. Checksums and upload states of the same bytes are kept. The runs in `living` continue.
-    /// A caller that adds many files calls ``findGaps(living:)`` itself, after `andFindGaps: false`.
+    /// Adds or updates segments. The checksum and the upload state of a file that has not changed are kept. The runs in
+    /// `living` continue. A caller that adds many files passes `andFindGaps: false`, and calls ``findGaps(living:)`` at
+    /// the end.
     func put(
         _ segments: [CatalogueSegment], living: Set<String>, andFindGaps: Bool = true
     ) throws(CatalogueFailure) {

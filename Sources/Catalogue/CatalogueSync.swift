@@ -12,8 +12,8 @@ enum CatalogueSync {
 
     /// Adds the closed files of `directory` that `store` does not have, or whose rows are damaged. If `isFull` is set,
     /// reads all files again and removes the rows of missing and unreadable files, except those that wait for upload.
-    /// `uploads` contains upload states from another place. Calls `progress` with the number of files that were read
-    /// and the number of all files.
+    /// `uploads` contains known upload states, which new rows get. Calls `progress` with the number of files that were
+    /// read and the number of all files.
     static func run(
         _ store: CatalogueStore, _ directory: RecordDirectory, isFull: Bool = false,
         uploads: [String: UploadState] = [:], progress: (Int, Int) -> Void = { _, _ in }

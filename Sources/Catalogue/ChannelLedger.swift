@@ -60,8 +60,8 @@ package struct ChannelLedger: Sendable {
         }
     }
 
-    /// Returns when the newest file ended that began before `time`, whether or not it was deleted; nil if there is no
-    /// such file, or if the catalogue cannot be read.
+    /// Returns when the newest file ended that began before `time`, even if the file was deleted since; nil if there is
+    /// no such file, or if the catalogue cannot be read.
     package func newestEnd(before time: UTCTime) -> UTCTime? {
         let newest = try? store()?.read { database in
             try CatalogueStore.segments(
@@ -94,7 +94,7 @@ package struct ChannelLedger: Sendable {
         throw CatalogueFailure.failed("the catalogue cannot be read")
     }
 
-    /// Returns the same clips for a caller that must know every clip: throws if a clip may be missing.
+    /// Returns the same clips for a caller that must know every clip: throws if a clip might be missing.
     func allClips() throws -> [CatalogueClip] {
         guard let store = store() else { return try clips() }
         let found = store.salvagedClips()
@@ -117,7 +117,7 @@ package struct ChannelLedger: Sendable {
         return store.identity
     }
 
-    /// Returns the database if it can be read without changes.
+    /// Returns the database if it can be read in place; otherwise nil.
     private func store() -> CatalogueStore? {
         let path = "\(directory.path)/\(CatalogueStore.fileName)"
         var info = stat()

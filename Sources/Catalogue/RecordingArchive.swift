@@ -20,7 +20,7 @@ package struct ArchiveProgress: Sendable, Equatable {
     package var total: Int64
 }
 
-/// A directory of recordings as the commands use it, while a recorder may be writing to it.
+/// A directory of recordings as the commands use it, possibly while a recorder is writing to it.
 ///
 /// All calls block on the disk.
 package struct RecordingArchive {
@@ -109,7 +109,7 @@ package struct RecordingArchive {
     private struct Salvage {
         /// Upload states by file name.
         let uploads: [String: UploadState]
-        /// Rows of transport streams, which have no metadata, and of files that wait for upload, which may be
+        /// Rows of transport streams, which have no metadata, and of files that wait for upload, which can be
         /// unreadable.
         let rows: [CatalogueSegment]
         /// The channels whose upload states were already incomplete; nil if the states of all channels are incomplete.
@@ -151,8 +151,8 @@ package struct RecordingArchive {
     /// Returns the content of the database on disk; nil if the file does not exist.
     func ledger() throws(CatalogueFailure) -> Ledger? {
         guard exists(CatalogueStore.fileName) else { return nil }
-        // SQLite must be able to roll back an unfinished transaction after a crash, and to write the companion files of
-        // an earlier version (WAL).
+        // If the database or its directory cannot be written, a copy is read: SQLite must be able to roll back an
+        // unfinished transaction after a crash, and to write the companion files of an earlier version (WAL).
         let path = "\(directory.path)/\(CatalogueStore.fileName)"
         guard access(directory.path, W_OK) == 0, access(path, W_OK) == 0 else {
             let copy = try CatalogueFiles.temporaryCopy(from: directory)

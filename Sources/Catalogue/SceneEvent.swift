@@ -94,7 +94,8 @@ extension SceneEvent {
 extension SceneEvent {
     /// Reads a scene from the words of older catalogues; nil if the text is something else.
     init?(words text: String) {
-        // In old events a scene's name may contain anything. It ends at the last colon that is followed by a space.
+        // In old events a scene's name can contain anything. The name ends at the last colon that is followed by a
+        // space.
         let form = /(?:(.+): )?([^ :]+)((?: [^ ]+)*) from frame (\d+)(?: of ([0-9a-f]+))? \((.+?)(?: ([\d.]+) s)?\)/
         guard let match = text.wholeMatch(of: form), let frame = Int64(match.output.4),
             match.output.6.wholeMatch(of: /[a-z-]+|stinger [A-Za-z0-9._-]+/) != nil

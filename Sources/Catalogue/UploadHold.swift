@@ -4,10 +4,10 @@ internal import Archive
 internal import Glibc
 internal import Synchronization
 
-/// Stores the upload states of one channel's files, to decide whether a file may be deleted.
+/// Stores the upload states of one channel's files, to decide whether a file is allowed to be deleted.
 ///
-/// It reads the database itself, so that no caller waits for the catalogue's queue, which may be busy for minutes with
-/// the files of a large archive. While the database cannot be read, is lost, or is a new one that may not contain the
+/// It reads the database itself, so that no caller waits for the catalogue's queue, which can be busy for minutes with
+/// the files of a large archive. While the database cannot be read, is lost, or is a new one that might not contain the
 /// waiting files yet (``UploadMark``), every file counts as needed, unless the channel never uploaded.
 final class UploadHold: Sendable {
     private struct State {
@@ -17,7 +17,7 @@ final class UploadHold: Sendable {
         var noted: [String: UploadState] = [:]
         /// When the database is read again after a failure.
         var retryAt: ContinuousClock.Instant?
-        /// The ``RecordDirectory/generation`` of the disk to which all this applies.
+        /// The ``RecordDirectory/generation`` of the disk to which these states apply.
         var generation: Int
 
         /// Drops all states if the disk was replaced.
@@ -95,7 +95,7 @@ final class UploadHold: Sendable {
         }
     }
 
-    /// Reads the database if that was not done yet. Several threads may call it at once.
+    /// Reads the database if that was not done yet. Several threads can call it at once.
     func loadOnce() {
         let isDue = state.withLock { state in
             state.follow(directory)
@@ -109,7 +109,7 @@ final class UploadHold: Sendable {
             if found.isWhole {
                 state.loaded = found.states
             } else {
-                // The upload states of the other files are unknown.
+                // The upload states of the other files are unknown, so the database still counts as not read.
                 state.noted.merge(found.states) { noted, _ in noted }
             }
         }
@@ -117,7 +117,7 @@ final class UploadHold: Sendable {
 
     /// Returns the states in the database, and whether they are complete; nil if the database cannot be read.
     private func read() -> (states: [String: UploadState], isWhole: Bool)? {
-        // In an empty mount point there is no database either.
+        // An empty mount point has no database, but that says nothing about the database on the disk.
         guard (try? directory.checkMount()) != nil else { return nil }
         // If the channel never uploaded, no file waits: a lost or damaged database must not fill the disk.
         let wasUploaded = UploadMark.wasUploaded(channel, in: directory.path)

@@ -5,9 +5,9 @@ internal import Glibc
 
 /// An empty file in a directory of recordings, which shows that it is unknown which files of a channel wait for upload.
 ///
-/// The mark is set before a database that replaces a lost one has any tables, and it stays until all files that may
-/// wait are in the new database. So if the process is killed meanwhile, there is never a database without a mark that
-/// wrongly says that no file waits. Only channels that ever uploaded have a mark. All calls block on the disk.
+/// The mark is set before a database that replaces a lost one has any tables, and it stays until all files that might
+/// wait are in the new database. So even if the process is killed meanwhile, the mark is never missing while the new
+/// database wrongly says that no file waits. Only channels that ever uploaded have a mark. All calls block on the disk.
 enum UploadMark {
     private static let (prefix, lockSuffix, suffix) = (".relay-upload-", ".lock", ".unknown")
 
@@ -15,12 +15,12 @@ enum UploadMark {
     /// upload.
     static func lockName(of channel: String) -> String { "\(prefix)\(channel)\(lockSuffix)" }
 
-    /// Whether `directory` contains the mark of `channel`, or may contain it because it cannot be read.
+    /// Whether `directory` contains the mark of `channel`; also true if the directory cannot be read.
     static func isSet(for channel: String, in directory: String) -> Bool {
         mayExist("\(directory)/\(prefix)\(channel)\(suffix)")
     }
 
-    /// Whether `channel` ever uploaded, or may have uploaded because the directory cannot be read.
+    /// Whether `channel` ever uploaded; also true if the directory cannot be read.
     static func wasUploaded(_ channel: String, in directory: String) -> Bool {
         mayExist("\(directory)/\(lockName(of: channel))")
     }
@@ -60,7 +60,7 @@ enum UploadMark {
         }
     }
 
-    /// Removes the mark of `channel`, because all files that may wait are in the database.
+    /// Removes the mark of `channel`, because all files that might wait are in the database.
     static func remove(for channel: String, in directory: String) throws(FileFailure) {
         let path = "\(directory)/\(prefix)\(channel)\(suffix)"
         guard unlink(path) == 0 || errno == ENOENT else { throw FileFailure("delete", path, code: errno) }

@@ -9,7 +9,7 @@ internal import Synchronization
 /// Encodes the program: x264 for video, AAC-LC for audio. A channel has one session, plus one for each rendition.
 ///
 /// One thread, such as the program's, passes frames and audio to it, and its packets go directly to the sink. Any
-/// thread may request keyframes and read the status without waiting for the encoder. A frame that an encoder refuses is
+/// thread can request keyframes and read the status without waiting for the encoder. A frame that an encoder refuses is
 /// lost and counted; the first such frame of each track is logged.
 ///
 /// ```swift

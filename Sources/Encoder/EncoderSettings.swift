@@ -21,7 +21,7 @@ package struct EncoderSettings: Sendable, Equatable {
 
     /// The target of the rate control.
     package enum RateControl: Sendable, Equatable {
-        /// This many bits per second on average, and no more than this in any second (VBV of 1 s).
+        /// This many bits per second on average, and no more than this many in any second (VBV of 1 s).
         case bitrate(Int)
         /// A constant rate factor, 0 to 51; smaller is better.
         case quality(Double)
@@ -37,7 +37,7 @@ package struct EncoderSettings: Sendable, Equatable {
     package var rateControl: RateControl = .bitrate(4_000_000)
     /// Maximum interval between two IDR frames.
     package var gop: Duration = .seconds(2)
-    /// Number of consecutive B-frames; nil for the tuning's default, which is 2, or 0 for `zerolatency`.
+    /// Number of consecutive B-frames; nil means 2, or 0 with the tuning `zerolatency` or the profile `baseline`.
     package var bFrames: Int?
     /// Whether a clock determines the program's speed, and not the encoder.
     package var isLive = true

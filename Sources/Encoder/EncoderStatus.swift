@@ -15,7 +15,7 @@ package struct EncoderStatus: Sendable, Codable {
     package var audioBytes: Int64 = 0
     /// Number of IDR frames in the output.
     package var keyframes = 0
-    /// Number of requested IDR frames.
+    /// Number of frames that became IDR frames on request.
     package var forcedKeyframes = 0
     /// Number of video and audio frames that the encoders refused; these frames are missing from the output.
     package var refusedFrames: Int64 = 0
@@ -27,7 +27,7 @@ package struct EncoderStatus: Sendable, Codable {
     package var processSeconds: Double = 0
     /// Number of frames, or slices of one frame, that x264 encodes in parallel.
     package var threads = 1
-    /// Number of CPU cores that this process may use.
+    /// Number of CPU cores that this process can use.
     package var cores = 1
 
     package init() {}

@@ -15,7 +15,7 @@ struct EncoderThreads: Sendable {
         return (result, EncoderThreads(clocks: made.map(clock)))
     }
 
-    /// CPU time of the threads so far, in seconds. Any thread may call it.
+    /// CPU time of the threads so far, in seconds. Can be read on any thread.
     var seconds: Double { clocks.reduce(0) { $0 + ThreadTime.read($1) } }
 
     /// Number of threads.

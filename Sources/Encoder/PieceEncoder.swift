@@ -71,7 +71,8 @@ struct X264SettingsText {
         set("cabac") { param.b_cabac = $0 }
         set("keyint") { param.i_keyint_max = max($0, 1) }
         set("keyint_min") { param.i_keyint_min = $0 }
-        // x264 adds its psychovisual adjustment to the offset, and the text contains the sum.
+        // x264 adds its psychovisual adjustment to the chroma offset, and the text already contains the sum. So the
+        // adjustment is turned off here, or it would be added twice.
         param.analyse.b_psy = 0
         set("chroma_qp_offset") { param.analyse.i_chroma_qp_offset = $0 }
     }

@@ -3,7 +3,7 @@
 internal import CX264
 package import Media
 
-/// Encodes frames as fast as they come, for a file that may also contain frames of other encoders. Its parameter sets
+/// Encodes frames as fast as they come, for a file that can also contain frames of other encoders. Its parameter sets
 /// have their own ID (ITU-T H.264, 7.4.2.1.1), so that the sets of one encoder do not replace those of another. One
 /// thread at a time.
 package final class RenderEncoder {

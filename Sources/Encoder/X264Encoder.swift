@@ -82,8 +82,8 @@ final class X264Encoder: VideoCoding {
             x264_encoder_close(handle)
             return log.deallocate()
         }
-        // After an error, closing may wait forever for a thread to which x264 gave no work, so it is done on a separate
-        // queue.
+        // After an error, closing can wait forever for a thread to which x264 gave no work, so the session is closed on
+        // a separate queue.
         let session = (handle: UInt(bitPattern: handle), log: UInt(bitPattern: log))
         DispatchQueue(label: "relay.x264.close").async {
             guard let handle = OpaquePointer(bitPattern: session.handle) else { return }

@@ -30,8 +30,8 @@ extension Media.Codec {
 }
 
 extension RTMPCapabilities {
-    /// The codecs of `stream` that the peer does not support according to these capabilities; empty if the peer sent
-    /// none.
+    /// The codecs of `stream` that the peer does not support according to these capabilities; empty if the peer did not
+    /// send its codecs.
     package func unknownCodecs(of stream: StreamDescription) -> [Media.Codec] {
         guard isEnhanced else { return [] }
         return [stream.video, stream.audio].compactMap { $0?.codec }.filter { codec in

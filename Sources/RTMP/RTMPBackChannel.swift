@@ -11,7 +11,7 @@ package struct RTMPBackChannel {
         package var messages: [RTMPStatusMessage] = []
         /// The player's commands, in order.
         package var wishes: [RTMPPlayerCommand] = []
-        /// Why the peer's bytes cannot be parsed from now on; set once.
+        /// Why the peer's bytes cannot be parsed any more; set only in the answer to the first invalid bytes.
         package var failure: String?
     }
 
@@ -32,7 +32,7 @@ package struct RTMPBackChannel {
 
     init(parser: RTMPInboundParser, unread: [UInt8] = [], receivedBytes: Int = 0) {
         var parser = parser
-        // No message that matters here is that long.
+        // Long messages are skipped, because no message that matters here is long.
         parser.limits.skipsLongMessages = true
         self.parser = parser
         waiting = unread
@@ -46,8 +46,8 @@ package struct RTMPBackChannel {
         return waiting
     }
 
-    /// Parses `bytes`. Invalid bytes end the parsing, and the answer says so, but they do not end the output: sending
-    /// media does not depend on it. A message that is too long is skipped.
+    /// Parses `bytes`. Invalid bytes end the parsing, and the answer says so, but they do not end the output, because
+    /// media can be sent even if nothing is parsed. A message that is too long is skipped.
     package mutating func take(_ bytes: [UInt8], isCounted: Bool = true) -> Answer {
         var answer = Answer()
         if isCounted { received += bytes.count }
@@ -73,9 +73,9 @@ package struct RTMPBackChannel {
         return owed
     }
 
-    /// A new reply replaces an older one of its kind that could not be sent. Nothing is lost, because an
-    /// acknowledgement counts from the beginning; and a server that sends requests without reading the replies must not
-    /// fill the memory.
+    /// Adds a reply, which replaces an older one of its kind that could not be sent, so that a server that sends
+    /// requests without reading the replies cannot fill the memory. Nothing is lost: an acknowledgement counts all
+    /// bytes since the beginning of the connection.
     private mutating func owe(_ message: RTMPMessage) {
         owed.removeAll { $0.kind == message.kind }
         owed.append(message)

@@ -25,7 +25,7 @@ package struct RTMPBursts {
         let chunks: Chunks
     }
 
-    /// From this number of connections on, a file costs less than the copies that it saves (measured).
+    /// With at least this number of connections, a file costs less than the copies that it saves (measured).
     private static let connectionsWorthFile = 16
 
     /// Number of bursts kept: the latest frames of several programs.
@@ -33,9 +33,10 @@ package struct RTMPBursts {
 
     private var bursts = Deque<Burst>()
     private var file: SharedFile?
-    /// Number of connections that may request the same chunks.
+    /// Number of connections that can request the same chunks.
     package var connections = 0
-    /// Milliseconds between the messages of the requested packets; a property to reuse its memory.
+    /// Milliseconds between the messages of the requested packets. This is a property only so that its memory is
+    /// reused.
     var steps: [Int64] = []
 
     /// Starts empty.

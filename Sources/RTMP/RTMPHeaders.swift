@@ -68,7 +68,7 @@ package enum RTMPHeaders {
                 ("videocodecid", .number(codecID(video.codec))),
                 ("videodatarate", .number(Double(video.bitrate) / 1000)),
             ]
-            // A variable rate is not sent.
+            // `framerate` is left out if the frame rate varies.
             if let rate = video.nominalRate { properties.append(("framerate", .number(rate.value))) }
         }
         if let audio = description.audio, let format = audio.audioFormat {

@@ -9,7 +9,7 @@ enum RTMPChunkSize {
 }
 
 /// Parses the peer's chunks (Adobe RTMP 1.0, 5.3.1) and assembles messages. It is safe against a hostile peer: it
-/// allocates memory only for received bytes, never for announced ones. Chunks may have any size, and may arrive in
+/// allocates memory only for received bytes, never for announced ones. Chunks can have any size, and can arrive in
 /// pieces.
 ///
 /// After an error the parser cannot be used any more.
@@ -20,7 +20,7 @@ package struct RTMPInboundParser {
         let reason: String
     }
 
-    /// Limits for the memory that a peer may use.
+    /// Limits for the memory that a peer can use.
     struct Limits: Equatable {
         /// Limit for the body of one message, in bytes.
         var messageBytes: Int
@@ -28,7 +28,7 @@ package struct RTMPInboundParser {
         var heldBytes: Int
         /// Limit for the number of chunk streams that were ever used.
         var chunkStreams = 64
-        /// Whether a message that is too long is skipped, and does not end the parsing.
+        /// Whether a message that is too long is skipped; otherwise it ends the parsing.
         var skipsLongMessages = false
 
         /// Enough for a connection on which the peer sends only commands.
@@ -89,7 +89,7 @@ package struct RTMPInboundParser {
     private var chunk: (stream: Int, remaining: Int)?
     /// The total size of the bodies in `streams`.
     private var messageBytes: Int
-    /// Whether the peer does not repeat extended timestamps within a message; an old encoder of Adobe does not.
+    /// Whether the peer does not repeat extended timestamps within a message, like an old encoder of Adobe.
     private var omitsExtended = false
     /// Bytes that were read as an extended timestamp but belong to the message's body.
     private var replay: [UInt8] = []
@@ -229,7 +229,7 @@ extension RTMPInboundParser {
         guard format < 2 else { return }
         stream.length = Int(integer(at: start + 3, bytes: 3))
         stream.type = header[start + 6]
-        // The protocol's only little-endian number.
+        // The message stream ID is the protocol's only little-endian number.
         if format == 0 { stream.streamID = integer(at: start + 7, bytes: 4).byteSwapped }
     }
 

@@ -78,8 +78,8 @@ package struct RTMPMessage {
     /// Whether the last byte completes a frame that is counted.
     var endsFrame = false
 
-    /// Audio, video and data each have their own chunk stream. For commands it is the same as librtmp's; for control
-    /// messages the protocol defines it (5.4).
+    /// Audio, video and data each have their own chunk stream. Commands use the same chunk stream as in librtmp;
+    /// control messages use the one that the protocol requires (5.4).
     var chunkStream: UInt8 {
         switch kind {
         case .audio: 4

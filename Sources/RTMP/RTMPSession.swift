@@ -186,7 +186,8 @@ struct RTMPConnectCommand {
     static let transaction = 1
     /// Servers recognize this version as an encoder.
     static let flashVersion = "FMLE/3.0 (compatible; FMSc/1.0)"
-    /// `capsEx`: the server may ask us to reconnect (Enhanced RTMP v2, "Enhancing NetConnection connect Command").
+    /// `capsEx`: the server is allowed to ask us to reconnect (Enhanced RTMP v2, "Enhancing NetConnection connect
+    /// Command").
     private static let reconnects = 1.0
 
     /// The application; for a login, the login data follows it.

@@ -23,8 +23,8 @@ package struct RTMPStatusMessage: Equatable, CustomStringConvertible {
         code = information?.text("code") ?? name
         text = information?.text("description") ?? ""
         address = information?.text("tcUrl")
-        // Errors for releaseStream and FCPublish (transaction IDs 2 and 3) are ignored, because a server may not know
-        // these commands. librtmp numbers connect 1, createStream 4 and publish 5.
+        // Errors for releaseStream and FCPublish (transaction IDs 2 and 3) are ignored, because a server does not need
+        // to know these commands. librtmp numbers connect 1, createStream 4 and publish 5.
         let isOfConnect = values.count > 1 && values[1] == .number(1)
         let isOfStream = values.count > 1 && (values[1] == .number(4) || values[1] == .number(5))
         isError =
@@ -59,7 +59,8 @@ package struct RTMPStatusMessage: Equatable, CustomStringConvertible {
         "access denied", "stream key", "authorized key", "invalid key", "token",
     ]
 
-    /// `BadName` or `Rejected` without a text may mean either kind; it counts as a failure that retrying may solve.
+    /// The kind of the failure: whether retrying can solve it. `BadName` or `Rejected` without a text can mean either
+    /// kind, and counts as one that retrying can solve.
     package var failureKind: OutputFailure.Kind {
         let words = "\(code) \(text)".lowercased()
         if Self.busy.contains(where: { words.contains($0) }) { return .rejected }

@@ -104,7 +104,7 @@ package struct RTMPURL: Sendable, Equatable, CustomStringConvertible, CustomDebu
 }
 
 extension RTMPURL {
-    /// The same stream at the server in `reference`, a `tcUrl` that may be relative to the `tcUrl` of this address
+    /// The same stream at the server in `reference`, a `tcUrl` that can be relative to the `tcUrl` of this address
     /// (Enhanced RTMP v2, "Reconnect Request"; RFC 3986, 4.2). `nil` if it is not a `tcUrl`, or if the connection would
     /// no longer use TLS.
     package func redirected(to reference: String) -> RTMPURL? {

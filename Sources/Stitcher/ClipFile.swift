@@ -5,8 +5,8 @@ internal import Glibc
 package import MP4
 package import Media
 
-/// A plain MP4 that is made from pieces of recordings. The file has a hidden name until it is finished. If it is not
-/// finished, it is removed.
+/// A plain MP4 that is made from pieces of recordings. The file has a hidden name until it is finished. An unfinished
+/// file is deleted when this object is released.
 package final class ClipFile {
     private let descriptor: FileDescriptor
     private let path: String
@@ -32,14 +32,15 @@ package final class ClipFile {
         }
         FinishedFile.removeLeftovers(of: path)
         descriptor = try .create(FinishedFile.hidden(beside: path))
-        // By the lock, a later process that makes the same file recognizes that this file is still in use.
+        // The lock tells a later process that makes the same file that this work file is still in use.
         guard descriptor.lockCreated() else { throw FileFailure("create", path, text: "its work file was removed") }
         end = Int64(MovieBox.headSize) + reserved
     }
 
     deinit {
         if !isFinished { unlink(descriptor.path) }
-        // A child process that is being started may keep the descriptor open for a moment longer.
+        // Closing is not enough: a child process that is just being started can keep the descriptor, and so the lock,
+        // for a moment longer.
         descriptor.unlock()
     }
 
@@ -74,9 +75,9 @@ package final class ClipFile {
         try rename()
     }
 
-    /// Completes the file as a fragmented MP4: the media that was appended so far is copied to its places in the
-    /// fragments. `isCancelled` is called before each fragment. Throws ``FileFailure``, or ``ClipFailure`` if it was
-    /// cancelled.
+    /// Makes a fragmented MP4 instead: copies the media that was appended so far into the fragments of a new file,
+    /// which gets the final name. `isCancelled` is called before each fragment. Throws ``FileFailure``, or
+    /// ``ClipFailure`` if the job was cancelled.
     package func finishInFragments(
         _ clip: ClipMovie, video: ClipTrack, audio: ClipTrack?, isCancelled: () -> Bool
     ) throws {

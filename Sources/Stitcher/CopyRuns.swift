@@ -5,7 +5,7 @@ internal import MP4
 /// The byte ranges of a file that a clip copies, merged to as few runs as possible. A run contains only the bytes of
 /// its samples.
 struct CopyRuns {
-    /// A contiguous range of bytes, and the samples in it, by their numbers.
+    /// A contiguous range of bytes, and the numbers of the frames and of the audio packets in it.
     struct Run: Equatable {
         var bytes: Range<Int64>
         var frames: Range<Int>
@@ -14,8 +14,8 @@ struct CopyRuns {
 
     private(set) var runs: [Run] = []
 
-    /// The runs that contain the `frames` of `video` and the packets `audio` of `packets`; both lists are in decoding
-    /// order. Each run has at most `limit` frames.
+    /// The runs that contain the frames `frames` of `video` and the packets `audio` of `packets`. `video` and `packets`
+    /// are in decoding order. Each run has at most `limit` frames.
     init(
         _ video: [IndexedSample], _ packets: [IndexedSample], frames: Range<Int>, audio: Range<Int>, limit: Int = .max
     ) {

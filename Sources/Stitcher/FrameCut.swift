@@ -2,11 +2,12 @@
 
 internal import MP4
 
-/// Finds the places at which the frames of one file can be cut without re-encoding. Frames are in decoding order. A cut
-/// is clean if all frames before it are also shown before all frames after it.
+/// Finds where the frames of one file can be cut without re-encoding. Frames are in decoding order. A cut is clean if
+/// all frames before it are also shown before all frames after it.
 struct FrameCut {
     private let samples: [IndexedSample]
-    /// For each index: the latest time of the frames before that index, and the earliest time of the frames from it on.
+    /// For each index: the latest presentation time of the frames before that index, and the earliest presentation time
+    /// of the frame at that index and the frames after it.
     private let latestBefore: [Int64]
     private let earliestFrom: [Int64]
 
@@ -44,8 +45,8 @@ struct FrameCut {
     }
 
     /// The last clean cut, not before `start`, such that no frame shown at `time` or later is before it. The cut is
-    /// never directly after a keyframe: two keyframes in a row, from two encoders, could not be distinguished (ITU-T
-    /// H.264, 7.4.1.2.4: idr_pic_id).
+    /// never directly after a keyframe. The encoded frames after the cut begin with a keyframe, and a decoder cannot
+    /// always distinguish two keyframes in a row if they come from two encoders (ITU-T H.264, 7.4.1.2.4: idr_pic_id).
     func exit(before time: Int64, from start: Int) -> Int {
         let cut = end(before: time, from: start)
         return cut > start && samples[cut - 1].isSync ? cut - 1 : cut

@@ -2,8 +2,9 @@
 
 internal import Synchronization
 
-/// The file system of a record directory, shared by all code that uses the directory. A file system may be mounted,
-/// replaced or unmounted at any time. Any thread may use this object; no call blocks.
+/// What is known about the file system of a record directory, shared by all code that uses the directory. The facts
+/// change, because a file system can be mounted, replaced or unmounted at any time. Any thread can use this object; no
+/// call blocks.
 final class DirectoryPlace: Sendable {
     /// The known facts about the file system.
     struct State: Sendable {
@@ -12,10 +13,10 @@ final class DirectoryPlace: Sendable {
         /// The name of the empty file that identifies the directory when its disk comes back with another device
         /// number; nil if no such file can be created.
         var mark: String?
-        /// Where the file system is mounted. Nil if that is unknown, but the directory must not be on the root file
+        /// Where the file system is mounted. Nil if it is only known that the directory must not be on the root file
         /// system.
         var mountPoint: String?
-        /// The templates that were used in the directory before, according to its own record.
+        /// The templates that were used in the directory before, according to the list that the directory contains.
         var notedTemplates: [NameTemplate] = []
         /// Counts the changes of the file system or directory.
         var generation = 0
@@ -37,7 +38,7 @@ final class DirectoryPlace: Sendable {
     /// mark `mark` and the list `notedTemplates`.
     func adopt(_ fileSystem: FileSystemNumber, mark: String?, mountPoint: String, notedTemplates: [NameTemplate]) {
         state.withLock { state in
-            // Several threads may notice the change at the same time.
+            // Several threads can notice the same change; only the first call counts it.
             if state.fileSystem == fileSystem, state.mark == mark { return }
             state = State(
                 fileSystem: fileSystem, mark: mark, mountPoint: mountPoint, notedTemplates: notedTemplates,

@@ -3,22 +3,22 @@
 internal import Glibc
 internal import Media
 
-/// Returns how much space an unprivileged process may still use.
+/// Returns how much space an unprivileged process can still use.
 package protocol FreeSpaceProbe: Sendable {
-    /// Returns the space on the file system of `path`, which must be writable. May block for as long as the file system
+    /// Returns the space on the file system of `path`, which must be writable. Can block for as long as the file system
     /// does.
     func space(at path: String) throws(FileFailure) -> DiskSpace
 }
 
 /// The size of a file system.
 package struct DiskSpace: Sendable, Equatable {
-    /// Bytes that an unprivileged process may still use.
+    /// Bytes that an unprivileged process can still use.
     package var free: Int64
     /// Total bytes.
     package var capacity: Int64
     /// The device number, which shows whether two paths share the space.
     package var fileSystem: UInt64
-    /// How many files may still be created (free inodes); nil if the file system has no limit of its own.
+    /// How many files can still be created (free inodes); nil if the file system has no limit of its own.
     package var freeFiles: Int64?
 
     /// A file system of `capacity` bytes, `free` of them unused.
@@ -30,7 +30,7 @@ package struct DiskSpace: Sendable, Equatable {
     }
 }
 
-/// Asks the system.
+/// Asks the operating system for the free space.
 package struct SystemFreeSpace: FreeSpaceProbe {
     /// A probe of the system.
     package init() {}
@@ -47,7 +47,7 @@ package struct SystemFreeSpace: FreeSpaceProbe {
         return DiskSpace(
             free: Self.bytes(UInt64(info.f_bavail), UInt64(info.f_frsize)),
             capacity: Self.bytes(UInt64(info.f_blocks), UInt64(info.f_frsize)), fileSystem: UInt64(place.st_dev),
-            // A file system that makes inodes as it needs them, such as btrfs, has no number of them.
+            // A file system that makes inodes as it needs them, such as btrfs, reports 0 for their number.
             freeFiles: info.f_files > 0 ? Int64(clamping: info.f_favail) : nil)
     }
 

@@ -2,7 +2,7 @@
 
 internal import Glibc
 
-/// An empty file in a directory of recordings, which shows that a recording is held: relay then deletes it only on
+/// An empty file in a directory of recordings, which shows that a recording is held, so that relay deletes it only on
 /// request.
 ///
 /// The mark is a file and not a row of the catalogue, so that it survives the loss of the catalogue, and so that an
@@ -25,7 +25,7 @@ package enum HoldMark {
             })
     }
 
-    /// Whether the recording with the closed file `name` is held, or may be.
+    /// Whether the recording with the closed file `name` is held; true if the system cannot tell.
     package static func isSet(of name: String, in directory: RecordDirectory) -> Bool {
         var info = stat()
         return lstat(path(of: name, in: directory.path), &info) == 0 || !isAbsence(errno)

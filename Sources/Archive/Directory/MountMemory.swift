@@ -9,7 +9,7 @@ package enum MountRule: Sendable, Hashable {
     case remembered
     /// The directory must be on a mounted disk: nothing is recorded until a disk is mounted there.
     case required
-    /// The directory may be anywhere, and its entry is removed from the memory.
+    /// The directory can be on any file system, and its entry is removed from the memory.
     case ignored
 }
 
@@ -32,7 +32,7 @@ package struct MountMemory: Sendable {
     /// A memory in `directory`, which is created if it is missing; without a directory, nothing is remembered.
     package init(directory: String? = nil) { self.directory = directory }
 
-    /// Throws if the record directory `path` must be on a disk, by `rule` or by the memory, and the disk is not
+    /// Throws if the record directory `path` must be on a disk, according to `rule` or the memory, and the disk is not
     /// mounted.
     package func checkMount(of path: String, _ rule: MountRule) throws(FileFailure) {
         guard rule != .ignored else { return }

@@ -6,7 +6,7 @@ internal import Glibc
 /// directory that is mounted over itself, as systemd does for `ReadWritePaths=`, does not count as a mount point. All
 /// calls block on the disk.
 enum MountPoint {
-    /// The directory that is always mounted.
+    /// The root directory, at which a file system is always mounted.
     static let root = "/"
 
     /// Returns the mount point of the file system of `path`, or of its longest existing part.
@@ -52,8 +52,8 @@ enum MountPoint {
     }
 }
 
-/// Identifies a file system. A disk that replaces another one may have the same device number, but not the same
-/// identifier if the file system has one.
+/// Identifies a file system. A disk that replaces another one can have the same device number, but not the same
+/// identifier (if the file system has an identifier).
 struct FileSystemNumber: Hashable, Sendable {
     private let device: UInt64
     private let identifier: UInt64

@@ -13,8 +13,8 @@ extension NameTemplate {
 
     /// Throws if the name of a file or directory of `channel` could be longer than file systems allow.
     ///
-    /// Templates are not checked when they are parsed. A directory also stores the templates of earlier runs, whose
-    /// names may have been short enough although the template fails this check.
+    /// Templates are not checked when they are parsed. A directory also stores the templates of earlier runs, which
+    /// must be accepted: the names of existing files can be short enough although the template fails this check.
     package func checkLength(channel: String) throws(TextFailure) {
         let longest = sample(channel: SegmentName.safe(channel), sequence: Self.longestSequence) + Self.longestSuffix
         let bytes = longest.split(separator: "/").map(\.utf8.count).max() ?? 0

@@ -22,7 +22,7 @@ package struct NameTemplate: Sendable, Hashable {
     /// `{channel}_{start}_{sequence}`.
     package static let standard = NameTemplate(parts: [.channel, .literal("_"), .start, .literal("_"), .sequence])
 
-    /// The form of ``UTCTime/basic``.
+    /// The form of ``UTCTime/basic``, with 0 for any digit.
     static let startPattern = "00000000T000000.000Z"
     private static let longest = 200
     /// The maximum number of digits of a number in a file's name.
@@ -277,7 +277,7 @@ extension NameTemplate {
 enum CalendarField: String, Sendable {
     case date, time, year, month, day, hour, minute, second, shortYear, dayOfYear
 
-    /// The fields with a single number.
+    /// The fields whose text is a single number.
     static let single: [CalendarField] = [.year, .month, .day, .hour, .minute, .second, .shortYear, .dayOfYear]
 
     /// The letters of strftime.
@@ -286,7 +286,7 @@ enum CalendarField: String, Sendable {
         "j": .dayOfYear,
     ]
 
-    /// Its letter of strftime, if it has one.
+    /// The field's letter in strftime, if it has one.
     var letter: Character? { Self.conversions.first { $0.value == self }?.key }
 
     /// The pattern of its text, with 0 for any digit. It has no colon, because some file systems cannot store one.

@@ -5,8 +5,9 @@ internal import Synchronization
 
 /// Determines which files of a record directory are recordings of one channel.
 ///
-/// Retention, recovery, the catalogue, uploads, sequence numbers and lists all use it. Three things must agree:
-/// - the place: no directory between the record directory and the file is itself a record directory;
+/// Retention, recovery, the catalogue, uploads, sequence numbers and lists all use this type. A file is a recording of
+/// the channel if three things agree:
+/// - the directory: no directory between the record directory and the file is itself a record directory;
 /// - the name: it fits the directory's template, or a template that the directory used earlier;
 /// - the content: the tags of an MP4, or the service description of a transport stream.
 ///
@@ -16,8 +17,8 @@ package final class Ownership: Sendable {
     enum NameMatch: Equatable {
         /// It fits a template of the directory. The sequence is 0 if the name contains none.
         case certain(sequence: Int)
-        /// It could fit a template that consists only of fields and separators. An earlier version of relay, which did
-        /// not store its templates, may have used such a template.
+        /// The name could fit a template that consists only of fields and separators. An earlier version of relay,
+        /// which did not store its templates, can have used such a template.
         case possible(sequence: Int)
 
         var sequence: Int {
@@ -33,13 +34,13 @@ package final class Ownership: Sendable {
     package enum Verdict: Sendable, Equatable {
         /// It is a recording of the channel.
         case ours
-        /// It is empty or contains only zeros, as a crash leaves a file that was just created.
+        /// It is empty or contains only zeros, as a crash can leave a file that was just created.
         case empty
-        /// It begins like a file of relay, but does not contain its channel: its head is damaged.
+        /// The file begins like a file of relay, but does not contain a channel, because its head is damaged.
         case unnamed
         /// It is a recording of another channel, which is called `channel`.
         case other(channel: String)
-        /// It is not a recording of relay, or its name and its content contradict each other.
+        /// The file is not a recording of relay, or its name and its content contradict each other.
         case foreign
     }
 
@@ -49,7 +50,7 @@ package final class Ownership: Sendable {
     private let archives = Mutex<[Substring: Bool]>([:])
 
     /// The ownership of files in `directory` by `channel`. Creating it reads no file. Results about nested directories
-    /// are cached, so an object must be used for only one pass over the files.
+    /// are cached and can become outdated, so an object must be used for only one pass over the files.
     package init(_ directory: RecordDirectory, channel: String) {
         (self.directory, self.channel) = (directory, SegmentName.safe(channel))
     }
@@ -68,7 +69,7 @@ package final class Ownership: Sendable {
         return verdict == .ours
     }
 
-    /// Returns what the file's name shows; nil if its name or its place rules out a recording of the channel.
+    /// Returns what the file's name shows; nil if its name or its directory rules out a recording of the channel.
     func match(_ fileName: String) -> NameMatch? {
         let original = SegmentSalvage.originalName(fileName)
         let match: NameMatch
@@ -162,7 +163,7 @@ extension Ownership {
     /// The offsets of time zones from UTC in quarters of an hour, the likely ones first.
     private static let zones = (-48...56).sorted { abs($0) < abs($1) }
 
-    /// Whether the directories of `fileName` may be named after `start` in some time zone.
+    /// Whether the directories of `fileName` can be named after `start` in some time zone.
     private func isDated(_ fileName: String, _ start: UTCTime) -> Bool {
         let directories = fileName.split(separator: "/").dropLast()
             .map { $0.replacing(start.basic, with: "").replacing(channel, with: "") }

@@ -5,9 +5,9 @@ internal import Glibc
 extension RecordDirectory {
     /// The kind of a file in a directory of recordings, by its name.
     package enum FileKind: Sendable {
-        /// A closed recording, or any other MP4.
+        /// A closed recording, or any other file with a recording's extension.
         case closed
-        /// Being written, or left open by a crash.
+        /// A file that is being written, or that a crash left open.
         case open
         /// A file that recovery could not use.
         case broken
@@ -43,13 +43,13 @@ extension RecordDirectory {
         return isOpen ? .open : .closed
     }
 
-    /// Returns the runs that running processes are recording here.
+    /// Returns the identifiers of the recorder runs that are writing files in this directory.
     package func livingRuns() -> Set<String> {
         let open = ((try? recordings()) ?? []).filter { $0.kind == .open && isInUse($0.name) }
         return Set(open.compactMap { SegmentReader.run(ofOpen: "\(path)/\($0.name)") })
     }
 
-    /// Whether a running process writes the file `name`, or may do so if the file system has no locks.
+    /// Whether a running process writes the file `name`, or might write it if the file system has no locks.
     package func isInUse(
         _ name: String, lockCall: @escaping FileDescriptor.LockCall = FileDescriptor.systemLock
     ) -> Bool {
@@ -57,7 +57,8 @@ extension RecordDirectory {
             return false
         }
         let isOpen = name.hasSuffix(SegmentName.openMark)
-        // This is checked before the lock, because the file's writer may be about to take the lock.
+        // This is checked before the lock is taken, because a writer that has just created the file might not have
+        // locked it yet.
         if isOpen, descriptor.mayBeBeginning { return true }
         return !descriptor.lock() || (isOpen && descriptor.mayBeWrittenElsewhere)
     }
@@ -66,11 +67,11 @@ extension RecordDirectory {
 // MARK: The files of a channel
 
 extension RecordDirectory {
-    /// Returns the finished and open files that belong to `channel` by their place and name, the oldest first. Leaves
-    /// out files that disappear in the meantime. The content is not read: see ``Ownership``.
+    /// Returns the finished and open files that belong to `channel` according to their directories and names, the
+    /// oldest first. Leaves out files that disappear in the meantime. The content is not read: see ``Ownership``.
     ///
     /// Sequence numbers determine the order, even if the clock was set back. Names without a number do not sort by time
-    /// (`01-12-2026` comes before `30-11-2026`), so all files are then sorted by when they ended.
+    /// (`01-12-2026` comes before `30-11-2026`): if there is such a name, all files are sorted by when they ended.
     ///
     /// `others` are the names of further files of the channel that do not fit its templates.
     package func segments(of channel: String, others: [String] = []) throws(FileFailure) -> [StoredSegment] {
@@ -105,17 +106,18 @@ extension RecordDirectory {
 
     private func segment(_ fileName: String, sequence: Int) -> StoredSegment? {
         var info = stat()
-        // Symbolic links are not followed, because they may lead to foreign files.
+        // Symbolic links are not followed, because they can lead to foreign files.
         guard lstat("\(path)/\(fileName)", &info) == 0, info.st_mode & S_IFMT == S_IFREG else { return nil }
         return StoredSegment(
             fileName: fileName, sequence: sequence, bytes: min(Int64(info.st_size), Self.largest),
             ended: Self.time(info.st_mtim), isFinished: !fileName.hasSuffix(SegmentName.openMark))
     }
 
-    /// A sparse file may have any size; with this limit the sum of thousands does not overflow.
+    /// Larger sizes are reported as this size: a sparse file can have any size, and the sum of thousands must not
+    /// overflow.
     static let largest: Int64 = 1 << 50
 
-    /// Converts a file system's time, which may be nonsense, to one between the years 1 and 9999.
+    /// Converts a file system's time, which can be any number, to one between the years 1 and 9999.
     static func time(_ time: timespec) -> UTCTime {
         let seconds = min(max(Int64(time.tv_sec), -62_135_596_800), 253_402_300_799)
         return UTCTime(milliseconds: seconds * 1000 + Int64(time.tv_nsec) / 1_000_000)
@@ -154,7 +156,7 @@ extension RecordDirectory {
     package static func openName(of name: String) -> String { name + SegmentName.openMark }
 }
 
-/// A value that changes with a file's content, as far as the system shows it.
+/// A value that changes when a file's content changes, as far as inode, size and time of modification show it.
 package struct FileStamp: Sendable, Hashable {
     /// The inode number.
     package var number: UInt64

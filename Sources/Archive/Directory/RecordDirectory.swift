@@ -22,7 +22,7 @@ package struct RecordDirectory: Sendable {
     package let template: NameTemplate
     /// Remembers that the directory is on a mounted disk; nil for a directory that is only read.
     private let memory: MountMemory?
-    /// All templates by which its files may be named: its own, the standard one, and earlier ones.
+    /// All templates by which its files can be named: its own, the standard one, and earlier ones.
     var templates: [NameTemplate] { [template, .standard] + place.now.notedTemplates }
 
     /// The prefix of the mark: the name of the empty file that identifies the directory.
@@ -40,8 +40,8 @@ package struct RecordDirectory: Sendable {
     /// Makes `path` a writable directory and creates it if necessary; a file that is created and removed proves that it
     /// is writable. Its files are named by `template`.
     ///
-    /// If the directory must be on a disk, by `rule` or by `memory`, and the disk is not mounted, nothing is created:
-    /// the directory ``isAwaited`` until ``checkMount()`` finds the disk.
+    /// If the directory must be on a disk, according to `rule` or `memory`, and the disk is not mounted, nothing is
+    /// created: the directory ``isAwaited`` until ``checkMount()`` finds the disk.
     package static func prepare(
         _ path: String, template: NameTemplate = .standard, mount rule: MountRule = .remembered,
         memory: MountMemory = MountMemory()
@@ -69,8 +69,8 @@ package struct RecordDirectory: Sendable {
     /// Whether its disk has not been mounted since the directory was prepared.
     package var isAwaited: Bool { place.now.fileSystem == nil }
 
-    /// Counts the changes of the file system or directory at this path. When the count has changed, an open file is no
-    /// longer in the directory.
+    /// Counts the changes of the file system or directory at this path. When the count has changed, a file that was
+    /// opened before is no longer in the directory.
     package var generation: Int { place.now.generation }
 
     /// Whether the disk on which the directory must be is mounted.
@@ -106,8 +106,8 @@ package struct RecordDirectory: Sendable {
             if mkdir(partial, 0o755) == 0 || errno == EEXIST { continue }
             let code = errno
             var info = stat()
-            // The directory may exist although it cannot be created: on a read-only file system, or without permission
-            // to write to its parent.
+            // The directory can exist although the call to create it fails: on a read-only file system, or without
+            // permission to write to its parent.
             if stat(partial, &info) == 0 { continue }
             throw FileFailure("create directory", partial, code: code)
         }
@@ -121,9 +121,10 @@ package struct RecordDirectory: Sendable {
     }
 
     /// Checks that the directory is on its file system, or on another one that was mounted in its place. In the second
-    /// case the directory is prepared there, which changes ``generation``. A file system that is mounted again may get
-    /// another number (NFS, tmpfs and btrfs always do, a removable disk may), but it still has the mark. An empty mount
-    /// point has neither the number nor the mark, and no file system is mounted there.
+    /// case the directory is prepared there, which changes ``generation``. A file system that is mounted again can get
+    /// another number (NFS, tmpfs and btrfs always get one, a removable disk sometimes), but it still has the mark. An
+    /// empty mount point is recognized because it has neither the number nor the mark, and no file system is mounted
+    /// there.
     package func checkMount() throws(FileFailure) {
         let known = place.now
         var found: FileSystemNumber?
@@ -189,21 +190,22 @@ package struct RecordDirectory: Sendable {
     /// Like ``entries()``, but searches `depth` levels of subdirectories.
     func entries(depth: Int) throws(FileFailure) -> [String] { try walk(depth).files }
 
-    /// Returns the paths of the record directories up to `depth` levels below this one. Each has its own files.
+    /// Returns the paths of the record directories up to `depth` levels below this one. Files in them do not belong to
+    /// this directory.
     package func nestedArchives(depth: Int = 8) throws(FileFailure) -> [String] { try walk(depth).archives }
 
     private func walk(_ depth: Int) throws(FileFailure) -> (files: [String], archives: [String]) {
         var (files, archives): ([String], [String]) = ([], [])
         var directories: [String] = []
         let top = try Self.read(path)
-        // In a directory that only contains record directories, all files are listed.
+        // If this directory is not itself a record directory, the files of nested record directories are listed, too.
         let isArchive = top.contains { Self.isArchiveMark($0.name) }
         Self.sort(top, of: "", &files, &directories)
         for _ in 0..<depth {
             let level = directories
             directories = []
             for directory in level {
-                // A directory that disappeared in the meantime, or that this user may not read, is skipped.
+                // A directory that disappeared in the meantime, or that this user is not allowed to read, is skipped.
                 guard let entries = try? Self.read("\(path)/\(directory)") else { continue }
                 if isArchive, entries.contains(where: { Self.isArchiveMark($0.name) }) {
                     archives.append(String(directory.dropLast()))
@@ -285,9 +287,9 @@ package struct RecordDirectory: Sendable {
 // MARK: Deleting
 
 extension RecordDirectory {
-    /// Deletes a finished file, if its place, name and content show that it belongs to `channel`. Returns false if the
-    /// file is already gone, is held, or is in use by another process. Throws a failure without a system error code if
-    /// it does not belong to the channel.
+    /// Deletes a finished file, if its directory, name and content show that it belongs to `channel`. Returns false if
+    /// the file is already gone, is held, or is in use by another process. Throws a failure without a system error code
+    /// if it does not belong to the channel.
     package func delete(_ segment: StoredSegment, of channel: String) throws(FileFailure) -> Bool {
         try delete(recording: segment.fileName, of: channel)
     }
@@ -342,14 +344,14 @@ extension RecordDirectory {
     }
 
     /// Stores the template of the directory, unless it is the standard one or already stored. On a full disk this fails
-    /// without further consequences: the template is known for as long as it is used.
+    /// without further consequences: as long as this run uses the template, relay knows it anyway.
     private func noteTemplate() {
         guard template != .standard, !Self.notedTemplates(in: path).contains(template) else { return }
         let flags = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
         let number = Glibc.open("\(path)/\(Self.templatesName)", flags, 0o644)
         guard number >= 0 else { return }
         defer { close(number) }
-        // Written in one call, because another process may add its own.
+        // Written in one call, because another process can append its own line at the same time.
         let line = Array("\(template.text)\n".utf8)
         _ = write(number, line, line.count)
     }

@@ -7,14 +7,14 @@ internal import Media
 /// What retention remembers about the wall clock from one run of relay to the next, in a small hidden file beside the
 /// recordings. All numbers are milliseconds.
 package struct RememberedClock: Sendable, Equatable {
-    /// By how much the wall clock may make files look too old, and for how much longer that matters.
+    /// By how much a wrong wall clock can make files look too old, and for how much longer that matters.
     package struct Lead: Sendable, Equatable {
-        /// How much older files may look.
+        /// How much older files can look than they are.
         package var length: Int64
-        /// The remaining running time for which that matters.
+        /// How much longer that matters, counted only while relay runs.
         package var left: Int64
 
-        /// A lead with these values; none by default.
+        /// A lead with these values; 0 means that files do not look too old.
         package init(length: Int64 = 0, left: Int64 = 0) { (self.length, self.left) = (length, left) }
     }
 
@@ -99,7 +99,7 @@ package enum ConfirmedClock {
     /// apply to it.
     private static let tolerance: Int64 = 5000
 
-    /// Whether the kernel confirms that `wall`, read just now, is right. Any thread may call it.
+    /// Whether the kernel confirms that `wall`, read just now, is right. Can be called on any thread.
     package static func confirms(_ wall: UTCTime) -> Bool {
         var kernel: Int64 = 0
         return relay_clock_is_synchronised(&kernel) != 0 && abs(kernel - wall.milliseconds) <= tolerance

@@ -19,6 +19,6 @@ package enum StateDirectory {
 }
 
 extension MountMemory {
-    /// The memory of this process.
+    /// The memory in relay's state directory.
     package static var standard: MountMemory { MountMemory(directory: StateDirectory.path.map { "\($0)/mounts" }) }
 }

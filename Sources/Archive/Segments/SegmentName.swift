@@ -44,7 +44,7 @@ package struct SegmentName: Sendable, Hashable, CustomStringConvertible {
         self.init(standard: path, fileExtension)
     }
 
-    /// The name of any open or closed file, whatever its form; nil if it has another extension.
+    /// The name of any open or closed file, whatever its form; nil if its extension is not that of a recording.
     init?(anyName fileName: String) {
         guard let (path, fileExtension) = Self.takeApart(fileName) else { return nil }
         self.init(String(path), "", NameTemplate.Reading(), fileExtension)
@@ -72,12 +72,12 @@ package struct SegmentName: Sendable, Hashable, CustomStringConvertible {
     }
 
     private init?(_ path: Substring, _ fileExtension: String, _ channel: String, _ template: NameTemplate) {
-        // The template is tried first: a name that begins like a standard name may have more digits after its number.
+        // The template is tried first: a name that begins like a standard name can have more digits after its number.
         if let reading = template.read(path, channel: channel) {
             self.init(String(path), channel, reading, fileExtension)
         } else if !path.contains("/"), let name = SegmentName(standard: path, fileExtension), name.channel == channel {
-            // A standard name in a directory that the template does not make belongs to a copy that an operator keeps
-            // there.
+            // A standard name counts only in the record directory itself: in a directory that the template does not
+            // make, it belongs to a copy that an operator keeps there.
             self = name
         } else {
             return nil
@@ -94,10 +94,11 @@ package struct SegmentName: Sendable, Hashable, CustomStringConvertible {
         self.init(String(path), channel, reading, fileExtension)
     }
 
-    /// Returns the path of an open or closed file, without its extension; nil if it has another extension.
+    /// Returns the path of an open or closed file without its extension; nil if the extension is not that of a
+    /// recording.
     static func path(of fileName: String) -> Substring? { takeApart(fileName)?.path }
 
-    /// Returns path and extension of an open or closed file; nil if it has another extension.
+    /// Returns path and extension of an open or closed file; nil if the extension is not that of a recording.
     private static func takeApart(_ fileName: String) -> (path: Substring, fileExtension: String)? {
         let closed = fileName.hasSuffix(openMark) ? fileName.dropLast(openMark.count) : Substring(fileName)
         guard let suffix = RecordFormat.allCases.map(\.fileExtension).first(where: closed.hasSuffix) else { return nil }

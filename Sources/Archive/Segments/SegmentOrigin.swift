@@ -6,7 +6,7 @@ internal import MP4
 enum SegmentOrigin {
     /// The first bytes are relay's.
     case ours
-    /// The file is empty or begins with zeros, as a crash or a loss of power leaves a file that was just created.
+    /// The file is empty or begins with zeros, as a crash or a loss of power can leave a file that was just created.
     case nothing
     /// The first bytes are another program's.
     case foreign

@@ -6,11 +6,11 @@ package struct SegmentPosition: Sendable, Equatable {
     package var run: String
     /// Program time of the first frame, in nanoseconds.
     package var programStart: Int64
-    /// How the file ended. While the file is open, this is ``SegmentEnding/recovered``, which is right if the file is
-    /// never closed.
+    /// How the file ended. While the file is open, the value is ``SegmentEnding/recovered``, which is right if a crash
+    /// leaves the file open.
     package var ending: SegmentEnding
-    /// Whether the file may begin with frames before its first visible one, and end with frames that the next file
-    /// shows: its edit list hides both.
+    /// Whether the file's edit list can hide frames at its beginning, before the first visible one, and frames at its
+    /// end, which the next file shows.
     package var isTrimmed = false
     /// Whether it contains a source's packets without re-encoding.
     package var isCopied = false
@@ -50,9 +50,9 @@ extension SegmentPosition {
 
 /// Why a file of a recording ended.
 package enum SegmentEnding: String, Sendable, Codable {
-    /// It was long enough, and the next one follows without a gap.
+    /// The file was long enough, and the next file follows without a gap.
     case rotate
-    /// The program was over.
+    /// The program ended.
     case stop
     /// Writing or reading failed, or the recorder fell too far behind.
     case error
@@ -60,6 +60,6 @@ package enum SegmentEnding: String, Sendable, Codable {
     case disk
     /// The recorded source sent nothing for a while; when it sends again, another file begins.
     case silent
-    /// A crash left it open, and the next start completed it.
+    /// A crash left the file open, and relay completed it at its next start.
     case recovered
 }

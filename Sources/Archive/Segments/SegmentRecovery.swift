@@ -16,15 +16,15 @@ package enum SegmentRecovery {
         case renamed(fileName: String)
         /// Nothing in it can be played; it was renamed to `fileName`.
         case setAside(fileName: String, reason: String)
-        /// A running process writes it, or may do so if the file system has no locks.
+        /// A running process writes it, or might write it if the file system has no locks.
         case inUse
         /// It could not be read or written.
         case failed(FileFailure)
     }
 
-    /// How many bytes at a file's end may not have reached the disk when power was lost. The system writes data to the
-    /// disk after 35 s at the latest (`vm.dirty_expire_centisecs` and `vm.dirty_writeback_centisecs`), and at 50 Mbit/s
-    /// this is more than 35 s of media.
+    /// How many bytes at a file's end might not have reached the disk when power was lost. The system writes data to
+    /// the disk after 35 s at the latest (`vm.dirty_expire_centisecs` and `vm.dirty_writeback_centisecs`), and this
+    /// number of bytes is more than 35 s of media at 50 Mbit/s.
     private static let volatileTail: Int64 = 256 << 20
 
     /// One open file that was found.
@@ -42,8 +42,8 @@ package enum SegmentRecovery {
     }
 
     /// Like ``run(in:channel:)``, but reads the last `checkedTail` bytes of each file to find missing media. `own`
-    /// contains the files that this process wrote, each with the number of its bytes of media: they have no writer any
-    /// more, however new they are.
+    /// contains the files that this process wrote, each with the number of its bytes of media: these files count as no
+    /// longer in use, however new they are.
     package static func run(
         in directory: RecordDirectory, channel: String, checkedTail: Int64, own: [String: Int64] = [:],
         lockCall: @escaping FileDescriptor.LockCall = FileDescriptor.systemLock
@@ -68,7 +68,7 @@ package enum SegmentRecovery {
     }
 
     /// Completes the open files `names` in `directory`, of all channels, except files with another program's content.
-    /// An empty file must have a name in the standard form.
+    /// An empty file is completed only if its name has the standard form.
     package static func run(
         in directory: RecordDirectory, open names: [String],
         lockCall: @escaping FileDescriptor.LockCall = FileDescriptor.systemLock
@@ -88,7 +88,8 @@ package enum SegmentRecovery {
     }
 
     /// Returns the result for the file `name`; nil if `isOurs` returns false, so that the file is left alone. `written`
-    /// is the number of bytes that this process wrote to the file; nil if another process wrote it, or still may.
+    /// is the number of bytes that this process wrote to the file; nil if another process wrote it, or might still be
+    /// writing it.
     private static func recover(
         _ name: SegmentName, in directory: String, _ written: Int64?, _ checkedTail: Int64,
         _ lockCall: @escaping FileDescriptor.LockCall, isOurs: (FileDescriptor) throws -> Bool
@@ -99,7 +100,8 @@ package enum SegmentRecovery {
                 throw FileFailure("open", descriptor.path, text: "it is not a regular file")
             }
             guard try isOurs(descriptor) else { return nil }
-            // This is checked before the lock, because the file's writer may be about to take the lock.
+            // This is checked before the lock is taken, because a writer that has just created the file might not have
+            // locked it yet.
             if written == nil, descriptor.mayBeBeginning { return .inUse }
             guard descriptor.lock(), written != nil || !descriptor.mayBeWrittenElsewhere else { return .inUse }
             if name.fileExtension == RecordFormat.ts.fileExtension {
@@ -118,7 +120,8 @@ package enum SegmentRecovery {
     ) throws -> Outcome {
         switch try FragmentedFileReader(UncachedFile(descriptor.path), checkedTail: checkedTail).read() {
         case .closed:
-            // The crash may have come before the head was on the disk, and before the reserved space was released.
+            // The crash might have come before the head was on the disk and before the reserved space was released, so
+            // both steps are repeated.
             try descriptor.truncate(to: try descriptor.attributes().size)
             try descriptor.synchronise()
             return .renamed(fileName: try rename(descriptor, name, in: directory))
@@ -132,8 +135,9 @@ package enum SegmentRecovery {
         }
     }
 
-    /// Completes a transport stream. Only a torn packet at its end and data that is not on the disk can be missing. It
-    /// is read completely only if data is missing; `written` is the number of bytes that this process wrote to it.
+    /// Completes a transport stream, in which only a torn packet at the end and data that never reached the disk can be
+    /// missing. The stream is read completely only if data is missing; `written` is the number of bytes that this
+    /// process wrote to it.
     private static func completeStream(
         _ descriptor: FileDescriptor, _ name: SegmentName, in directory: String, _ written: Int64?, _ checkedTail: Int64
     ) throws -> Outcome {
@@ -146,7 +150,8 @@ package enum SegmentRecovery {
         if content.missingBytes > 0, checked.lowerBound > 0 {
             content = try TransportStreamFile.content(of: file, in: 0..<end, isWhole: isWhole)
         }
-        // This is done even if nothing is cut off, because it releases the space that was reserved beyond the end.
+        // Truncates the file even if nothing is cut off, because that releases the space that was reserved beyond the
+        // end.
         try descriptor.truncate(to: end)
         try descriptor.synchronise()
         let fileName = try rename(descriptor, name, in: directory)
@@ -155,7 +160,8 @@ package enum SegmentRecovery {
         return .completed(fileName: fileName, frames: content.frames, droppedBytes: missing)
     }
 
-    /// Renames a file. A crash or a failure between linking the new name and removing the old one leaves both names.
+    /// Renames a file. If both names exist, because a crash or a failure came after the new name was linked, only the
+    /// old name is removed.
     private static func rename(
         _ descriptor: FileDescriptor, _ name: SegmentName, in directory: String
     ) throws(FileFailure) -> String {

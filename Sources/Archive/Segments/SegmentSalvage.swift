@@ -39,8 +39,8 @@ package enum SegmentSalvage {
         return name.dropLast(repairedSuffix.count) + RecordFormat.hybrid.fileExtension
     }
 
-    /// Returns the names that count. If there is a file and its salvaged copy, only one of the two counts: the file if
-    /// it `isWhole`, else the copy.
+    /// Returns `names` with only one name for a file and its salvaged copy: the file's name if the file `isWhole`,
+    /// otherwise the copy's name.
     package static func counted(_ names: [String], isWhole: (String) -> Bool) -> Set<String> {
         var counted = Set(names)
         for name in names where !name.hasSuffix(repairedSuffix) {

@@ -72,7 +72,8 @@ final class ChecksumQueue: Sendable {
         if let pause { schedule(pause) }
     }
 
-    /// Closes the current file, because an operator may want to unmount the file system, which an open file keeps busy.
+    /// Closes the current file, because an operator might want to unmount the file system, which an open file keeps
+    /// busy.
     private func letGo(_ work: inout Work) {
         guard let name = work.current?.name else { return }
         work.current = nil

@@ -12,7 +12,7 @@ extension Verification {
         var facts: SegmentFacts?
 
         /// Returns where the audio begins and ends, in samples of the program. The frame's time was rounded down to a
-        /// nanosecond when it was written, so each sample may be one of two.
+        /// nanosecond when it was written, so two results are possible, and both are returned if they differ.
         func audio(_ track: TrackFacts) -> [(begin: Int64, end: Int64)] {
             let base = TimeBase(1, Int32(clamping: track.timescale))
             let start = row.programStart ?? 0
@@ -81,7 +81,7 @@ extension Verification {
         return nil
     }
 
-    /// Reports a gap, with the cause from the catalogue if that has one.
+    /// Reports a gap, with the cause from the catalogue if the catalogue contains the gap.
     private mutating func note(_ hole: CatalogueGap, _ samples: Int64?) {
         let told = gaps.first(where: hole.overlaps)
         // If a program was not recorded to its end, the catalogue has the time of its end.

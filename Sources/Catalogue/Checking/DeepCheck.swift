@@ -9,7 +9,7 @@ struct DeepCheck {
     private(set) var errors = 0
     private var subject: String
 
-    /// Decodes the file at `path`, which error messages call `subject`. Takes as long as decoding does.
+    /// Decodes the file at `path`, which takes long. `subject` stands for the file in error messages.
     init(_ path: String, subject: String) throws(AVFailure) {
         self.subject = subject
         let demuxer = try Demuxer(
@@ -35,7 +35,7 @@ struct DeepCheck {
             errors += 1
             return
         }
-        // A decoder that fails while it is drained may fail endlessly.
+        // A decoder that fails while it is drained can fail endlessly, so the loop ends after some failures.
         var failures = 0
         while failures < 64 {
             do throws(AVFailure) {

@@ -10,7 +10,7 @@ extension RecordingArchive {
         package var file: String
         /// What was done, or why nothing could be done, in one sentence.
         package var text: String
-        /// Whether the recordings are now as complete as possible.
+        /// Whether nothing more can be repaired in the file.
         package var isRepaired: Bool
     }
 
@@ -77,7 +77,7 @@ extension RecordingArchive {
             return Repair(
                 file: name, text: "\(outcome.frames) frames saved as \(outcome.fileName)\(rest)", isRepaired: true)
         } catch .file(let failure) {
-            // The file's content is unknown.
+            // The file's content is unknown, so the file does not count as repaired.
             return Repair(file: name, text: "\(failure)", isRepaired: false)
         } catch {
             return Repair(file: name, text: "nothing could be saved: \(error)", isRepaired: name.hasSuffix(".broken"))

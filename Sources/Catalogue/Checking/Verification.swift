@@ -92,7 +92,7 @@ struct Verification {
         archive.report("reading", Int64(recordings.count), Int64(recordings.count))
     }
 
-    /// Handles the result of reading a file that may belong to the recordings.
+    /// Handles the result of reading a file that possibly belongs to the recordings.
     private mutating func take(_ name: String, _ result: Result<SegmentFacts, SegmentReadFailure>) {
         do throws(SegmentReadFailure) {
             let facts = try result.get()
@@ -209,7 +209,7 @@ struct Verification {
         }
     }
 
-    /// How long the catalogue may take to record a deletion; and the interval between reads, in microseconds.
+    /// How long the catalogue can take to record a deletion; and the interval between reads, in microseconds.
     private static let patience = Duration.seconds(3)
     private static let pollInterval: UInt32 = 100_000
 

@@ -22,7 +22,7 @@ package struct VerificationReport: Sendable, Codable, Equatable {
         package var frames: Int?
         /// Number of missing samples of audio; nil if it is unknown.
         package var audioSamples: Int64?
-        /// Why they are missing.
+        /// Why this part is missing.
         package var cause: String
     }
 

@@ -36,8 +36,8 @@ package struct CatalogueClip: Sendable, Equatable {
     /// The clip's program times in nanoseconds; nil until the clip ends.
     package var times: Range<Int64>? { clip.end.map { time(of: clip.first)..<time(of: max(clip.first, $0)) } }
 
-    /// The program times that must not be deleted, with a frame on each side. For a clip without an end, this is
-    /// limited to the maximum length, so that it does not keep all later files.
+    /// The program times that must not be deleted, with a frame on each side. For a clip without an end, the range is
+    /// limited to the maximum length, so that the clip does not keep all later files.
     var held: Range<Int64> {
         let lower = time(of: clip.first - Self.handle)
         let end = clip.end ?? clip.first + rate.frames(atLeast: ClipMachine.longest)

@@ -58,13 +58,13 @@ extension CatalogueClip {
 
     /// Frame numbers, up to 73 years at 1000 frames per second.
     private static let frames: ClosedRange<Int64> = 0...1 << 41
-    /// The audio of a clip may begin long after its first frame: any number is valid, and the checksum protects it.
+    /// The audio of a clip can begin long after its first frame: any number is valid, and the checksum protects it.
     private static let offsets: ClosedRange<Int64> = .min ... .max
 
     /// The clip of a database row; nil if a cell is invalid. Such a row counts as missing.
     init?(validating row: Row) {
         self.init(cells: row)
-        // A database that is opened read-only may be from an older relay, whose rows have no checksum (`seal`).
+        // A database that is opened read-only can be from an older relay, whose rows have no checksum (`seal`).
         guard !row.hasColumn("seal") || Cells(row: row).integer("seal", in: .min ... .max) == seal else { return nil }
     }
 

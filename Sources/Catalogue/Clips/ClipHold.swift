@@ -7,8 +7,8 @@ internal import Synchronization
 
 /// Prevents the deletion of files that contain parts of clips which were neither exported nor deleted. While the
 /// catalogue cannot be read, the last known clips are used; until it was read once, every file is kept, as in
-/// ``UploadHold``. If a damaged catalogue may have lost clips (``ClipMark``), every file that may contain a part of
-/// such a clip is kept.
+/// ``UploadHold``. If clips might have been lost with a damaged catalogue (``ClipMark``), every file that might contain
+/// a part of such a clip is kept.
 package final class ClipHold: RetentionVeto {
     private let directory: RecordDirectory
     private let channel: String
@@ -20,7 +20,7 @@ package final class ClipHold: RetentionVeto {
     /// What is known of a file.
     private struct Content {
         let stamp: Stamp
-        /// The file's place in its program; nil if it has none.
+        /// The file's position in its program; nil if it is unknown.
         let place: Place?
     }
 
@@ -36,11 +36,11 @@ package final class ClipHold: RetentionVeto {
     private struct Known {
         /// The clips; nil until the catalogue was read.
         var clips: [CatalogueClip]?
-        /// The stamp of the database when it was read. Nil if it was too recent: a later write could then leave it
-        /// unchanged.
+        /// The stamp of the database when it was read. Nil if the database was written just before, because another
+        /// write could leave the stamp unchanged.
         var stamp: Stamp?
-        /// When the catalogue is read again after a failure. An attempt may take seconds, and many files are checked
-        /// one after the other.
+        /// When the catalogue is read again after a failure. An attempt can take seconds, and many files are checked
+        /// one after the other, so not each check tries again.
         var retryAt: ContinuousClock.Instant?
         /// The ``RecordDirectory/generation`` of the disk from which the clips were read.
         var generation = 0
@@ -54,10 +54,11 @@ package final class ClipHold: RetentionVeto {
         let modified: Int64
     }
 
-    /// The age of a file's modification time, in nanoseconds, from which on any write changes it, in any file system.
+    /// If a file was modified longer ago than this, in nanoseconds, any further write changes its modification time, in
+    /// every file system.
     private static let stampAge: Int64 = 2_500_000_000
     private static let retryInterval = Duration.seconds(10)
-    /// How long a lost clip may have continued after the loss, in milliseconds.
+    /// How long a lost clip can have continued after the loss, in milliseconds.
     private static let longest = ClipMachine.longest.components.seconds * 1000
     /// The last day of the year 9999, in milliseconds since 1970.
     private static let latest: Int64 = 253_402_300_799_999
@@ -77,22 +78,22 @@ package final class ClipHold: RetentionVeto {
         (self.directory, self.channel, self.read) = (directory, SegmentName.safe(channel), read)
     }
 
-    /// Whether the file may be deleted. May block on the disk, but never on the catalogue's queue.
+    /// Whether the file is allowed to be deleted. Can block on the disk, but never on the catalogue's queue.
     package func mayDelete(_ fileName: String) -> Bool {
-        // The mark is read before and after the clips, because the catalogue may be set aside, or its clips restored,
-        // in the meantime.
+        // The mark is read before and after the clips, because another thread or process can set the catalogue aside,
+        // or restore its clips, in the meantime.
         let before = ClipMark.time(in: directory.path)
         guard let clips else { return false }
         let lostUntil = before ?? ClipMark.time(in: directory.path)
         if clips.isEmpty, lostUntil == nil { return true }
-        // An unreadable file contains no part of a clip, nor does a transport stream, which has no metadata.
+        // Unreadable files and transport streams, which have no metadata, count as containing no part of a clip.
         guard let place = place(of: fileName) else { return true }
         if let lostUntil, place.start - Self.longest <= lostUntil { return false }
         return !clips.contains { $0.clip.run == place.run && $0.held.overlaps(place.times) }
     }
 
-    /// Returns the place of the file in its program; nil if it has none. Retention asks for many files each minute, so
-    /// the tables of a file are read once, and again only after its attributes have changed.
+    /// Returns the position of the file in its program; nil if it is unknown. Retention asks for many files each
+    /// minute, so the tables of a file are read once, and again only after its attributes have changed.
     private func place(of fileName: String) -> Place? {
         let path = "\(directory.path)/\(fileName)"
         let stamp = Self.stamp(of: path)
@@ -107,7 +108,7 @@ package final class ClipHold: RetentionVeto {
                     start: facts.start.milliseconds)
             }
         } catch {
-            // A file system that fails now may work later.
+            // A file system that fails now can work later, so the failure is not remembered.
             if let failure = error as? SegmentReadFailure, case .file = failure { return nil }
         }
         guard let stamp, Self.isOld(stamp) else { return place }

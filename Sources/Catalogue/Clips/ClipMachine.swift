@@ -5,8 +5,8 @@ package import Media
 /// Computes the clips of a program from the commands that start and stop them. Pure: no clock, no files.
 ///
 /// A command names its frame, so neither network delay nor the order of commands matters: the command that stops a clip
-/// may arrive before the one that starts it, and both may arrive before their frames. A clip depends only on its
-/// commands; the position of the program determines only how much of the clip exists yet.
+/// can arrive before the command that starts it, and both commands can arrive before their frames. A clip depends only
+/// on its commands; the position of the program determines only how much of the clip exists yet.
 package struct ClipMachine: Sendable {
     /// A program that is being recorded.
     package struct Program: Sendable, Equatable {
@@ -46,7 +46,7 @@ package struct ClipMachine: Sendable {
         package var id: String
         /// The frame that was visible when the operator gave the command; nil for the newest frame.
         package var at: Int64?
-        /// The number of frames before it that are also requested.
+        /// The number of frames before ``at`` that are also requested.
         package var before: Int64
 
         package init(id: String, at: Int64? = nil, before: Int64 = 0) {
@@ -81,15 +81,15 @@ package struct ClipMachine: Sendable {
     package static let (mostRunning, mostClips) = (32, 2000)
     /// A clip stops by itself after this time if no command stops it.
     package static let longest = Duration.seconds(3600)
-    /// How far ahead of the program a command may be.
+    /// How far ahead of the program the frame of a command is allowed to be.
     package static let lead = Duration.seconds(2)
     private static let mostEarly = 64
     private static let patience = Duration.seconds(10)
 
-    /// All clips, in order of arrival.
+    /// All clips, in the order in which their start commands arrived.
     package private(set) var clips: [Clip] = []
     private var early: [EarlyStop] = []
-    /// Clips that ended by themselves or with their recording, and whose stop commands may still arrive.
+    /// Clips that ended by themselves or with their recording, and whose stop commands can still arrive.
     private var unreleased: Set<String> = []
 
     /// A machine without clips.
@@ -148,8 +148,8 @@ extension ClipMachine {
         return nil
     }
 
-    /// Ends the clip `id` before frame `at`; for a program that may no longer be recorded. If the clip has ended with
-    /// its recording and `at` is earlier, `at` becomes its end. Returns nil if there is no such clip.
+    /// Ends the clip `id` before frame `at`; this also works if the program is no longer recorded. If the clip has
+    /// ended with its recording and `at` is earlier, `at` becomes its end. Returns nil if there is no such clip.
     package mutating func release(_ id: String, at: Int64, _ rate: FrameRate) -> Clip? {
         guard let index = clips.firstIndex(where: { $0.id == id }) else { return nil }
         let clip = clips[index]
@@ -184,7 +184,7 @@ extension ClipMachine {
     package mutating func complete(
         _ program: Program, recordedUpTo recorded: Int64?, isSuspended: Bool = false
     ) -> [String] {
-        // Stop commands for another run, which may be recorded at the same time, expire with that run.
+        // Stop commands for another run, which can be recorded at the same time, expire with that run.
         early.removeAll { $0.run == program.run && $0.until < program.frames.upperBound }
         let longest = program.rate.frames(atLeast: Self.longest)
         var changed: [String] = []
@@ -216,7 +216,7 @@ extension ClipMachine {
         return changed
     }
 
-    /// The runs with clips that may still grow, or with stop commands whose start commands may still arrive.
+    /// The runs with clips that can still grow, or with stop commands whose start commands can still arrive.
     package var openRuns: Set<String> {
         Set(clips.lazy.filter { !$0.isComplete }.map(\.run)).union(early.lazy.map(\.run))
     }

@@ -3,7 +3,7 @@
 internal import Archive
 internal import Glibc
 
-/// An empty file in a record directory, which shows that clips may be lost that protect recordings from deletion.
+/// An empty file in a record directory, which shows that clips, which protect recordings from deletion, might be lost.
 ///
 /// `.relay-clips.restoring` exists while the clips of a damaged catalogue are moved to a new one, and
 /// `.relay-clips.broken-N` names the damaged database. If not all clips can be read, `.relay-clips.restoring` is
@@ -14,7 +14,7 @@ enum ClipMark {
     /// The mark that an operator removes.
     static let unknown = ".relay-clips.unknown"
 
-    /// Records that clips are in the database that is set aside under the number `number`, now or in a moment.
+    /// Records that clips are in the database that was, or is about to be, set aside under the number `number`.
     static func begin(_ number: Int, in directory: String) throws(FileFailure) {
         try touch(pending, in: directory)
         try touch("\(brokenPrefix)\(number)", in: directory)
@@ -36,7 +36,8 @@ enum ClipMark {
                 throw FileFailure("rename", path, code: errno)
             }
         }
-        // The mark without a number is removed first: if only this mark were left, it would never be removed.
+        // The mark without a number is removed first: if the process were killed when only this mark was left, nothing
+        // would remove it later.
         for name in [pending] + numbers.map({ "\(brokenPrefix)\($0)" }) {
             guard unlink("\(directory)/\(name)") == 0 || errno == ENOENT else {
                 throw FileFailure("delete", "\(directory)/\(name)", code: errno)
@@ -47,7 +48,7 @@ enum ClipMark {
     /// Records that clips are lost.
     static func setUnknown(in directory: String) throws(FileFailure) { try touch(unknown, in: directory) }
 
-    /// Returns the time until which clips may have been lost, in milliseconds since 1970; nil if no clip is lost.
+    /// Returns the time before which lost clips began, in milliseconds since 1970; nil if no clip is lost.
     static func time(in directory: String) -> Int64? {
         [pending, unknown].compactMap { name -> Int64? in
             var info = stat()

@@ -8,8 +8,8 @@ package import Media
 /// No sample is stretched to follow a clock: the packets' times follow the sender's timestamps instead. Gaps are filled
 /// with silence, and overlaps are removed.
 package final class AudioTranscoder: TrackTranscoder {
-    /// If a timestamp differs from the sample count by no more than this, there is no gap or overlap. It is less than a
-    /// frame of any codec.
+    /// If a timestamp differs from the sample count by no more than this, there is no gap or overlap. The value is
+    /// shorter than a frame of any codec.
     private static let tolerance = AudioFormat.program.timeBase.ticks(.milliseconds(10))
     /// The maximum correction of a packet's time towards the timestamps, in samples: 2000 ppm.
     private static let step: Int64 = 2
@@ -22,7 +22,8 @@ package final class AudioTranscoder: TrackTranscoder {
     private let resampler: Resampler
     private var encoder: AACEncoder
     private var decoder: (track: TrackDescription, decoder: Decoder)?
-    /// The program position of the encoder's first sample, and the number of input samples; nil before the first.
+    /// `origin` is the program position of the encoder's first sample (nil before that sample), and `fed` is the number
+    /// of samples that the encoder got.
     private var origin: Int64?
     private var fed: Int64 = 0
     private var decodingErrors = 0
@@ -48,7 +49,7 @@ package final class AudioTranscoder: TrackTranscoder {
             try decoder?.decoder.send(coded: packet)
             coded += try decode()
         } catch let failure as AVFailure {
-            // This packet is lost; silence replaces it.
+            // The packet that failed is lost; silence replaces it.
             if failure.isMissingLibrary { throw failure }
             decodingErrors += 1
         }
@@ -80,7 +81,8 @@ package final class AudioTranscoder: TrackTranscoder {
         return coded
     }
 
-    /// Compares the position of the next run with the end of the samples so far, and handles gaps and overlaps.
+    /// Compares `stated`, the position of the next samples, with the end of the samples so far, and handles gaps and
+    /// overlaps.
     private func place(_ stated: Int64?) throws -> [EncodedPacket] {
         guard let stated else { return [] }
         guard let origin else {

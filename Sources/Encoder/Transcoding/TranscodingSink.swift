@@ -11,7 +11,7 @@ internal import Synchronization
 package final class TranscodingSink: PacketSink {
     /// The state for an operator.
     package struct Status: Sendable {
-        /// Number of packets of the transcoded track that could not be decoded.
+        /// Number of errors of the transcoder: see ``TrackTranscoder/errors``.
         package var errors = 0
         /// Number of packets that were left out because the encoder could not keep up.
         package var skipped = 0
@@ -42,8 +42,8 @@ package final class TranscodingSink: PacketSink {
     private let room = DispatchSemaphore(value: 0)
 
     /// Sends packets of `kind` to `transcoder`, whose output goes to `coded`, and all other packets to `copied`. If the
-    /// source `canWait`, the publishing thread is blocked while the transcoder is busy; its heartbeat, `publisher`,
-    /// rests meanwhile. `name` is the channel's name.
+    /// source `canWait`, the publishing thread is blocked while too many packets wait for the transcoder; the thread's
+    /// heartbeat, `publisher`, rests meanwhile. `name` is the channel's name.
     package init(
         _ kind: TrackKind, by transcoder: sending any TrackTranscoder, copied: any PacketSink, coded: any PacketSink,
         canWait: Bool, publisher: Heartbeat? = nil, name: String
@@ -54,7 +54,7 @@ package final class TranscodingSink: PacketSink {
         queue = DispatchQueue(label: "relay.transcode.\(name)")
     }
 
-    /// A snapshot of the status. Any thread may read it.
+    /// A snapshot of the status. Any thread can read it.
     package var status: Status { state.withLock { $0.status } }
 
     package func publish(_ packet: EncodedPacket) {
@@ -73,7 +73,8 @@ package final class TranscodingSink: PacketSink {
 
     /// Waits until the transcoder has output everything, then reports the end to the sinks. Blocks.
     package func finish() {
-        // At its end an encoder outputs all frames that it holds, in one call that may take long: this is no hang.
+        // At its end an encoder outputs all frames that it holds, in one call that can take long. The heartbeat rests
+        // meanwhile, so that this does not count as a hang.
         queue.sync { work { transcoder in try heartbeat.resting { try transcoder.finish() } } }
         copied.finish()
     }
@@ -120,11 +121,11 @@ package final class TranscodingSink: PacketSink {
 package protocol TrackTranscoder: AnyObject {
     /// The coding of the output packets.
     var description: TrackDescription { get }
-    /// Number of packets that could not be decoded.
+    /// Number of packets that could not be decoded without an error, and of frames that the encoder refused.
     var errors: Int { get }
     /// Transcodes the next packet, in decoding order, and returns the packets that are ready. A packet that cannot be
     /// decoded is counted and left out. If the call throws, the program ends.
     func take(_ packet: EncodedPacket) throws -> [EncodedPacket]
-    /// Returns the remaining packets. No packet may be passed afterwards.
+    /// Returns the remaining packets. Packets must not be passed afterwards.
     func finish() throws -> [EncodedPacket]
 }

@@ -21,7 +21,7 @@ package final class VideoTranscoder: TrackTranscoder {
         }
     }
 
-    /// The object through which keyframes are requested; any thread may use it.
+    /// The object through which keyframes are requested; any thread can use it.
     package var keyframes: any KeyframeRequester { requests }
     package let description: TrackDescription
     /// Number of frames that the encoder holds before its first output.
@@ -40,8 +40,8 @@ package final class VideoTranscoder: TrackTranscoder {
     private var decodingErrors = 0
     package var errors: Int { decodingErrors + Int(encoder.refused.frames) }
 
-    /// A transcoder with `settings` for video like `track`, whose frame size is used unless `size` is given. Errors
-    /// call the input `subject`.
+    /// A transcoder with `settings` for video like `track`, whose frame size is used unless `size` is given. `subject`
+    /// stands for the input in error messages.
     package init(_ settings: EncoderSettings, of track: TrackDescription, size: FrameSize?, subject: String) throws {
         self.subject = subject
         format = Self.format(of: track, size: size)

@@ -37,7 +37,7 @@ struct RTMPAggregate {
         return message
     }
 
-    /// A tag's time: 24 bits, followed by the upper eight (Adobe FLV 10.1, E.4.1).
+    /// A tag's time: the lower 24 bits, followed by the upper eight (Adobe FLV 10.1, E.4.1).
     private static func timestamp(_ tag: ArraySlice<UInt8>) -> UInt32 {
         let start = tag.startIndex
         return tag[start + 4..<start + 7].reduce(UInt32(tag[start + 7])) { $0 << 8 | UInt32($1) }

@@ -97,7 +97,7 @@ struct RTMPAnswers {
         command(writer, stream: 0)
     }
 
-    /// `_error`.
+    /// The answer to a command that failed: `_error`.
     mutating func error(transaction: Double, _ status: Status) {
         var writer = AMF0Writer()
         writer.write("_error")

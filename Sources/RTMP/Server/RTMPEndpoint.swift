@@ -2,8 +2,9 @@
 
 internal import Synchronization
 
-/// Decides whether a client may publish or play. Called for each request with a known stream and the right key. After
-/// at most 10 s, the client is refused and the task is cancelled. `address` is the client's address.
+/// Decides whether a client is allowed to publish or play. Called for each request with a known stream and the right
+/// key. If there is no decision within 10 s, the client is refused and the task is cancelled. `address` is the client's
+/// IP address.
 package typealias RTMPAuthorization = @Sendable (_ request: RTMPStreamRequest, _ address: String) async -> Bool
 
 /// A stream that a listener receives or offers.
@@ -22,7 +23,7 @@ final class RTMPEndpoint: Sendable {
     let url: RTMPListenURL
     let purpose: Purpose
     let authorization: RTMPAuthorization?
-    /// Whether it takes the place of a stream with the same name, which is about to end.
+    /// Whether this stream replaces a stream with the same name, which is about to end.
     let isSuccessor: Bool
     private let state = Mutex(State())
 
@@ -64,7 +65,7 @@ final class RTMPEndpoint: Sendable {
         }
     }
 
-    /// Reports the end of `publication`; another publication may already occupy the stream.
+    /// Reports the end of `publication`. This has no effect if another publication already occupies the stream.
     func end(_ publication: RTMPPublication) {
         state.withLock { if $0.publication === publication { $0.publication = nil } }
     }

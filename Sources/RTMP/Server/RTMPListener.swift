@@ -83,7 +83,7 @@ final class RTMPListener: Sendable {
             let name = "\(URLParts.bracketed(host)):\(own)"
             opened.withLock { $0 = Opened(channel: channel, name: name, port: own) }
         } catch let error as IOError {
-            // Opening may succeed later, because another process may release the port, or the address may be added to
+            // Opening can succeed later, because another process can release the port, or the address can be added to
             // the machine. A missing permission is final.
             let kind: OutputFailure.Kind = [EACCES, EPERM].contains(error.errnoCode) ? .refused : .unreachable
             let reason = TCPSocket.message(error.errnoCode)
@@ -136,8 +136,8 @@ final class RTMPListener: Sendable {
             let oldest =
                 ofNetwork.count >= limits.waitingPerNetwork ? ofNetwork.first : isFull ? state.waiting.first : nil
             if let oldest {
-                // The newest connection may be from a real client; the oldest has had time to request a stream and has
-                // not done so.
+                // The oldest connection is closed, not the newest: the newest can be from a real client, while the
+                // oldest has had time to request a stream and has not done so.
                 evicted = state.connections.removeValue(forKey: oldest)?.channel
                 state.waiting.removeAll { $0 == oldest }
                 state.closed[.crowded, default: 0] += 1
@@ -170,8 +170,8 @@ final class RTMPListener: Sendable {
         }
     }
 
-    /// Calls `ask` when a decision may start, which may be at once. ``decided()`` must be called after each call of
-    /// `ask`.
+    /// Calls `ask` as soon as fewer than the maximum number of decisions are in progress, which can be at once.
+    /// ``decided()`` must be called after each call of `ask`.
     func decide(_ ask: @escaping @Sendable () -> Void) {
         let isTurn = state.withLock { state in
             guard state.decisions < limits.decisions else {

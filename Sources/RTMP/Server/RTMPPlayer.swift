@@ -2,11 +2,11 @@
 
 package import Networking
 
-/// A player whose stream was accepted and that waits for `onMetaData`, the configurations and media. From now on it is
-/// an output, and the server does not use it any more.
+/// A player whose stream was accepted and that waits for `onMetaData`, the configurations and media. The program's
+/// output serves it, and the server does not use its connection any more.
 ///
 /// The owner sends the bytes of ``RTMPChunkWriter`` on the socket, without blocking; each player gets the same message
-/// bodies as a server of an RTMP output. When the player is released, there is room for another.
+/// bodies as a server of an RTMP output. As long as this object exists, it counts toward the maximum number of players.
 package final class RTMPPlayer: Sendable {
     /// The player's request.
     package let request: RTMPStreamRequest

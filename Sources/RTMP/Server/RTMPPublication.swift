@@ -3,7 +3,7 @@
 internal import Media
 internal import Synchronization
 
-/// A stream that a client publishes. May be used on any thread.
+/// A stream that a client publishes. Can be used on any thread.
 package final class RTMPPublication: Sendable {
     /// Why a publication ended.
     package enum End: Sendable, Equatable, CustomStringConvertible {
@@ -37,7 +37,8 @@ package final class RTMPPublication: Sendable {
     /// The client's IP address.
     package let address: String
     private let bytes = Atomic<UInt64>(0)
-    /// When data last arrived; a time in the far future while reading is paused.
+    /// When data last arrived. While reading is paused, it is a time in the far future, so that the client does not
+    /// count as silent.
     private let lastReceived = Atomic<Int64>(SystemClock().now)
     /// Controls the connection, on its event loop.
     private let control: @Sendable (RTMPPublication, Control) -> Void
@@ -89,8 +90,8 @@ package final class RTMPPublication: Sendable {
     package func cancel() { control(self, .end(.cancelled)) }
 }
 
-/// Receives a published stream. All calls come on the server's event loop, in this order, and must not block: `began`,
-/// any number of `sent`, `ended`. After a takeover, the next `began` comes after the `ended` of the previous
+/// Receives a published stream. All calls are made on the server's event loop and must not block. Their order is:
+/// `began`, any number of `sent`, `ended`. After a takeover, the next `began` comes after the `ended` of the previous
 /// publication.
 package protocol RTMPStreamReceiver: AnyObject, Sendable {
     /// A client was accepted. Its first message follows.

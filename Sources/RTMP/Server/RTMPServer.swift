@@ -7,7 +7,7 @@ package import Networking
 internal import Synchronization
 
 /// Receives and offers streams over RTMP and RTMPS. Inputs and outputs with the same address and port share one
-/// listener, which is open as long as one of them needs it. May be used on any thread.
+/// listener, which is open as long as one of them needs it. Can be used on any thread.
 ///
 /// ```swift
 /// let server = RTMPServer()
@@ -59,7 +59,7 @@ package final class RTMPServer: Sendable {
     private let notice: @Sendable (String) -> Void
     private let warning: @Sendable (String) -> Void
     private let state = Mutex(State())
-    /// Locked while a port is opened, which may have to wait until the same port is closed.
+    /// Locked while a port is opened, because opening can have to wait until the same port is closed.
     private let opening = Mutex<Void>(())
 
     /// A server without listeners. `notice` is called on any thread with messages for an operator, each one sentence
@@ -90,7 +90,7 @@ package final class RTMPServer: Sendable {
     }
 
     /// Offers the stream at `url`, which is an output, to players, and passes them to `host`. With `isSuccessor`, a
-    /// stream of the same name may still be offered: new players go to this one. Otherwise the same as
+    /// stream of the same name can still be offered; new players get the new stream. Otherwise the same as
     /// ``receive(_:identity:authorization:receiver:)``.
     package func offer(
         _ url: RTMPListenURL, identity: TLSServerIdentity? = nil, authorization: RTMPAuthorization? = nil,
@@ -125,7 +125,7 @@ package final class RTMPServer: Sendable {
         if let listener = try join(endpoint, at: place) { return listener }
         let result = opening.withLock { _ -> Result<RTMPListener, OutputFailure> in
             do throws(OutputFailure) {
-                // Another thread may have opened the port meanwhile.
+                // Another thread can have opened the port meanwhile.
                 if let listener = try join(endpoint, at: place) { return .success(listener) }
                 let listener = RTMPListener(
                     identity: identity, limits: limits, keys: keys, loop: Self.group.next(), notice: notice,
@@ -156,7 +156,7 @@ package final class RTMPServer: Sendable {
         return try result.get()
     }
 
-    /// Stops serving a stream, and closes the port after its last stream. May be called on any thread, including the
+    /// Stops serving a stream, and closes the port after its last stream. Can be called on any thread, including the
     /// connections' event loops.
     private func remove(_ endpoint: RTMPEndpoint, from listener: RTMPListener, at place: Place) {
         endpoint.cancel()
@@ -181,20 +181,21 @@ package struct RTMPServerLimits: Sendable {
     package var waitingPerNetwork = 128
     /// The maximum number of connections in total. A further one is closed.
     package var connections = 1024
-    /// The maximum number of simultaneous decisions, because each may run a process. Others wait in a queue.
+    /// The maximum number of simultaneous decisions, because each decision can run a process. Further decisions wait in
+    /// a queue.
     package var decisions = 32
     /// Time limit for the handshake, TLS included.
     package var handshakeTime = Duration.seconds(5)
     /// Time limit from the connection, or from the end of a stream, to the next request to publish or play.
     package var requestTime = Duration.seconds(10)
-    /// How long a request waits until its key is looked at, if ten wrong ones came from its network within ten seconds.
-    /// With ``waitingPerNetwork`` it bounds how fast keys can be guessed.
+    /// How long a request waits until its key is checked, if ten wrong keys came from the client's network within ten
+    /// seconds. Together with ``waitingPerNetwork``, this time limits how fast keys can be guessed.
     package var guessWait = Duration.seconds(5)
     /// Time limit for the decision about a request, including the wait in the queue.
     package var authorizationTime = Duration.seconds(10)
-    /// The maximum time for which a publisher may be silent.
+    /// The maximum time for which a publisher is allowed to be silent.
     package var silence = Duration.seconds(15)
-    /// If a publisher was silent for this long, another publisher with the key may take over the stream.
+    /// If a publisher was silent for this long, another publisher with the key can take over the stream.
     package var takeoverSilence = Duration.seconds(3)
     /// How long a refused client has to read the reason.
     package var refusalTime = Duration.milliseconds(300)

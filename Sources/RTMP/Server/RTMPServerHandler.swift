@@ -179,8 +179,8 @@ extension RTMPServerHandler {
         phase = .leaving
         held = ByteBuffer()
         deadline?.cancel()
-        // Further data is read and discarded: closing a socket with unread data sends a reset, which may overtake the
-        // last message.
+        // Further data is read and discarded: closing a socket with unread data sends a reset, because of which the
+        // client can lose the last message.
         read(true)
         let time = time ?? listener.limits.refusalTime
         guard time > .zero else { return finish() }
@@ -212,7 +212,8 @@ extension RTMPServerHandler {
         phase = .deciding(request, nil)
         read(false)
         guard listener.keys.isLimited(network) else { return examine(request) }
-        // Clients near one that guesses keys wait, whether their key is right or not: the wait is what limits guessing.
+        // All clients of a network from which keys are guessed wait, even with the right key, because the wait limits
+        // how many keys can be tried.
         deadline?.cancel()
         deadline = schedule(after: listener.limits.guessWait) { $0.examine(request) }
     }
@@ -324,7 +325,7 @@ extension RTMPServerHandler {
         session.accept()
         let bytes = session.takeAnswers()
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        // A client that does not even read this answer is disconnected at its request's deadline.
+        // A client that does not even read this answer is disconnected after the time limit for a request.
         expect("room for the first answer", within: listener.limits.requestTime)
         let (channel, isSecure) = (context.channel, listener.isSecure)
         context.writeAndFlush(wrapOutboundOut(ByteBuffer(bytes: bytes))).flatMap {

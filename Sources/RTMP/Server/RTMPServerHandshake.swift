@@ -56,7 +56,7 @@ struct RTMPServerHandshake {
 
     /// S1 and S2.
     private mutating func reply(to first: [UInt8]) -> [UInt8] {
-        // A client whose version is not 0 may have included a digest, and then verifies ours.
+        // A client whose version is not 0 can have included a digest; such a client also verifies ours.
         if first[4..<8].contains(where: { $0 != 0 }) {
             for schema in Schema.allCases {
                 if let digest = schema.digest(in: first), let answer = reply(to: digest, schema) { return answer }
@@ -102,7 +102,8 @@ extension RTMPServerHandshake {
         ]
     }
 
-    /// Where the digest is in a packet: it follows a field of four bytes, at an offset that is the sum of these bytes.
+    /// Where the digest is in a packet: it follows a field of four bytes, at an offset that is the sum of these four
+    /// bytes, modulo 728.
     enum Schema: Int, CaseIterable {
         case behindVersion = 8
         case behindKey = 772

@@ -5,9 +5,10 @@ internal import Media
 /// The server's side of one RTMP connection: bytes in, events and bytes out, no I/O.
 ///
 /// `handshake → connecting → connected ⇄ requested → publishing | playing`. `FCUnpublish`, `deleteStream` or
-/// `closeStream` ends a stream, unless it names another one, and the connection is `connected` again. After ``Event/requested(_:)`` the caller stops
-/// parsing, keeps the following bytes, and calls ``accept()`` or ``refuse(_:)``. The caller sends ``takeAnswers()``
-/// after each call. After an error, it sends the remaining answers and closes the connection.
+/// `closeStream` ends the stream, unless the command names another stream, and the connection is `connected` again.
+/// After ``Event/requested(_:)`` the caller stops parsing, keeps the following bytes, and calls ``accept()`` or
+/// ``refuse(_:)``. The caller sends ``takeAnswers()`` after each call. After an error, it sends the remaining answers
+/// and closes the connection.
 ///
 /// A client that is not accepted yet can use at most 64 KiB of memory, a publisher 17 MiB. A connection has at most one
 /// stream at a time.
@@ -24,7 +25,8 @@ package struct RTMPServerSession {
 
     /// Why a request is refused.
     package enum Refusal: Sendable, Equatable {
-        /// There is no such stream, the key is wrong, or a permission is missing; the client is not told which.
+        /// There is no such stream, the key is wrong, or a permission is missing; the client does not learn which of
+        /// these it is.
         case denied
         /// Another client publishes the stream.
         case busy
@@ -72,7 +74,7 @@ package struct RTMPServerSession {
     private var client = ""
     private var capabilities = RTMPCapabilities()
     private var createdStreams = 0
-    /// The client's last request, and its message stream.
+    /// The action of the client's last request, and the message stream on which it came.
     private(set) var request: (RTMPStreamRequest.Action, stream: UInt32)?
     /// The name in that request, without a query.
     private var requestedName = ""
@@ -134,7 +136,8 @@ package struct RTMPServerSession {
         switch message.type {
         case 4: control(message.body)
         case 5:
-            // The window must not be a few bytes: each of our acknowledgements would then trigger another one.
+            // The window has a minimum, because with a window of a few bytes each acknowledgement would cause another
+            // one.
             let window = message.body.prefix(4).reduce(0) { $0 << 8 | Int($1) }
             if message.body.count >= 4 { windowBytes = max(1 << 14, min(window, Int(RTMPAnswers.windowBytes))) }
         case 6: answers.announceWindow()
@@ -265,8 +268,8 @@ extension RTMPServerSession {
     }
 
     /// Whether `argument` of a command names the running stream: by its message stream, or by its name. A command that
-    /// names no stream, or message stream 0, means the only one there is; so does each message stream if the client
-    /// publishes on 0.
+    /// names no stream, or message stream 0, refers to the running stream. If the client publishes on message stream 0,
+    /// a command with any other number refers to it, too.
     private func names(_ argument: AMF0Value) -> Bool {
         guard let stream = request?.stream else { return false }
         if let number = argument.number { return number == 0 || stream == 0 || number == Double(stream) }

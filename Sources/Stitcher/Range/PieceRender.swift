@@ -6,7 +6,8 @@ internal import LibAV
 internal import MP4
 internal import Media
 
-/// Decodes a few frames of a recording and re-encodes them in such a way that they can be inserted into it.
+/// Decodes a few frames of a recording and re-encodes them so that they can be joined to frames that are copied from
+/// it.
 struct PieceRender {
     private let source: StitchSource
     private let recording: StitchSource.Recording
@@ -18,7 +19,7 @@ struct PieceRender {
         (self.source, self.recording) = (source, recording)
     }
 
-    /// Renders the frames with these `numbers`, and returns them in decoding order. Their times begin at 0.
+    /// Renders the frames with these `numbers`, and returns them in decoding order. Their timestamps begin at 0.
     func render(_ numbers: Range<Int>, isCancelled: () -> Bool) throws -> [EncodedPacket] {
         let times = numbers.map(source.time)
         guard let first = times.first, let track = try recording.tracks.first?.video() else { return [] }

@@ -6,21 +6,21 @@ internal import Media
 /// Decides which frames and packets of which recordings a range includes, each at the time at which it was on air. As
 /// few frames as possible are re-encoded. Pure.
 struct RangePlan {
-    /// The frames, with times in ticks of the video.
+    /// The video frames, with times in ticks of the video.
     let frames: StitchPlan
-    /// The packets, all of which are copied; nil if there is no audio.
+    /// The audio packets, all of which are copied; nil if there is no audio.
     let audio: AudioPlan?
     /// The parts of the range that no file contains.
     let gaps: [ClipGap]
-    /// `wanted` is the part of the range for which there are frames, and `shown` is the part that the result shows.
-    /// Both are in ticks of the video since the first frame of the first file.
+    /// `wanted` is the part of the requested range for which there are frames. `shown` is what the result shows, which
+    /// can be more. Both ranges are in ticks of the video since the first frame of the first file.
     let wanted: Range<Int64>
     let shown: Range<Int64>
 
     /// Creates a plan for the media that was on air from `start` to `end` (milliseconds since 1970). If `isExact` is
     /// set, the result contains nothing before or after that range. All `sources` overlap with the range and are in
-    /// order. If `program` is given, it decides instead which frames are included: those that begin within these
-    /// program times, in nanoseconds.
+    /// order. If `program` is given, the result contains instead the frames that begin within these program times (in
+    /// nanoseconds).
     init(
         _ sources: [StitchSource], from start: Int64, to end: Int64, isExact: Bool, program: Range<Int64>? = nil
     ) throws(ClipFailure) {
@@ -65,7 +65,8 @@ struct RangePlan {
         return gaps
     }
 
-    /// The start of the range in the first file, and the end of the range in the last file, in ticks.
+    /// The start of the range in ticks since the first frame of the first file, and the end of the range in ticks since
+    /// the first frame of the last file.
     private static func wanted(
         _ first: StitchSource, _ last: StitchSource, _ start: Int64, _ end: Int64, _ program: Range<Int64>?
     ) -> (start: Int64, end: Int64) {
@@ -75,14 +76,15 @@ struct RangePlan {
         {
             return (first.video.times.first { $0 >= max(0, low) } ?? first.video.end, min(last.video.end, high))
         }
-        // The end is limited, because a client that asks for the next thousand years wants everything up to the end of
-        // the last file.
+        // `end` is limited before it is converted to ticks: a client that asks for the next thousand years gets
+        // everything up to the end of the last file.
         let late = TimeBase.milliseconds.rescale(min(end, last.endTime + 1000) - last.start, to: base)
         return (max(0, TimeBase.milliseconds.rescale(start - first.start, to: base)), min(last.video.end, late))
     }
 
     /// The parts of each file, from the frame `begin` of the first file up to the frame `stop` of the last. The files
-    /// in between are copied completely, even if they do not begin with a keyframe, because all files are one stream.
+    /// in between are copied completely, even if they do not begin with a keyframe, because together the files are one
+    /// stream.
     private static func cut(
         _ sources: [StitchSource], from begin: Int, to stop: Int, isExact: Bool
     ) -> (clips: [StitchPlan.Clip], parts: [StitchPlan.Part]) {
@@ -109,9 +111,9 @@ struct RangePlan {
         return (clips, parts)
     }
 
-    /// All packets whose audio is played while the frames are shown, and the packet before them, which the decoder
-    /// needs. If a file hides a packet at its beginning, the previous file has the same packet, and it is left out
-    /// here.
+    /// All audio packets that are played while the frames are shown, and the packet before them, which the decoder
+    /// needs. A packet that a file hides at its beginning is left out, because the previous file contains the same
+    /// packet.
     private static func audio(
         _ sources: [StitchSource], _ places: [RangeTimeline.Place], _ shown: Range<Int64>
     ) -> AudioPlan? {

@@ -19,11 +19,11 @@ package struct ClipGap: Sendable, Codable, Equatable {
 
 /// Positions files one after the other on one timeline, which begins with the first frame of the first file.
 ///
-/// The distance between two files of the same run is their distance in the program, in whole frames. The distance
-/// between files of different runs follows from the wall clock. If no frame is missing, the audio continues where the
-/// audio of the previous file ends.
+/// If one run of the recorder wrote two files, the distance between them is the distance of their program times, in
+/// whole frames. Otherwise, it is the distance of their wall-clock times. If no frame is missing, the audio continues
+/// where the audio of the previous file ends.
 struct RangeTimeline {
-    /// The position of a file's first frame, in ticks of the video and in samples of the audio.
+    /// The position of a file's first frame on the timeline, in ticks of the video and in samples of the audio.
     struct Place: Equatable {
         var video: Int64
         var audio: Int64
@@ -35,10 +35,10 @@ struct RangeTimeline {
     /// The maximum distance, in samples, between the audio of two files that counts as a rounding error and not as a
     /// gap.
     private static let rounding: Int64 = 2
-    /// How much two runs may overlap according to the wall clock, in milliseconds.
+    /// How much the files of two runs are allowed to overlap according to the wall clock, in milliseconds.
     private static let clockTolerance: Int64 = 2000
 
-    /// The timeline of `sources`, which are in order and of one kind.
+    /// The timeline of `sources`, which are in order of time and have the same coding.
     init(_ sources: [StitchSource]) throws(ClipFailure) {
         for (index, source) in sources.enumerated() {
             guard index > 0, let last = places.last else {
@@ -61,13 +61,13 @@ struct RangeTimeline {
         }
     }
 
-    /// Throws if a gap is too long: the last sample before a gap lasts until the first sample after it, and a table has
-    /// only 32 bits for its duration (ISO/IEC 14496-12, 8.6.1.2).
+    /// Throws if a gap is too long: the last sample before a gap lasts until the first sample after it, and the file's
+    /// table has only 32 bits for a sample's duration (ISO/IEC 14496-12, 8.6.1.2).
     private static func checkDistance(
         _ before: StitchSource, _ after: StitchSource, _ missing: Int64
     ) throws(ClipFailure) {
         let finest = max(after.video.timeBase.denominator, after.audioBase.denominator)
-        // A minute is subtracted for the samples on both sides.
+        // A minute is subtracted as a margin for the durations of the samples before and after the gap.
         let longest = Int64(UInt32.max) / Int64(finest) - 60
         guard missing > 0, after.video.rate.timeBase.rescale(missing, to: TimeBase(1, 1), rounding: .up) > longest
         else { return }

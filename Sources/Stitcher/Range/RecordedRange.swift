@@ -5,9 +5,9 @@ internal import MP4
 internal import Media
 
 /// A range of recordings of one channel. The result contains everything that was on air in this range, each frame at
-/// its time.
+/// the time at which it was on air.
 package struct RecordedRange: Sendable {
-    /// The recordings that overlap with the range, in the order of time: their paths, and their names for messages.
+    /// The recordings that overlap with the range, in order of time: their paths, and their names in messages.
     package var files: [(path: String, name: String)]
     /// The start and the end of the range: milliseconds since 1970-01-01T00:00:00Z.
     package var range: Range<Int64>
@@ -23,8 +23,8 @@ package struct RecordedRange: Sendable {
         (self.files, self.range, self.isExact, self.program) = (files, range, isExact, program)
     }
 
-    /// The recordings that contain frames of the range. Blocks on the disk. Throws ``ClipFailure/isDifference`` if the
-    /// recordings differ in coding.
+    /// The recordings that contain frames of the range. Blocks on the disk. If the recordings differ in coding, throws
+    /// a failure in which ``ClipFailure/isDifference`` is set.
     func read(isCancelled: () -> Bool) throws(ClipFailure) -> [StitchSource] {
         var indexes: [(name: String, index: SegmentIndex)] = []
         for file in files {
@@ -53,8 +53,7 @@ package struct RecordedRange: Sendable {
 }
 
 extension SegmentIndex {
-    /// The difference because of which a player could not play this file in one stream with `other`; nil if there is no
-    /// difference.
+    /// The reason why a player could not play this file and `other` as one stream; nil if it could.
     fileprivate func difference(from other: SegmentIndex) -> String? {
         if video.size != other.video.size { return "another frame size" }
         if video.timescale != other.video.timescale

@@ -34,7 +34,7 @@ extension StitchJob {
         return UTCTime(milliseconds: sources[0].start + first)
     }
 
-    /// The layout of a range, which has the same tracks as its recordings; nil for clips.
+    /// The layout of the exported file, with the same tracks as the recordings; nil for clips.
     func rangeLayout(hasAudio: Bool) -> MovieLayout? {
         guard let range, let recording = sources.first?.recording else { return nil }
         let tags = MovieTags(

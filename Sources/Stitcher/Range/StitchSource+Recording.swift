@@ -5,10 +5,10 @@ internal import LibAV
 internal import MP4
 internal import Media
 
-/// A recording as described by its own tables, with the times of its program.
+/// A recording as its own tables describe it, with its position in the program.
 extension StitchSource {
-    /// Creates the source from the recording `index`, which messages call `name`. All of its frames count as shown,
-    /// even frames before its first visible frame. Times are in ticks, relative to that first visible frame.
+    /// Creates the source from the recording `index`; `name` stands for it in messages. All of its frames count as
+    /// shown, even frames before its first visible frame. Times are in ticks, counted from that first visible frame.
     init(name: String, _ index: SegmentIndex) {
         let (track, leading) = (index.video, index.facts.leading)
         let scale = Int32(clamping: track.timescale)
@@ -56,8 +56,8 @@ extension StitchSource {
     private static let programRounding: Int64 = 1_000_000
 
     /// Converts the program time `time`, in nanoseconds, to ticks since the first frame. Because of rounding errors, a
-    /// frame at that time may be earlier: the result is the earliest tick that it may have. Nil for a file that does
-    /// not contain its position in the program.
+    /// frame at `time` can have a slightly earlier tick; the result is the earliest one that it can have. Nil for a
+    /// file that does not contain its position in the program.
     func ticks(atProgram time: Int64) -> Int64? {
         position.map {
             TimeBase.nanoseconds.rescale(
@@ -65,7 +65,7 @@ extension StitchSource {
         }
     }
 
-    /// Whether one of its frames begins within `program`, a range of program times in nanoseconds. Also true if the
+    /// Whether a frame of the file begins within `program`, a range of program times in nanoseconds. Also true if the
     /// file does not contain its position in the program.
     func hasFrame(within program: Range<Int64>) -> Bool {
         guard let low = ticks(atProgram: program.lowerBound), let high = ticks(atProgram: program.upperBound) else {
@@ -75,8 +75,8 @@ extension StitchSource {
     }
 }
 
-/// Files that contain more frames than they show. They are parts of a source's own stream, which was cut at frames that
-/// are not keyframes.
+/// Files that contain more frames than they show. They come from a source's stream that was recorded without
+/// re-encoding and cut at frames that are not keyframes.
 extension StitchSource {
     private var isTrimmed: Bool { position?.isTrimmed == true }
 
@@ -89,7 +89,8 @@ extension StitchSource {
         return TimeBase.nanoseconds.rescale(start.programStart - other.programStart, to: video.timeBase)
     }
 
-    /// `sources` without the samples that the previous file also contains. Together they are the complete stream.
+    /// Returns `sources`, each without the samples that the file before it also contains. Together they are the
+    /// complete stream.
     static func joined(_ sources: [StitchSource]) -> [StitchSource] {
         sources.enumerated().map { index, source in
             index > 0 ? source.behind(sources[index - 1]) : source
@@ -101,7 +102,7 @@ extension StitchSource {
             return self
         }
         let kept = video.samples.filter { $0.dts + distance > last + frameDuration / 2 }
-        // A file is left unchanged if it shares no samples with the previous file, or if it has no others.
+        // A file is left unchanged if it shares no samples with the previous file, or if it shares all of them.
         guard !kept.isEmpty, kept.count < video.samples.count else { return self }
         var source = self
         let order = kept.indices.sorted { kept[$0].pts < kept[$1].pts }

@@ -2,9 +2,9 @@
 
 internal import Media
 
-/// The frames of a file that a clip includes: those that were requested and for which both tracks exist. Depending on
-/// the clip, frames must be completely within the requested range, or only begin in it. A clip that is shown at its
-/// time on air includes all frames that were requested.
+/// The frames of a file that a clip includes: the requested frames for which there are video and audio. Depending on
+/// the clip, frames must be completely within the requested range, or only begin in it. A clip with a time on air
+/// includes all requested frames, even without audio.
 struct ClipRange: Equatable {
     /// The frames of the file, by their numbers.
     let frames: Range<Int>
@@ -13,9 +13,9 @@ struct ClipRange: Equatable {
     /// Notes on parts that are left out because a track is missing there.
     let notes: [String]
 
-    /// By how much one track may be shorter than the other: one packet of audio.
+    /// By how much the audio is allowed to be shorter than the video: about one packet of audio.
     private static let tolerance = Duration.milliseconds(25)
-    /// The rounding of times in containers.
+    /// The rounding error of times in containers.
     private static let rounding = Duration.milliseconds(1)
 
     /// The range of `clip` in `source`, for a result with the frame rate `rate`.
@@ -38,7 +38,7 @@ struct ClipRange: Equatable {
             end = max(first + 1, times.partitionPoint { $0 >= high - slack })
         } else {
             first = times.partitionPoint { $0 >= low - slack }
-            // The number of frames that end no later than `high`, or, if `takesBegun` is set, that begin before it.
+            // The number of frames that end no later than `high`, or, if `takesBegun` is set, that begin before `high`.
             end =
                 clip.takesBegun
                 ? times.partitionPoint { $0 >= high - slack }

@@ -23,7 +23,7 @@ final class FrameReader {
     private var hasEnded = false
     private var isFromStart = true
 
-    /// The longest distance, in frames, that is skipped by decoding. If it is longer, the reader seeks.
+    /// The largest number of frames that are decoded only to skip them. To skip more, the reader seeks.
     private static let stride = 250
 
     /// A reader of the frames of `source`, converted to `target`. Damaged frames are added to `damage`.
@@ -57,7 +57,7 @@ final class FrameReader {
     private func find(_ number: Int) throws -> VideoFrame? {
         let wanted = source.time(number)
         let frame = source.video.rate.timeBase.rescale(1, to: source.video.timeBase)
-        // The rounding error of filters, unless a tick lasts as long as a frame.
+        // Allows for a rounding error of one tick in filters, unless a frame has so few ticks that one tick matters.
         let slack: Int64 = frame > 4 ? 1 : 0
         while true {
             while let next = ahead.first, next.pts <= wanted + slack {
@@ -92,7 +92,7 @@ final class FrameReader {
                 hasEnded = true
             }
         } catch {
-            // The error costs one frame. Its absence is noticed when that frame is requested.
+            // One frame is lost, which is noticed when that frame is requested.
             guard error.isInvalidData else { throw error }
         }
     }

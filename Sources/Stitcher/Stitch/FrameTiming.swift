@@ -31,11 +31,12 @@ struct FrameTiming: Equatable {
         self.init(rate: standard.first ?? stated, isConstant: false)
     }
 
-    /// A decoder cannot keep more frames than this for reordering (ITU-T H.264, A.3.1).
+    /// No more than this many frames can be incomplete at the end of a file, because a decoder cannot keep more frames
+    /// for reordering (ITU-T H.264, A.3.1).
     private static let reorderLimit = 16
 
-    /// The number of frames that count, and their timing. The last few frames do not count if they follow a gap and all
-    /// frames before the gap have a constant rate: the end of the file is then incomplete.
+    /// The number of usable frames, and their timing. The last few frames are not usable if they follow a gap and all
+    /// frames before the gap have a constant rate, because this means that the end of the file is incomplete.
     static func whole(_ times: [Int64], _ base: TimeBase, average: FrameRate?) -> (count: Int, timing: FrameTiming) {
         let timing = FrameTiming(times, base, average: average)
         let frame = timing.rate.timeBase.rescale(1, to: base)

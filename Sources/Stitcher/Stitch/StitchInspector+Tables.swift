@@ -15,8 +15,8 @@ extension StitchInspector {
     /// slice.
     private static let headSize: Int64 = 4096
 
-    /// Reads the packets from the tables of the file at `path`. Returns false if the tables are not sufficient: then
-    /// this inspector must not be used further, and another one must read all packets.
+    /// Reads the packets from the tables of the file at `path`. Returns false if the tables are not sufficient. In that
+    /// case the caller must discard this inspector, and read all packets with a new one.
     mutating func readTables(_ path: String, _ isCancelled: () -> Bool) throws(ClipFailure) -> Bool {
         guard isMovie, let file = try? FileDescriptor.open(readOnly: path), let size = try? file.size(),
             let orders = try? CompositionOrder.read(file), video.index < orders.count
@@ -86,7 +86,7 @@ extension StitchInspector {
         guard let audio, let last = heard.last else { return true }
         demuxer.select([audio.index])
         guard (try? demuxer.seek(audio, to: last.dts)) != nil else { return false }
-        // libav seeks to a position shortly before that packet.
+        // libav can seek to a position before that packet, so the packets up to it are skipped.
         for _ in 0..<Self.proof {
             guard let packet = try readPacket() else { return false }
             guard packet.dts == last.dts else { continue }

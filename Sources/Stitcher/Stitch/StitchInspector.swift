@@ -33,26 +33,27 @@ struct StitchInspector {
     private var heard: Range<Int64>?
     /// The packets of audio, with their times in ticks of the audio stream.
     var audioPackets: [IndexedSample] = []
-    /// The latest decoding time so far, and the end of the last packet of any stream.
+    /// `latest` is the latest decoding time of the video so far, and `end` is the time at which the last packet of any
+    /// stream ends.
     private var latest: Int64?
     private var end = Duration.zero
 
     /// The properties of a video packet that are stored.
     private struct Packet {
-        /// The sample's position and time. `isSync` is set only for IDR frames of H.264, which can follow frames of
-        /// another stream.
+        /// The sample's position and time. In H.264, `isSync` is set only for IDR frames, because only these can follow
+        /// frames of another stream.
         var sample: IndexedSample
         /// Whether decoding can begin here, according to the container.
         var isEntry: Bool
         var isHidden: Bool
     }
 
-    /// How much libav may read to find the size of the video (64 MiB, 20 s in microseconds), because a file may begin
-    /// between two keyframes. libav stops as soon as it knows all properties.
+    /// How much libav is allowed to read to find the size of the video: 64 MiB, and 20 s (in microseconds). This is
+    /// much, because a file can begin between two keyframes, but libav stops as soon as it knows all properties.
     private static let probing = ["probesize": "67108864", "analyzeduration": "20000000"]
 
-    /// Opens the file at `path` with libav. libav may open only files, so that a file that contains addresses cannot
-    /// make it connect to them.
+    /// Opens the file at `path` with libav. libav is allowed to open only files, so that a file that contains network
+    /// addresses cannot make it connect to them.
     static func open(_ path: String, name: String) throws(ClipFailure) -> Demuxer {
         do throws(AVFailure) {
             let values = probing.merging(["protocol_whitelist": "file"]) { _, new in new }
@@ -80,7 +81,8 @@ struct StitchInspector {
         defer { free(found) }
         let resolved = String(cString: found)
         var quick = try StitchInspector(resolved, name: path)
-        // The tables do not contain the duration of a last frame that lasts longer or shorter than the others.
+        // Tables are sufficient only at a constant frame rate: they do not contain the duration of a last frame that
+        // lasts longer or shorter than the others.
         if try quick.readTables(resolved, isCancelled), let source = try? quick.source(resolved),
             source.video.isConstant
         {
@@ -113,13 +115,13 @@ struct StitchInspector {
         hevcSets = video.codecName == "hevc" ? HEVCParameterSets(record: configuration) : nil
     }
 
-    /// Whether the file's header contains the duration of its streams, and libavformat does not report if the end is
-    /// missing.
+    /// Whether a missing end must be found by the duration in the file's header, because libavformat does not report
+    /// it.
     private var statesDuration: Bool { hasPackets }
 
     /// Whether the container's packets equal those of an MP4, although they are not stored contiguously.
     private var hasPackets: Bool { demuxer.formatName.hasPrefix("matroska") || demuxer.formatName == "flv" }
-    /// A missing end is reported if it is at least this long.
+    /// A missing end is reported if it is longer than this.
     private static let missing = Duration.seconds(1)
 
     private mutating func readPackets(_ isCancelled: () -> Bool) throws(ClipFailure) {
@@ -136,7 +138,7 @@ struct StitchInspector {
         throw ClipFailure("\(name) is truncated: it ends after \(DurationText(end)) of \(DurationText(duration)).")
     }
 
-    /// Whether `ticks` are plausible times of a file, whose sums and differences do not overflow.
+    /// Whether all `ticks` are so small that their sums and differences do not overflow.
     static func canHold(_ ticks: [Int64]) -> Bool { ticks.allSatisfy { $0.magnitude <= 1 << 60 } }
 
     /// The next packet of either stream; nil at the end.
@@ -157,7 +159,7 @@ struct StitchInspector {
         return packet
     }
 
-    /// How far decoding times may go back in containers whose decoding times libavformat guesses.
+    /// How far decoding times are allowed to go back in containers whose decoding times libavformat guesses.
     private static let guessing = Duration.milliseconds(500)
 
     private mutating func takeFrame(_ packet: PacketBox) throws(ClipFailure) {
@@ -211,7 +213,8 @@ struct StitchInspector {
         let isEntry = sample.isSync
         if sample.isSync, let sets {
             var look = sets.looks(at: content(false) ?? [])
-            // If only the beginning of a frame was read, the frame may seem to have other parameter sets, or none.
+            // If only its beginning is read, a frame can seem to have other parameter sets, or none. Then all of it is
+            // read.
             if !look.isIDR || look.hasOtherSets { look = sets.looks(at: content(true) ?? []) }
             sample.isSync = look.isIDR
             changesSets = changesSets || look.hasOtherSets
@@ -273,8 +276,8 @@ extension StitchInspector {
 }
 
 extension UTCTime {
-    /// Reads a time in the form of containers: `2026-11-21T14:03:10.123456Z`, with a fraction of any length or without
-    /// one.
+    /// Reads a time in the form that containers use: `2026-11-21T14:03:10.123456Z`, with a fraction of any length or
+    /// without one.
     init?(stated text: String) {
         let seconds = text.prefix(19)
         let fraction = text.dropFirst(19).first == "." ? text.dropFirst(20).prefix { $0.isNumber } : ""
@@ -291,7 +294,7 @@ extension StitchInspector {
         let format = AudioFormat(sampleRate: Int32(clamping: audio.sampleRate), channels: max(1, audio.channels))
         let obstacle = obstacle(audio, format)
         var packets = obstacle == nil ? audioPackets : []
-        // The tables that are read here do not contain the duration of packets.
+        // The tables that are read here do not contain durations, but each packet that can be copied has 1024 samples.
         for index in packets.indices { packets[index].duration = AudioGrid.step }
         return StitchSource.Audio(
             stream: audio.index, codec: audio.codecName, format: format, timeBase: audio.timeBase, range: heard,
@@ -299,7 +302,8 @@ extension StitchInspector {
     }
 
     /// The reason why the packets of `audio` cannot be copied; nil if they can be. They can be copied if they are
-    /// AAC-LC with 1024 samples in each packet, without gaps, and contain nothing else.
+    /// AAC-LC with 1024 samples in each packet, without gaps and without an extension such as spectral band
+    /// replication.
     private func obstacle(_ audio: StreamInfo, _ format: AudioFormat) -> String? {
         guard isMovie else { return "its container is \(demuxer.formatName), not MP4 or MOV" }
         guard audio.codecName == "aac" else { return "it is \(audio.codecName)" }

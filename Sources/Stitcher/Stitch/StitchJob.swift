@@ -35,7 +35,7 @@ package struct StitchJob {
     let request: StitchRequest
     /// The range of recordings that the file contains; nil for clips.
     let range: RangePlan?
-    /// The source files of the clips, by number.
+    /// The source file of each clip, by the clip's number.
     package let sources: [StitchSource]
     /// The plan by which the file is made.
     package let plan: StitchPlan
@@ -106,8 +106,8 @@ package struct StitchJob {
         }
     }
 
-    /// The `clips` that contain frames or must not be empty, with their numbers, and the reasons why the other clips
-    /// are left out.
+    /// Returns `clips` without those that contain no frame and are allowed to be empty, the numbers of the remaining
+    /// clips, and the reasons why clips are left out.
     static func filled(
         _ clips: [StitchClip], _ sources: [StitchSource]
     ) throws(ClipFailure) -> (clips: [StitchClip], numbers: [Int], leftOut: [String]) {
@@ -167,7 +167,7 @@ package struct StitchJob {
         return base.duration(heard.moves[index])
     }
 
-    /// The maximum number of bytes that are needed on the disk, including tables, as far as it can be known.
+    /// An estimate of the maximum number of bytes that are needed on the disk, including tables.
     package var estimatedBytes: Int64 {
         var bytes: Int64 = 0
         for part in plan.parts {
@@ -188,7 +188,7 @@ package struct StitchJob {
             bytes += sources[clip].audio?.packets[packets].reduce(0) { $0 + $1.size } ?? 0
         }
         if range != nil {
-            // On a file system that is nearly full, a file may need more space than its size.
+            // On a file system that is nearly full, a file can need more space than its size.
             bytes += 1 << 20
         } else if plan.audio != nil {
             bytes += seconds * Int64(request.settings.encoder.audioBitrate / 8)
@@ -197,9 +197,9 @@ package struct StitchJob {
         return (bytes + tableBytes) * (request.form == .fragmented ? 2 : 1)
     }
 
-    /// An upper bound for the size of the tables. It contains, for each frame: its size, its entry among the keyframes,
-    /// a change of order and, where clips are joined, a change of duration; for each packet of audio: its size; for
-    /// each frame and packet: its own chunk, and a change of its description; for each chapter: its size and duration.
+    /// An upper bound for the size of the tables. It counts, for each frame: its size, its entry among the keyframes, a
+    /// change of order and, where clips are joined, a change of duration; for each packet of audio: its size; for each
+    /// frame and packet: its own chunk, and a change of its description; for each chapter: its size and duration.
     private var tableBytes: Int64 {
         let frames = plan.clips.indices.reduce(Int64(0)) { $0 + Int64(plan.written(of: $1).count) }
         let packets = (plan.audio?.timeBase).map { base in
@@ -264,7 +264,7 @@ package struct StitchJob {
     /// The journal of an earlier run, or a new journal for a later run; nil if the request does not resume a run.
     private func journal() throws -> StitchJournal? {
         guard request.resumes else {
-            // A range must not remove the journal of a stitching that may be resumed.
+            // The export of a range must not remove the journal of a stitching job that can still be resumed.
             if range == nil { StitchJournal.discard(of: request.output) }
             return nil
         }

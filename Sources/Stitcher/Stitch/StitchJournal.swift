@@ -35,7 +35,7 @@ final class StitchJournal {
 
     private struct Header: Codable {
         var job: [UInt8]
-        /// When the job first began, in milliseconds since 1970.
+        /// When the first run of the job began, in milliseconds since 1970.
         var start: Int64
     }
 
@@ -71,7 +71,7 @@ final class StitchJournal {
         }
     }
 
-    /// Whether the file is empty, or begins like a journal.
+    /// Whether the file is too short for a record, or begins like a journal.
     private static func isOurs(_ file: FileDescriptor) -> Bool {
         guard let begin = try? file.read(at: 0, count: Int(prefix) + 1) else { return false }
         return begin.count <= Int(prefix) || begin[0] == 0 && begin[Int(prefix)] == UInt8(ascii: "{")
@@ -80,7 +80,8 @@ final class StitchJournal {
     /// The number of bytes that the journal takes on the disk.
     func size() throws -> Int64 { try descriptor.size() }
 
-    // A child process that is being started may keep the descriptor open for a moment longer.
+    // Closing is not enough: a child process that is just being started can keep the descriptor, and so the lock, for a
+    // moment longer.
     deinit { descriptor.unlock() }
 
     /// Removes the journal that an earlier run for `output` left behind, unless another process is using it.

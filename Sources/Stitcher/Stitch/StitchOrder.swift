@@ -10,10 +10,11 @@ package enum StitchOrder: String, Sendable, CaseIterable {
     case given
     /// By the names of their files; numbers in the names are compared as numbers.
     case byName
-    /// By the time at which they were recorded, which is in the file or, if it is not, in the file's name.
+    /// By the time at which they were recorded, which is read from the file or, if it is not there, from the file's
+    /// name.
     case byTime
 
-    /// The numbers of the clips, in this order.
+    /// The numbers of the clips, sorted in this order.
     func order(_ sources: [StitchSource]) throws(ClipFailure) -> [Int] {
         switch self {
         case .given: return Array(sources.indices)

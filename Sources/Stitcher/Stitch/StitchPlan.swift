@@ -17,8 +17,8 @@ package struct StitchPlan: Sendable {
         /// The number of frames that the clip has in the result. `place` is the number of its first frame there.
         package var count: Int
         package var place: Int
-        /// How many frames at the clip's end repeat its last frame, so that it appears frozen. These frames are
-        /// encoded, unless the plan ``lengthens``.
+        /// How many frames at the clip's end repeat its last frame, so that it appears frozen. These frames are encoded
+        /// unless ``lengthens`` is set.
         package var held = 0
         /// How many of the clip's frames belong to the transition from the previous clip.
         package var transition = 0
@@ -49,10 +49,10 @@ package struct StitchPlan: Sendable {
     /// Whether a frozen frame gets a longer duration instead of being encoded repeatedly. This is done only if all
     /// frames are copied and our encoder could not encode frames in the same format.
     package private(set) var lengthens = false
-    /// The position in the result at which each clip's file begins, in ticks of its video, if frames keep their times
-    /// in the files, as in a range; nil if frames are at the times that the frame rate requires.
+    /// For each clip of a range, whose frames keep the times of their files: the position in the result at which the
+    /// clip's file begins, in ticks of its video. Nil if the frame rate determines the times of all frames.
     private(set) var places: [Int64]?
-    /// The number of hidden frames in the file before the first visible frame.
+    /// The number of hidden frames in the result before the first visible frame.
     private(set) var hidden = 0
 
     /// The number of frames in the result.
@@ -110,11 +110,12 @@ package struct StitchPlan: Sendable {
     }
 
     /// A plan for `clips` of recordings with the same coding, whose frames keep their times. `places` contains the
-    /// start of each clip's file.
+    /// position in the result at which each clip's file begins.
     ///
     /// If a single frame is re-encoded, it is a keyframe. If the copied frames after it also begin with a keyframe,
     /// there are two keyframes of two encoders in a row, which cannot be distinguished (ITU-T H.264, 7.4.1.2.4:
-    /// idr_pic_id). Therefore the frame before it is encoded together with it, and is hidden.
+    /// idr_pic_id). Therefore the frame before it is encoded too, as a hidden keyframe, so that the single frame need
+    /// not be one.
     init(recorded clips: [Clip], _ parts: [Part], places: [Int64], video: VideoFormat, audio: AudioFormat?) {
         (self.clips, self.parts, self.places) = (clips, parts, places)
         (self.video, self.audio, codec) = (video, audio, "h264")
@@ -139,12 +140,12 @@ package struct StitchPlan: Sendable {
         return planned
     }
 
-    /// The longest time for which a frame may be frozen. There is a limit because in most plans the frame is encoded as
-    /// often as it is shown.
+    /// The longest time for which a frame is allowed to be frozen. There is a limit because in most plans the frame is
+    /// encoded as often as it is shown.
     private static let longestHold = Duration.seconds(12 * 3600)
 
-    /// Moves `next` to its time on air, if both `next` and the first clip have such a time and it is after the end of
-    /// the last clip. Until then, the last frame of the last clip is frozen.
+    /// Moves `next` to its time on air, if `next` and the first clip have such a time and the time of `next` is after
+    /// the end of the previous clip. Until that time, the last frame of the previous clip is frozen.
     private mutating func hold(
         until next: inout Clip, _ clips: [StitchClip], _ sources: [StitchSource]
     ) throws(ClipFailure) {
@@ -178,7 +179,7 @@ package struct StitchPlan: Sendable {
         return clips[clip.source].airtime.map { $0 + .nanoseconds(distance) }
     }
 
-    /// A pause between two frames is reported if it is at least this long.
+    /// A pause between two frames is reported if it is longer than this.
     private static let pause = Duration.seconds(2)
 
     /// Notes for the report about `frames` of `source`.
@@ -231,8 +232,8 @@ package struct StitchPlan: Sendable {
         if copiedFrames == 0 { configuration = [] }
     }
 
-    /// Chooses the parameter sets of most frames among the clips that could be copied. Only clips with these sets are
-    /// copied, because two different parameter sets with the same ID could not be distinguished.
+    /// Chooses the parameter sets that most frames have among the clips that could be copied. Only clips with these
+    /// sets are copied, because two different parameter sets with the same ID could not be distinguished.
     private mutating func chooseConfiguration(_ sources: [StitchSource]) {
         let sets = clips.map { sources[$0.source].video.parameterSets }
         var frames: [[[UInt8]]: Int] = [:]
@@ -255,7 +256,7 @@ package struct StitchPlan: Sendable {
     /// copied from its first sample on.
     static func copy(_ index: Int, _ clip: Clip, _ cut: FrameCut, count: Int, continues: Bool = false) -> [Part] {
         let (begin, end) = (Int64(clip.frames.lowerBound + clip.transition), Int64(clip.frames.upperBound))
-        // After the clip's last frame, that frame may be repeated.
+        // `stop` can be beyond the clip's last frame, which is then repeated.
         let first = Int64(clip.frames.lowerBound)
         let stop = first + Int64(count)
         func encoded(_ numbers: Range<Int64>) -> Part {
@@ -284,8 +285,8 @@ package struct StitchPlan: Sendable {
         if source.video.isConstant, source.video.rate == video.frameRate {
             return min(times.count - 1, clip.frames.lowerBound + index)
         }
-        // The frame is chosen at the middle of its duration, so that on average frames are shown neither earlier nor
-        // later than in the source.
+        // The source's frame is the one that is visible in the middle of the result's frame, so that on average frames
+        // are shown neither earlier nor later than in the source.
         let halves = TimeBase(video.frameRate.timeBase.numerator, video.frameRate.timeBase.denominator &* 2)
         let wanted =
             source.time(clip.frames.lowerBound) + halves.rescale(Int64(2 * index + 1), to: source.video.timeBase)
@@ -310,8 +311,8 @@ extension StitchPlan {
     /// Creates the track of `frames` in ticks of `timescale`. The frames are in decoding order, and their times are
     /// frame numbers of the result. Each frame is shown at the time that the frame rate requires, plus its clip's value
     /// in `moves` (in ticks). In a plan whose frames keep their times, each frame is shown at its time in the file
-    /// instead. Frames before a gap may last longer. Each frame is decoded as late as the order allows, at a constant
-    /// distance, so that decoding times also grow where clips are joined.
+    /// instead. Frames before a gap can last longer. The decoding times are the presentation times in ascending order,
+    /// all earlier by the same delay, so that they also increase where clips are joined.
     func track(
         of frames: [IndexedSample], _ sources: [StitchSource], timescale: UInt32, moves: [Int64]
     ) throws(ClipFailure) -> ClipTrack {

@@ -20,7 +20,7 @@ package struct StitchTransition: Sendable, Equatable {
         (self.transition, self.duration, self.color) = (transition, duration, color)
     }
 
-    /// The transition in the form in which it is drawn in frames of this color description.
+    /// The transition with ``color`` converted to the color space that `description` describes.
     func drawn(in description: ColorDescription) -> Transition {
         var drawn = transition
         drawn.color = PixelColor(color ?? .black, in: description)
@@ -45,8 +45,8 @@ package struct StitchClip: Sendable, Equatable {
     /// range that extends over several files.
     package var mayBeEmpty = false
     /// The time at which the file's first frame was on air, on one clock for all clips of the result; nil if clips
-    /// directly follow each other. After a gap, such a clip begins at its time on air; until then, the last frame of
-    /// the previous clip is frozen, and there is no audio. Such a clip also includes frames without audio.
+    /// directly follow each other. With such times, gaps between clips remain: during a gap, the last frame of the
+    /// previous clip is frozen, and there is no audio. The clip also includes frames without audio.
     package var airtime: Duration?
     /// The transition to this clip; nil means a cut. The first clip has no transition.
     package var transition: StitchTransition?
@@ -76,7 +76,7 @@ package struct StitchClip: Sendable, Equatable {
 /// Which packets of audio are copied.
 package enum StitchAudio: String, Sendable, CaseIterable {
     /// Packets that can be copied while each frame keeps its time. In clips of a minute or more, all packets are
-    /// copied; their frames may then be earlier or later by up to half a packet of audio.
+    /// copied; to fit the packets, their frames can be earlier or later by up to half a packet of audio.
     case automatic = "auto"
     /// All packets that can be copied.
     case copy
@@ -116,7 +116,7 @@ package struct StitchRequest: Sendable {
     package var clips: [StitchClip]
     package var settings: StitchSettings
     package var order: StitchOrder
-    /// The path of the file that is made. `replaces` says whether an existing file with that name may be replaced.
+    /// The path of the file that is made. `replaces` says whether an existing file with that name is replaced.
     package var output: String
     package var replaces: Bool
     /// The program's version, for the file's tags.

@@ -31,8 +31,8 @@ package struct StitchSource: Sendable {
         package var is8Bit420 = true
         package var timeBase: TimeBase
         /// The frames in decoding order. Their `pts` is their number in the order in which they are shown, counted from
-        /// 0. Hidden frames at the beginning have negative numbers, and hidden frames at the end have numbers from the
-        /// count on. Their `dts` is in ticks.
+        /// 0. Hidden frames at the beginning have negative numbers, and hidden frames at the end have the numbers that
+        /// follow the last visible frame. Their `dts` is in ticks.
         package var samples: [IndexedSample]
         /// The times at which the frames are shown, in order, in ticks.
         package var times: [Int64]
@@ -82,8 +82,8 @@ package struct StitchSource: Sendable {
         package var range: Range<Int64>
         /// The configuration that a decoder needs before the first packet.
         package var configuration: [UInt8] = []
-        /// All packets, if they can be copied, with times in ticks. A packet lasts 1024 samples, and a tick is one
-        /// sample; in recordings both may differ.
+        /// All packets, with times in ticks; empty if they cannot be copied. A packet lasts 1024 samples, and a tick is
+        /// one sample; in recordings, other values are possible.
         package var packets: [IndexedSample] = []
         /// Why the packets cannot be copied; nil if they can be.
         package var obstacle: String?
@@ -110,14 +110,13 @@ package struct StitchSource: Sendable {
     package var container: String
     package var video: Video
     package var audio: Audio?
-    /// The time at which the file was recorded, which the file itself contains: milliseconds since 1970; nil if it does
-    /// not contain it.
+    /// The time of recording that is stored in the file, in milliseconds since 1970; nil if no time is stored.
     package var created: Int64?
     /// The file's position in a program, if it is a recording of a program.
     package var position: SegmentPosition?
     /// Notes on parts of the file that no result can contain.
     package var notes: [String] = []
-    /// The properties of a recording, if the file was read as a recording, for a range.
+    /// The properties of a recording, if the file was read as a recording to export a range.
     package var recording: Recording?
 
     /// The open file, from which a caller copies samples.
@@ -146,7 +145,7 @@ package struct StitchSource: Sendable {
     /// last frame ends.
     func time(_ number: Int) -> Int64 { number < video.times.count ? video.times[max(0, number)] : video.end }
 
-    /// Whether `next` continues where this source ends, as one of two recordings of one program does.
+    /// Whether `next` continues where this source ends, as the next recording of the same program does.
     func isFollowed(by next: StitchSource) -> Bool {
         if isStream(before: next) { return true }
         guard let one = position, let other = next.position, one.run == other.run else { return false }

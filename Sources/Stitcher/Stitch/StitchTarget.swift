@@ -12,7 +12,7 @@ struct StitchTarget: Equatable {
     /// frames are copied.
     var orientation = Orientation.upright
     var isInterlaced = false
-    /// Whether all frames are copied: then they may have a format that our encoder cannot make.
+    /// Whether all frames are copied: then their format can be one that our encoder cannot make.
     private(set) var isWhole = false
 
     /// Sample rates at which all players support AAC.
@@ -57,7 +57,7 @@ struct StitchTarget: Equatable {
         return target
     }
 
-    /// Whether frames that are encoded here as H.264 can be mixed with copied frames of all `sources`.
+    /// Whether frames that our encoder makes, in H.264, can be mixed with copied frames of all `sources`.
     func takes(_ sources: [StitchSource]) -> Bool {
         !video.color.isHDR && sources.allSatisfy { differences(of: $0, codec: "h264").isEmpty }
     }

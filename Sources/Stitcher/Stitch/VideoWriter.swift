@@ -21,7 +21,7 @@ final class VideoWriter {
     /// Called at least once for each second of frames that was written; throws to cancel.
     private let wrote: (_ frames: Int) throws -> Void
 
-    /// The frames in decoding order; their times are frames of the result.
+    /// The frames in decoding order; their times are frame numbers of the result.
     private var frames: [IndexedSample] = []
     /// The number of frames of the result that are not stored, because an earlier frame lasts longer instead.
     private var lengthened = 0
@@ -33,7 +33,7 @@ final class VideoWriter {
     private var coded: [EncodedPacket] = []
     /// The content of the encoders' `avcC`.
     private var configuration: [UInt8]?
-    /// The number of the next frames that an earlier run encoded and that are already in the file.
+    /// How many of the next frames are already in the file, because an earlier run encoded them.
     private var ahead = 0
     /// The total number of frames that earlier runs had encoded.
     private(set) var resumedFrames = 0
@@ -53,7 +53,7 @@ final class VideoWriter {
     /// The number of earlier frames that a deinterlacer uses, and a few more.
     private static let remembered = 4
 
-    /// The maximum number of frames that are encoded before audio is written again.
+    /// The number of frames in a second: at most this many are written before audio is written again.
     private var second: Int { max(1, Int(plan.video.frameRate.value.rounded(.up))) }
 
     /// The number of frames of the result that are in the file, including frames that only lengthen an earlier one.
@@ -131,8 +131,8 @@ final class VideoWriter {
             if encoder == nil, ahead == 0 { try resume(at: plan.clips[clip].place + index) }
             if ahead > 0 {
                 ahead -= 1
-                // The last of these frames are rendered nevertheless, because filters need the frames before the next
-                // one.
+                // The last of these frames are rendered nevertheless, because filters need them to render the next
+                // frame.
                 if ahead < Self.remembered { _ = try renderer.frame(index, of: clip) }
                 continue
             }

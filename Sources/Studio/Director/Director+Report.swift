@@ -58,7 +58,7 @@ extension Director {
         return report
     }
 
-    /// Cancels the change that is scheduled for this frame.
+    /// Cancels the change that is scheduled for the program frame `frame`.
     package func withdraw(at frame: Int64) throws(Refusal) {
         let frame = FrameIndex(frame)
         let isDone = state.withLock { state in
@@ -116,7 +116,7 @@ extension Director {
         }
     }
 
-    /// The change that is on air, the changes from which a running transition comes, and the scheduled changes.
+    /// The change that is on air, the changes whose scenes a running transition replaces, and the scheduled changes.
     private func wanted(_ state: inout State) -> [Change] {
         let (now, before) = onAir(&state)
         return [now] + before + state.changes.filter { $0.frame > now.frame }
@@ -154,7 +154,7 @@ extension Director {
     /// begun, it gets the scene that is already on air. Runs on the program's thread.
     func tellRecording(_ frame: FrameIndex) {
         guard let recording = recording() else {
-            // Forget the recording, because a later recording object may have the same address in memory.
+            // Forget the recording, because a later recording object can have the same address in memory.
             state.withLock { $0.told = nil }
             return
         }

@@ -8,8 +8,7 @@ internal import Synchronization
 
 /// The settings of a channel that are needed to play its run-downs.
 package struct RunDownPlaying: Sendable {
-    /// The directory of the run-downs that clients of the API load, and of the files in them; nil if no directory is
-    /// configured.
+    /// The directory of the files that are named in run-downs of API clients; nil if no directory is configured.
     var directory: String?
     /// Whether the program is rendered faster than real time: it waits for each file, and ends with the run-down.
     var isRendered = false
@@ -55,8 +54,8 @@ extension Director {
         for text in skipped {
             playing.logger.warning("a segment of the run-down is left out", metadata: ["segment": "\(text)"])
         }
-        // A program that consists of files only ends with its run-down, just as a program of one file ends with the
-        // file.
+        // A program whose only video comes from the files of its run-down ends with the run-down, just as a program of
+        // one file ends with the file.
         if isOver, playing.isRendered || !sources.contains(where: \.hasVideo) { bus.finish() }
     }
 
@@ -225,7 +224,7 @@ extension Director {
         waitForStart(patience)
     }
 
-    /// Waits, for at most `patience`, until the program's first frame will be that of the started segment.
+    /// Waits, for at most `patience`, until the started segment can be the program's first scene.
     private func waitForStart(_ patience: Duration) {
         let deadline = playing.clock.now + patience.inNanoseconds
         repeat {
@@ -245,7 +244,8 @@ extension Director {
         let (configured, loaded) = state.withLock { ($0.configured, $0.desk?.player.runDown) }
         guard let memory, memory.configured == configured else { return loaded != nil }
         if loaded != memory.runDown {
-            // The run-down was checked against the sources and scenes of that time, which may no longer exist.
+            // The run-down was checked against the sources and scenes of that time, some of which might no longer
+            // exist.
             guard canShow(memory.runDown) else { return loaded != nil }
             load(memory.runDown)
         }
@@ -262,7 +262,8 @@ extension Director {
             return false
         }
         state.withLock { $0.desk?.restore(failures: memory.failures) }
-        // The configured run-down has already begun with its first segment, which must not become visible.
+        // Waits until the restored segment can begin: the configured run-down has already begun with its first segment,
+        // which must not become visible.
         if !memory.isCutAway { waitForStart(Self.patience) }
         return !memory.isCutAway
     }
@@ -303,7 +304,7 @@ extension Director.State {
 }
 
 extension RunDownPlayer {
-    /// Whether the first segment has not begun yet, but can begin at once.
+    /// Whether the run-down was started, but its first segment has not begun yet.
     fileprivate var isStarting: Bool {
         state == .running && !isResting && status(at: 0, withSegments: false).current == nil
     }

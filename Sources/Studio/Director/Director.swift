@@ -9,7 +9,7 @@ internal import Synchronization
 /// Controls the scenes of a program of several sources: converts requested scenes to scenes of the bus, and stores the
 /// scene on air, the preview, and the changes that are scheduled for frames.
 ///
-/// All calls may be made on any thread and return at once.
+/// All calls can be made on any thread and return at once.
 package final class Director: Sendable {
     /// One of the sources.
     package struct Source: Sendable {
@@ -77,7 +77,7 @@ package final class Director: Sendable {
     }
 
     struct State {
-        /// The changes in the order of their frames. The first one is on air.
+        /// The changes in the order of their frames: those that are still visible, then those that are scheduled.
         var changes: [Change]
         var preview: Named
         var transition = TransitionRequest(.fade)
@@ -91,7 +91,7 @@ package final class Director: Sendable {
         var told: Told?
     }
 
-    /// How far ahead a change may be scheduled, in seconds.
+    /// How far ahead a change can be scheduled, in seconds.
     private static let farthest = 3600.0
     /// The maximum number of scheduled changes.
     private static let mostChanges = 64
@@ -148,7 +148,8 @@ package final class Director: Sendable {
         Named(layout: name.map { SceneLayout(.single, [$0]) } ?? SceneLayout(.slate, []))
     }
 
-    /// Converts `layout` to a scene of the bus. In the layout, `clip` has the name of a run-down segment's file.
+    /// Converts `layout` to a scene of the bus. `clip` shows the file of a run-down's segment, to which the layout
+    /// refers as ``RunDown/clipName``.
     func scene(of layout: SceneLayout, clip: Bus? = nil, audio: RunDown.Audio = .standard) -> Scene {
         let named = { [sources] (name: String) -> Bus? in
             if let clip, name == RunDown.clipName { return clip }
@@ -250,7 +251,7 @@ extension Director {
     /// begins.
     package func take() throws(Refusal) -> Int64 { try swap(by: .cut) }
 
-    /// Puts the preview on air by the transition that was set for this, and the previous scene into the preview.
+    /// Puts the preview on air by the transition that was set for `auto`, and the previous scene into the preview.
     package func auto() throws(Refusal) -> Int64 {
         let transition = try transition(state.withLock { $0.transition })
         return try swap(by: transition)
@@ -298,7 +299,7 @@ extension Director {
     }
 
     /// Puts the preview on air, and the previous scene into the preview. If the previous scene contains the file of a
-    /// run-down's segment, it can be shown again only by resuming the run-down: the preview then does not change.
+    /// run-down's segment, it can be shown again only by resuming the run-down, so the preview does not change.
     private func swap(by transition: ResolvedTransition) throws(Refusal) -> Int64 {
         try check(state.withLock { $0.preview.layout })
         return show(by: transition, at: nil) { state in
@@ -327,8 +328,8 @@ extension Director {
     }
 
     /// Returns the change that is on air, and the earlier changes that are still visible because a transition from them
-    /// is running. There are several if a transition interrupted another one, because it then began with the frame that
-    /// was visible. Forgets older changes.
+    /// is running. There are several if a transition interrupted another one: the second transition begins with the
+    /// visible frame, which shows more than one scene. Forgets older changes.
     func onAir(_ state: inout State) -> (now: Change, before: [Change]) {
         let next = bus.nextFrame
         let current = state.changes.lastIndex { $0.frame <= next } ?? 0
@@ -338,8 +339,8 @@ extension Director {
             (first, end) = (first - 1, change.frame)
         }
         let (now, before) = (state.changes[current], Array(state.changes[first..<current]))
-        // A change at the next frame may still be replaced by another change, which begins with the frame that is
-        // visible now.
+        // The change that is visible now is kept: a change at the next frame can still be replaced by another change,
+        // which then begins with the frame that is visible now.
         let shown = state.changes.lastIndex { $0.frame < next } ?? 0
         state.changes.removeFirst(min(first, shown))
         return (now, before)

@@ -23,7 +23,7 @@ package struct ProgramReport: Sendable, Codable {
         package var gain: Double
         /// Whether the source is muted.
         package var isMuted: Bool
-        /// How much later than it arrives the audio is played, in seconds; negative if it is played earlier.
+        /// By how many seconds the audio is played later than without this setting; negative if it is played earlier.
         package var audioOffset: Double
         /// The behavior of a file while it is off air; nil if the source is not a file.
         package var whenOff: String?

@@ -16,7 +16,8 @@ package struct ProgramRequest: Sendable, Decodable {
 
     /// The requested scene; nil leaves the scene unchanged.
     package var scene: SceneChoice?
-    /// The requested transition; nil means the transition that was set last.
+    /// The requested transition. On air, nil means a cut; for the preview, nil leaves the transition of `auto`
+    /// unchanged.
     package var transition: TransitionRequest?
     /// The frame of the program at which the change begins; nil means the next frame.
     package var at: Int64?
@@ -48,7 +49,7 @@ package struct TransitionRequest: Sendable, Codable, Equatable {
     package var seconds: Double?
     /// How the progress of the transition depends on time; nil means linear.
     package var easing: Easing?
-    /// The color in the middle of a dip, or behind a turning card; nil means black.
+    /// The color in the middle of a dip, or behind the turning image of a flip; nil means black.
     package var color: RGBColor?
     /// The name of the stinger; nil for other transitions.
     package var stinger: String?
@@ -101,7 +102,7 @@ package struct SourceRequest: Sendable, Decodable {
     package var gain: Double?
     /// Whether the source is muted.
     package var muted: Bool?
-    /// How much later than it arrives the audio is played, in seconds; negative if it is played earlier.
+    /// By how many seconds the audio is played later than without this setting; negative if it is played earlier.
     package var audioOffset: Double?
     /// The position to which a file jumps, in seconds from its beginning.
     package var seek: Double?
@@ -114,7 +115,7 @@ package struct SourceRequest: Sendable, Decodable {
 
 /// The requested changes to an overlay.
 package struct OverlayRequest: Sendable, Decodable {
-    /// Whether an overlay must be visible.
+    /// The requested visibility of an overlay.
     package enum Choice: Sendable, Equatable {
         case shown
         case hidden
@@ -166,6 +167,6 @@ extension OverlayRequest {
 }
 
 extension [String] {
-    /// Returns the object's `key` itself, followed by these keys as keys of that object.
+    /// Returns `key`, followed by each of these keys in the form `key.name`.
     package func inside(_ key: String) -> [String] { [key] + map { "\(key).\($0)" } }
 }

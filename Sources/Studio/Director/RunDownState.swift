@@ -33,7 +33,7 @@ struct RunDownState {
     var clips: [RunDownPlayer.ClipID: RunDownClip] = [:]
     /// The lengths of the run-down's files; nil in a rendered program.
     var lengths: RunDownLengths?
-    /// Files of the previous run-down, one of which may still be on air.
+    /// Files of the previous run-down, one of which can still be on air.
     var former: [RunDownClip] = []
     /// The first frame at which none of the former files is visible any more; nil until another scene goes on air.
     var formerEnd: FrameIndex?
@@ -80,8 +80,8 @@ extension RunDownState {
     mutating func noteChange(at frame: FrameIndex, frames: Int64) {
         guard !former.isEmpty else { return }
         guard let end = formerEnd else { return (formerEnd, formerChange) = (frame + frames + 1, frame) }
-        // If a transition interrupts the one that replaces the former files, it begins with the frame that is visible,
-        // so the former files are still needed.
+        // If another transition interrupts the transition that replaces the former files, it begins with the visible
+        // frame, so the former files are still needed.
         if end > frame { formerEnd = max(end, frame + frames + 1) }
     }
 

@@ -16,7 +16,7 @@ package struct ConfigurationNode {
 
     /// The content of a node.
     package enum Content {
-        /// A text. `isPlain` means that it has no quotation marks, so that it may also be a number or a truth value.
+        /// A text. `isPlain` means that it has no quotation marks, so that it can also be a number or a truth value.
         case scalar(String, isPlain: Bool)
         case sequence([ConfigurationNode])
         case mapping([Entry])
@@ -25,8 +25,8 @@ package struct ConfigurationNode {
     package let content: Content
     package let mark: ConfigurationMark
 
-    /// The maximum number of nodes: more than the file of a host with a hundred channels has. A file whose aliases
-    /// expand again and again has more.
+    /// The maximum number of nodes. The file of a host with a hundred channels has fewer; a file with more contains
+    /// aliases that expand again and again.
     private static let mostNodes = 100_000
     private static let deepest = 12
 
@@ -145,7 +145,7 @@ package struct ConfigurationNode {
         ConfigurationMark(line: mark?.line ?? 1, column: mark?.column ?? 1)
     }
 
-    /// Converts the library's error, without the part of the file that it quotes, because that part may be a secret.
+    /// Converts the library's error, without the part of the file that it quotes, because that part can be a secret.
     private static func fault(_ error: any Error, _ words: Set<String>) -> ConfigurationFailure.Fault {
         if let refusal = error as? Refusal { return .init(mark: refusal.mark, key: "", text: refusal.text) }
         return switch error as? YamlError {
@@ -153,7 +153,7 @@ package struct ConfigurationNode {
             .composer(_, let problem, let mark, _):
             .init(mark: Self.mark(mark), key: "", text: "This is no YAML: \(problem).")
         case .duplicatedKeysInMapping(let keys, let context):
-            // The message repeats only known keys: any other key may be a part of an address.
+            // The message repeats only known keys: any other key can be a part of an address.
             .init(
                 mark: Self.mark(context.mark), key: keys.first.flatMap { words.contains($0) ? $0 : nil } ?? "",
                 text: "A key is here twice.")
@@ -168,7 +168,7 @@ package struct ConfigurationNode {
 extension ConfigurationNode {
     private static let mostBytes = 1 << 20
 
-    /// Returns the text of the file at `path`, which may have at most 1 MiB. Blocks on the disk.
+    /// Returns the text of the file at `path`, which is allowed to have at most 1 MiB. Blocks on the disk.
     package static func text(at path: String) throws(ConfigurationFailure) -> String {
         let data: Data
         do {

@@ -40,7 +40,8 @@ struct OverlayPainter: Sendable {
         (Int((overlay.x * Double(format.width)).rounded()), Int((overlay.y * Double(format.height)).rounded()))
     }
 
-    /// An image keeps its aspect ratio on the screen, although the program's pixels may not be square.
+    /// The size of an overlay's image in the program's pixels. The image keeps its aspect ratio on the screen, even if
+    /// the program's pixels are not square.
     private func size(of overlay: OverlaySpecification, width: Int, height: Int) -> (width: Int, height: Int) {
         let pixel = Double(format.sampleAspectRatio.horizontal) / Double(format.sampleAspectRatio.vertical)
         let shape = Double(width) / Double(height) / pixel
@@ -50,7 +51,7 @@ struct OverlayPainter: Sendable {
             case .width(let part): (part * Double(format.width), part * Double(format.width) / shape)
             case .height(let part): (part * Double(format.height) * shape, part * Double(format.height))
             }
-        // Parts of an overlay beyond the frame are cut off.
+        // The size can exceed the frame, because parts of an overlay beyond the frame are cut off.
         let bound = { (length: Double) in min(PixelImage.largest, max(2, Int(length.rounded()))) }
         return (bound(columns), bound(rows))
     }

@@ -7,7 +7,8 @@ package import Media
 package import Networking
 package import Program
 
-/// An overlay in the syntax of the flag: `name=image:file` or `name=text:text`, with its position after a `#`.
+/// An overlay in the syntax of the command-line option: `name=image:file` or `name=text:text`, with its position after
+/// a `#`.
 package struct OverlaySpecification: Sendable, Equatable {
     /// The content of an overlay.
     package enum Content: Sendable, Equatable {
@@ -40,7 +41,7 @@ package struct OverlaySpecification: Sendable, Equatable {
     let (x, y): (Double, Double)
     let size: Size
     let opacity: Double
-    /// Whether the overlay is visible in every scene, or in none; nil if the scenes determine that.
+    /// Whether the overlay is visible in every scene; nil if each scene determines whether it is visible.
     let isVisible: Bool?
     /// The color of a text.
     let color: RGBColor

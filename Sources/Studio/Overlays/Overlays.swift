@@ -5,7 +5,7 @@ internal import Program
 internal import Status
 internal import Synchronization
 
-/// The overlays of a program, by name. All calls may be made on any thread.
+/// The overlays of a program, by name. All calls can be made on any thread.
 package final class Overlays: Sendable {
     /// One of the overlays.
     struct Entry: Sendable {
@@ -20,7 +20,7 @@ package final class Overlays: Sendable {
         fileprivate let text: String?
     }
 
-    /// The maximum length of a fade in or out, and how far in advance it may be scheduled, both in seconds.
+    /// The maximum length of a fade in or out, and how far in advance it can be scheduled, both in seconds.
     private static let (longestFade, farthest) = (10.0, 3600.0)
 
     private let entries: [Entry]

@@ -9,7 +9,7 @@ internal import Synchronization
 
 /// A stinger's file, which is decoded some frames ahead on its own queue, `relay.stinger.<name>`. The first frames of
 /// the file are kept, so that the stinger is ready again at once when it is rewound, even while it is visible. All
-/// calls may be made on any thread.
+/// calls can be made on any thread.
 package final class StingerReel: Stinger {
     private struct State {
         /// The first frames of the file.
@@ -24,9 +24,9 @@ package final class StingerReel: Stinger {
         var isStopped = false
     }
 
-    /// The number of frames that are decoded ahead. They must be enough for a keyframe that takes long and for a busy
-    /// machine, but take no more than 64 MiB: twelve frames of 1080p, which with alpha have 5.2 MB each. The first
-    /// frames that are kept take the same amount again.
+    /// The number of frames that are decoded ahead. They must be enough to bridge the time in which a slow keyframe is
+    /// decoded or the machine is busy, but take no more than 64 MiB: twelve frames of 1080p, which with alpha have 5.2
+    /// MB each. The first frames that are kept take the same amount again.
     private static func room(_ format: VideoFormat) -> Int {
         // One luma plane, one alpha plane, and two chroma planes of a quarter each.
         max(4, min(12, (64 << 20) / (format.width * format.height * 5 / 2)))

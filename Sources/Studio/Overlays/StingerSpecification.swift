@@ -3,7 +3,7 @@
 package import Media
 internal import Networking
 
-/// A stinger in the syntax of the flag: `name=file`, with the time of its cut after a `#`.
+/// A stinger in the syntax of the command-line option: `name=file`, with the time of its cut after a `#`.
 package struct StingerSpecification: Sendable, Equatable {
     /// The maximum number of stingers of a program.
     package static let most = 8

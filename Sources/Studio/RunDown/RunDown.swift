@@ -6,7 +6,7 @@ package import Program
 
 /// A planned show: a sequence of segments with their scenes, lengths and transitions.
 ///
-/// A value without a clock. ``RunDownPlayer`` computes the actions for each frame from it, both on air and when it is
+/// This is only a plan: ``RunDownPlayer`` computes from it the actions for each frame, both on air and when the show is
 /// rendered faster than real time. The size is limited: a run-down without an error (``fault(sources:unseen:)``) has at
 /// most ``mostSegments`` segments with at most ``mostViews`` views each.
 package struct RunDown: Sendable, Equatable {
@@ -14,7 +14,7 @@ package struct RunDown: Sendable, Equatable {
     package static let mostSegments = 1000
     /// The maximum number of views of a segment: enough for all sources and some scenes.
     package static let mostViews = 32
-    /// The minimum length. A viewer cannot recognize anything in less time.
+    /// The minimum time for which a segment or a view is shown: a viewer cannot recognize anything in less time.
     package static let shortest = Duration.milliseconds(100)
     package static let longest = Duration.seconds(7 * 86_400)
     /// The longest transition.
@@ -39,9 +39,8 @@ package struct RunDown: Sendable, Equatable {
         package var path: String
         /// The position of the first frame, relative to the file's own first frame.
         package var start: Duration
-        /// If ``start`` is after the end of the file: whether the file's last frame is shown. It is set for a position
-        /// that was reached after the end of a file that is shorter than its segment. Otherwise such a file cannot be
-        /// shown.
+        /// Whether the file's last frame is shown if ``start`` is after the end of the file, as can happen if a segment
+        /// is longer than its file and is resumed. If this is false, such a file cannot be shown.
         package var stands = false
 
         /// Creates the clip of the file at `path`, from `start` on.
@@ -60,7 +59,7 @@ package struct RunDown: Sendable, Equatable {
     package enum Order: String, Sendable, Codable, CaseIterable {
         /// The views in the listed order.
         case listed
-        /// Each view once, then each view once again, and so on; the same view is never shown twice in a row.
+        /// A random order: each view is shown once per round, and the same view is never shown twice in a row.
         case random
     }
 
@@ -81,10 +80,10 @@ package struct RunDown: Sendable, Equatable {
         package var kind: Transition.Kind
         package var duration: Duration
         package var easing: Easing
-        /// The color in the middle of a dip, or behind a turning card; nil means black.
+        /// The color in the middle of a dip, or behind the turning image of a flip; nil means black.
         package var color: RGBColor?
-        /// The name of the stinger, under which the change is a cut. The length is known when the stinger is loaded.
-        /// Nil for other transitions.
+        /// The name of the stinger that covers the cut to the view; nil for other transitions. The length of a stinger
+        /// is known only when its file is loaded.
         package var stinger: String?
 
         /// A change by a cut.
@@ -151,7 +150,8 @@ package struct RunDown: Sendable, Equatable {
 
 extension RunDown.Segment {
     /// Describes what is wrong with the segment: the key that is wrong, and a sentence. Nil if nothing is wrong.
-    /// `sources` have video and audio, and the sources in `unseen` have only audio.
+    /// `sources` are the names of the sources with video and audio, and `unseen` are the names of those with audio
+    /// only.
     package func fault(sources: [String], unseen: [String] = []) -> (key: String, text: String)? {
         let known = sources + (clip == nil ? [] : [RunDown.clipName])
         if clip != nil, sources.contains(RunDown.clipName) {

@@ -9,7 +9,7 @@ internal import Program
 internal import Synchronization
 
 /// One use of a file in a run-down. The file is opened at its position in advance, and paused until its program frame.
-/// All calls may be made on any thread and return at once.
+/// All calls can be made on any thread and return at once.
 package final class RunDownClip: Sendable {
     /// The state of the file.
     enum Condition {
@@ -86,7 +86,7 @@ package final class RunDownClip: Sendable {
     package static func open(
         _ clip: RunDown.Clip, opening: SourceOpening, logger: Logger
     ) throws -> (source: any MediaSource, video: VideoFormat) {
-        // The path may contain any characters; options are not read from it.
+        // The path can contain any characters; options are not read from it.
         var none = OptionList(query: nil, of: "file")
         let location = try InputLocation(address: "file:\(clip.path)", taking: &none)
         var options = IngestOptions()
@@ -120,8 +120,8 @@ package final class RunDownClip: Sendable {
         }
     }
 
-    /// Begins to read, and returns the feed that contains the frames. If the last frame of the file may have to be
-    /// shown instead, blocks until that is known.
+    /// Begins to read, and returns the feed that contains the frames. If `clip` allows to show the file's last frame
+    /// instead, blocks until it is known whether that is necessary.
     private func play(_ source: any MediaSource) throws -> SourceFeed {
         let feed = parkedFeed()
         source.start(into: feed, video: format, audio: .program)
@@ -151,7 +151,7 @@ package final class RunDownClip: Sendable {
     /// Returns the last frame of the file; nil if the file has no frame. `length` is the file's length, if the
     /// container contains it. Blocks.
     private func lastFrame(_ length: Duration?) throws -> VideoFrame? {
-        // The last frame is near the end, unless audio continues after it.
+        // The last frame is near the end, unless audio continues after it: then a longer part of the file is read.
         var rest = Duration.seconds(1)
         while true {
             let start = max(.zero, (length ?? .zero) - rest)
@@ -173,7 +173,7 @@ package final class RunDownClip: Sendable {
     }
 }
 
-/// Receives all media that a file delivers, and keeps the newest frame. All calls may be made on any thread.
+/// Receives all media that a file delivers, and keeps the newest frame. All calls can be made on any thread.
 final class LastFrame: SourceSink {
     let programTime = ProgramTime()
     private let kept = Mutex<VideoFrame?>(nil)

@@ -2,7 +2,7 @@
 
 /// A command for a run-down.
 package enum RunDownCommand: Sendable, Equatable {
-    /// Begins with a segment.
+    /// Starts the run-down with the segment that has this number, counted from 0.
     case start(segment: Int)
     /// Ends the run-down. The scene on air does not change.
     case stop

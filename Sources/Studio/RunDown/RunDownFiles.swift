@@ -12,7 +12,7 @@ struct RunDownFiles: Sendable {
 
     /// The directory to which relative paths refer.
     let directory: String
-    /// Whether only files in the directory may be used, because a client of the API must not have access to other files
+    /// Whether only files in the directory are allowed, because a client of the API must not have access to other files
     /// of the machine.
     var isConfined = false
 
@@ -25,7 +25,7 @@ struct RunDownFiles: Sendable {
                 throw Fault(description: "The file \(path) is not in the directory that --rundown names.")
             }
         }
-        // A pipe or a device might block.
+        // A pipe or a device is refused, because reading it might block.
         guard FileStatus(real)?.kind == .regular, access(real, R_OK) == 0 else { throw missing(path, place) }
         return real
     }

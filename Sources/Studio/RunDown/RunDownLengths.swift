@@ -8,7 +8,7 @@ internal import Program
 internal import Synchronization
 
 /// The lengths of the files that a run-down plays to their ends. Each file is opened once, one after the other, on a
-/// separate queue. All calls may be made on any thread and return at once.
+/// separate queue. All calls can be made on any thread and return at once.
 final class RunDownLengths: Sendable {
     private struct State {
         var known: [String: Duration] = [:]

@@ -15,7 +15,7 @@ struct RunDownOrder {
     /// The view at position `index`, counted from 0.
     func view(_ index: Int64) -> Int {
         let (round, place) = (index / Int64(count), Int(index % Int64(count)))
-        // With two views, any other order would show one of them twice in a row.
+        // Two views alternate, because any other order would show one of them twice in a row.
         guard count > 2 else { return beginning[place] }
         // The swap below never moves the last view of a round.
         var views = round == 0 ? beginning : shuffled(round)
@@ -32,7 +32,7 @@ struct RunDownOrder {
     private func shuffled(_ round: Int64) -> [Int] {
         var numbers = SplitMix(state: seed ^ (UInt64(bitPattern: round) &* 0xD134_2543_DE82_EF95))
         var views = Array(0..<count)
-        // This is the Fisher-Yates shuffle. The library's shuffle is not used, because it may change in a later
+        // This is the Fisher-Yates shuffle. The library's shuffle is not used, because it can change in a later
         // version.
         for last in stride(from: count - 1, to: 0, by: -1) {
             views.swapAt(last, Int(numbers.next() % UInt64(last + 1)))

@@ -11,7 +11,7 @@ extension RunDownPlayer {
     func due(by frame: FrameIndex) -> FrameIndex? {
         guard let place, !isDue else { return frame }
         guard let end = end(of: place), end <= frame else { return nil }
-        // If the file had ended before this was noticed, the lost time is not recovered.
+        // If the end of the file is noticed late, the next segment begins late, and the lost time is not recovered.
         return runDown.segments[place.segment].length == .end ? frame : end
     }
 
@@ -24,8 +24,8 @@ extension RunDownPlayer {
         return place.end(after: length, at: rate)
     }
 
-    /// Begins the next segment, which is due at `due`. Returns false if its file is not ready yet, or if there is no
-    /// next segment.
+    /// Begins the next segment, which is due at `due`. Returns false if the segment's file is not ready yet, or if
+    /// there is no next segment.
     mutating func begin(_ due: FrameIndex, at frame: FrameIndex) -> Bool {
         if let rest, upcoming == nil, rest.until <= frame {
             upcoming = prepared(rest.segment, rest.pass)
@@ -82,7 +82,7 @@ extension RunDownPlayer {
             finish()
             return false
         }
-        // The files may be on a disk that is missing now but comes back: the scene on air does not change, and the
+        // The files can be on a disk that is missing now but comes back: the scene on air does not change, and the
         // segments are tried again, one after the other.
         let isLast = next.segment + 1 == runDown.segments.count
         rest = Rest(

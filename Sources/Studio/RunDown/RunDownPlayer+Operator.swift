@@ -5,7 +5,7 @@ internal import Status
 
 // The operator's commands. `frame` is the frame that the next call of ``tick(_:)`` will get.
 extension RunDownPlayer {
-    /// Begins with a segment.
+    /// Starts the run-down with the segment `segment`.
     package mutating func start(at segment: Int = 0) throws(Refusal) {
         guard runDown.segments.indices.contains(segment) else { throw .noSegment(segment, of: runDown.segments.count) }
         (place, held, rest, isOver, isDue, isWaiting) = (nil, nil, nil, false, false, false)
@@ -15,8 +15,8 @@ extension RunDownPlayer {
         upcoming = prepared(segment, 0)
     }
 
-    /// Begins with a segment that is held from its first frame on. The segment is visible, unless `isCutAway` is set:
-    /// then another scene counts as having replaced it at `frame`.
+    /// Starts the run-down with the segment `segment`, which is held from its first frame on. If `isCutAway` is set,
+    /// the segment is not visible, as if another scene had replaced it at `frame`.
     package mutating func start(held segment: Int, isCutAway: Bool, at frame: FrameIndex) throws(Refusal) {
         try start(at: segment)
         guard isCutAway else { return holdsNext = true }
@@ -32,8 +32,8 @@ extension RunDownPlayer {
         (isDue, isWaiting, holdsNext) = (false, false, false)
     }
 
-    /// Continues with the next segment at once, or with the first segment if that is still being opened. Also ends a
-    /// segment that lasts until this command, and ends a hold.
+    /// Continues with the next segment at once, and ends a hold. If the next segment is late because its file is not
+    /// ready, continues with the segment after it.
     package mutating func next() throws(Refusal) {
         switch state {
         case .idle, .over: throw .notRunning
@@ -68,7 +68,7 @@ extension RunDownPlayer {
         leave(aired, at: frame, fade: fade)
         aired = nil
         if state == .running {
-            // Changes that were due earlier are already on air.
+            // `place` is the segment on air, because changes that were due earlier have been carried out.
             held = place.map { Held(place: $0, frame: frame) } ?? heldAgain()
             (state, holdsNext) = (.held, false)
         }
@@ -98,8 +98,8 @@ extension RunDownPlayer {
         return Held(place: place, frame: frame, isCutAway: true, again: again)
     }
 
-    /// Prepares the segment after `place`, unless the run-down has not reached another segment in the meantime: then
-    /// that segment is already prepared.
+    /// Prepares the segment after `place` if the run-down has reached another segment during the hold. Otherwise the
+    /// segment after `place` is already prepared.
     private mutating func follow(up place: RunDownPlace) {
         if self.place?.segment == place.segment, self.place?.pass == place.pass, !isOver { return }
         upcoming = following(place.segment, place.pass)

@@ -17,7 +17,7 @@ package import Status
 ///                        held
 ///
 /// While the run-down is held its time and its files advance invisibly, so that `follow` can continue at the position
-/// that it would have reached by now; the position of the hold is kept for `resume`.
+/// that the run-down would have reached by now; the position of the hold is kept for `resume`.
 package struct RunDownPlayer: Sendable {
     /// One use of a file.
     package struct ClipID: Sendable, Hashable, Comparable {
@@ -75,7 +75,7 @@ package struct RunDownPlayer: Sendable {
             case failed(String)
         }
 
-        /// The position of the first frame in the file.
+        /// The position in the file at which playing begins.
         let start: Duration
         var opening = Opening.opening
         var started: FrameIndex?
@@ -132,7 +132,8 @@ package struct RunDownPlayer: Sendable {
     var aired: ClipID?
     var fading: [(clip: ClipID, until: FrameIndex)] = []
     /// The maximum number of files that fade out at the same time. If segments are shorter than their transitions, each
-    /// transition interrupts the previous one, as long as the show lasts.
+    /// transition interrupts the previous one, and without a limit the number of files would grow as long as the show
+    /// lasts.
     private static let mostFading = 8
     /// The view that went on air last, and the path of the file in that view.
     var shown: (layout: SceneLayout, path: String?)?
@@ -154,8 +155,8 @@ package struct RunDownPlayer: Sendable {
     /// Creates a player of `runDown` for a program with this frame rate. The run-down has not begun.
     package init(_ runDown: RunDown, rate: FrameRate) { (self.runDown, self.rate) = (runDown, rate) }
 
-    /// Returns the actions that begin with `frame`. Frames must be passed in order, but some may be left out. A second
-    /// call for the same frame returns no actions again.
+    /// Returns the actions that begin with `frame`. Frames must be passed in order, but some can be left out. A second
+    /// call for the same frame does not return the same actions again.
     package mutating func tick(_ frame: FrameIndex) -> [Action] {
         for cut in cuts where cut.frame <= frame { cutAway(at: cut.frame, fade: cut.fade) }
         cuts.removeAll { $0.frame <= frame }
@@ -272,8 +273,9 @@ extension RunDownPlayer {
         return RunDownOrder(count: count, seed: seed, seen: place.seen).view(view)
     }
 
-    /// Keeps a file until the transition that replaces it has ended. Also keeps the files that are still visible in a
-    /// transition that this one interrupts, because this one begins with the frame that is visible.
+    /// Keeps a file until the transition that replaces it has ended. If that transition interrupts another one, also
+    /// keeps the files that are visible in the interrupted transition, because the new transition begins with the
+    /// visible frame.
     mutating func leave(_ clip: ClipID?, at frame: FrameIndex, fade: Int64) {
         let until = frame + fade + 1
         for index in fading.indices where fading[index].until > frame {

@@ -7,7 +7,7 @@ package import Program
 /// Reads a run-down in YAML, of which JSON is a subset. Each error is stored with its position, and reading continues,
 /// so that all errors are reported at once.
 package struct RunDownReader: NodeReader {
-    /// The names that a run-down may use.
+    /// The names that a run-down is allowed to use.
     package struct Known {
         /// Sources with video and audio.
         let sources: [String]
@@ -17,7 +17,7 @@ package struct RunDownReader: NodeReader {
         var overlays: [String] = []
         var stingers: [String] = []
 
-        /// Creates the names that a run-down may use.
+        /// Creates the set of names that a run-down is allowed to use.
         package init(
             sources: [String], unseen: [String] = [], scenes: [(name: String, layout: SceneLayout)],
             overlays: [String] = [], stingers: [String] = []
@@ -96,7 +96,7 @@ package struct RunDownReader: NodeReader {
             default: unknown(entry, in: "", known: Self.keys)
             }
         }
-        // Segments are read last, because they depend on the other keys, which may be written after them.
+        // Segments are read last, because they depend on the other keys, which can be written after them.
         if let segments {
             runDown.segments = readSegments(segments)
         } else if faults.isEmpty {

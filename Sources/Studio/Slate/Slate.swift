@@ -9,7 +9,7 @@ internal import Synchronization
 /// The video that a program shows when no input delivers anything: a still image, or a file that is repeated while it
 /// is on air.
 ///
-/// All calls may be made on any thread.
+/// All calls can be made on any thread.
 package final class Slate: Sendable {
     /// Holds the feed of the file that is being played.
     private final class Player: Sendable {

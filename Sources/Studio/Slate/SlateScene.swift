@@ -6,7 +6,7 @@ internal import Synchronization
 
 /// The slate as a scene of a program of several sources: a still image, or a file that is repeated while it is wanted.
 ///
-/// All calls may be made on any thread and return at once.
+/// All calls can be made on any thread and return at once.
 package final class SlateScene: Sendable {
     /// The video of the scene.
     let video: Scene.Video
@@ -16,7 +16,7 @@ package final class SlateScene: Sendable {
     /// Creates a slate scene with a still image.
     package init(_ still: VideoFrame) { (video, played) = (.still(still), nil) }
 
-    /// Creates a slate scene that plays on `bus` for the program `program`. Nothing else may use `bus`.
+    /// Creates a slate scene that plays on `bus` for the program `program`. No other code is allowed to use `bus`.
     package init(_ slate: Slate, on bus: Bus, in program: Bus) {
         guard slate.plays else {
             (video, played) = (.still(slate.still), nil)

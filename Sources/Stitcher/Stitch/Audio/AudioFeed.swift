@@ -12,7 +12,7 @@ protocol AudioFeed: AnyObject {
     func sendNext(to decoder: Decoder) throws
 }
 
-/// The error that a decoder has refused a packet but may accept the next one.
+/// The error of a decoder that has refused a packet but can accept the next one.
 struct AudioFeedFailure: Error {}
 
 extension AudioFeed {
@@ -36,10 +36,10 @@ final class DemuxedAudio: AudioFeed {
     /// How much audio is decoded before the first requested sample: a decoder needs one or two packets before its
     /// output is right.
     private static let preroll = Duration.milliseconds(200)
-    /// The longest distance that is skipped by decoding. If it is longer, the reader seeks.
+    /// The longest stretch of audio that is decoded only to skip it. To skip more, the reader seeks.
     private static let stride = Duration.seconds(5)
 
-    /// The packets of `source`, from shortly before `start` on. `start` is in ticks of the stream. If it is at the
+    /// The packets of `source`, from shortly before `start` on. `start` is in ticks of the stream. If `start` is at the
     /// beginning of the file, the last packets of `before` are included as well.
     init(
         _ source: StitchSource, _ audio: StitchSource.Audio, behind before: StitchSource? = nil, from start: Int64
@@ -109,7 +109,7 @@ final class IndexedAudio: AudioFeed {
 /// Reads the windows of packets of AAC from their files. Used by one thread.
 final class AACWindows {
     private let sources: [StitchSource]
-    /// Open files, by their paths. Files are shared because many clips may be parts of few files, and a process may
+    /// Open files, by their paths. Files are shared because many clips can be parts of few files, and a process can
     /// have only some hundred files open.
     private var files: [String: FileDescriptor] = [:]
     private static let mostFiles = 64

@@ -27,26 +27,27 @@ struct AudioGrid {
         var packets: [IndexedSample]
     }
 
-    /// How the audio of a stitched file is placed; the same for all of its pieces.
+    /// How the packets of a stitched file are chosen and joined; the same for all of its pieces.
     struct Rules {
         var mode: StitchAudio
         /// Samples per second.
         var rate: Int64
         /// The duration of a frame in samples.
         var frame: Int64
-        /// How many samples beyond a cut a fade may extend.
+        /// How many samples beyond a cut a fade can extend.
         var margin: Int64
         /// Whether new packets of a clip can be joined to its copied packets directly before the packet with this
         /// number.
         var isSeam: (_ clip: Int, _ packet: Int) -> Bool
 
-        /// The minimum length of a clip, in samples, whose frames are moved so that its packets can be copied.
+        /// The frames of a clip are moved, so that its packets can be copied, only if the clip has at least this many
+        /// samples.
         var longest: Int64 { mode == .copy ? rate : 60 * rate }
-        /// How far audio and frames may be out of sync, in samples: half a millisecond.
+        /// How far audio and frames are allowed to be out of sync, in samples: half a millisecond.
         var slack: Int64 { rate / 2000 }
     }
 
-    /// How much later the frames of each clip are shown than without a move.
+    /// For each clip: by how many samples its frames are moved later, so that its packets fit the grid.
     private(set) var moves: [Int64]
     /// For each clip: what must be added to a position in its file to get the position in the result.
     private(set) var shifts: [Int64]
@@ -55,14 +56,13 @@ struct AudioGrid {
     private(set) var copies: [Range<Int>?]
     /// For each clip: why packets that could be copied are not copied.
     private(set) var reasons: [String?]
-    /// The position of the grid: the remainder of the positions at which packets begin, divided by the length of a
-    /// packet.
+    /// The position of the grid: the position at which any packet begins, modulo the length of a packet.
     private(set) var phase: Int64 = 0
 
     /// The number of samples in a packet (ISO/IEC 14496-3, 4.5.1.1).
     static let step: Int64 = 1024
-    /// `fewest` is the minimum number of packets for which it is worth making a seam on both sides. `reach` is the
-    /// number of packets among which a seam is searched.
+    /// Fewer than `fewest` packets are not copied, because they are not worth a seam (where copied packets are joined
+    /// to new ones) on both sides. A seam is searched among `reach` packets.
     private static let (fewest, reach) = (16, 43)
     /// The maximum distance, in samples, between two pieces of one recording that counts as a rounding error and not as
     /// a gap.
@@ -96,7 +96,8 @@ struct AudioGrid {
         rules.mode != .encode && stretch.allSatisfy { !pieces[$0].packets.isEmpty } && length(stretch) >= rules.rate
     }
 
-    /// Ranges of clips in which the audio of each clip continues the audio of the previous clip, packet by packet.
+    /// Ranges of clips in which the audio of each clip continues the audio of the previous clip without a gap between
+    /// packets.
     private var stretches: [Range<Int>] {
         var found: [Range<Int>] = []
         for clip in pieces.indices {
@@ -141,7 +142,8 @@ struct AudioGrid {
         if abs(residual) <= rules.slack {
             copy(stretch, shifts[first] + residual, move)
         } else if length(stretch) >= rules.longest {
-            // The duration of a frame is never reduced to less than half.
+            // Instead of moving frames earlier by more than half a frame, moves them later, because the frame before
+            // them must not become shorter than half its duration.
             let step = residual < -rules.frame / 2 ? residual + Self.step : residual
             if copy(stretch, shifts[first] + step, move + step) { move += step }
         } else {
@@ -191,8 +193,8 @@ struct AudioGrid {
         return distance > 0 ? (distance + Self.step - 1) / Self.step : distance / Self.step
     }
 
-    /// The number of the first packet of `clip` that is copied. It is either a packet before the first one that is
-    /// played, because the decoder needs it, or a packet that may follow a new packet.
+    /// The number of the first packet of `clip` that is copied: at the start of the result, the packet before the first
+    /// one that is played, because the decoder needs it; otherwise a packet that can follow a new packet.
     private func entry(_ clip: Int) -> Int64? {
         let (piece, shift) = (pieces[clip], shifts[clip])
         if clip == 0, piece.available.lowerBound + shift <= 0 {
@@ -204,14 +206,15 @@ struct AudioGrid {
         return range.first { rules.isSeam(clip, $0) }.map(Int64.init)
     }
 
-    /// The number of the packet of `clip` before which copying ends.
+    /// The number of the first packet of `clip` after the copied ones.
     private func exit(_ clip: Int) -> Int64? {
         let (piece, shift) = (pieces[clip], shifts[clip])
         let end = piece.range.upperBound + moves[clip] - shift
         if clip == pieces.count - 1, piece.available.upperBound >= end - Self.step {
             return min(Int64(piece.packets.count), count(before: end, clip))
         }
-        // The packet with this number is re-encoded, from samples that belong to this clip only.
+        // The packet with the returned number is the first one that is re-encoded. `high` is limited so that this
+        // packet contains only samples of this clip.
         let high = Int(count(before: min(end, piece.available.upperBound) - rules.margin, clip)) - 2
         let upper = max(1, min(high, piece.packets.count))
         let range = min(upper, max(1, high - Self.reach))..<upper

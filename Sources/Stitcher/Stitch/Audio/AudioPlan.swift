@@ -44,9 +44,10 @@ struct AudioPlan: Equatable {
         let range: Range<Int64>
         /// What must be added to a position in the audio of the clip's file to get the position in the result.
         let shift: Int64
-        /// The range of the audio in the clip's file, which may extend beyond `range`; empty if the file has no audio.
+        /// The range of the audio in the clip's file, which can extend beyond `range`; empty if the file has no audio.
         var available: Range<Int64>
-        /// Whether the audio of the clip's file continues the audio of the previous clip, which is then decoded first.
+        /// Whether the audio of the clip's file continues the audio of the previous clip. If so, the end of the
+        /// previous clip is decoded first.
         var isContinued = false
         var fadeIn: Fade?
         var fadeOut: Fade?
@@ -87,7 +88,7 @@ struct AudioPlan: Equatable {
     private(set) var reasons: [String?] = []
     /// The number of samples of the result.
     let count: Int64
-    /// Whether there may be gaps between the packets.
+    /// Whether gaps between the packets are allowed.
     private(set) var hasHoles = false
 
     /// The duration of a fade from or to silence, if a file has no audio beyond the cut: too short to be noticed, and
@@ -146,7 +147,7 @@ struct AudioPlan: Equatable {
     }
 
     /// A plan that copies packets of recordings. `packets` are the packets of each clip, which are moved later by the
-    /// clip's shift. All packets that begin before `count` are played.
+    /// clip's value in `shifts`. All packets that begin before `count` are played.
     init(copying packets: [Range<Int>], shifts: [Int64], count: Int64) {
         (self.count, hasHoles) = (count, true)
         clips = shifts.map { Clip(range: 0..<0, shift: $0, available: 0..<0) }
@@ -204,7 +205,7 @@ struct AudioPlan: Equatable {
 
     private static func spans(_ grid: AudioGrid, _ pieces: [AudioGrid.Piece], _ count: Int64) -> [Span] {
         let step = AudioGrid.step
-        // One more packet before the first one that is played, because the decoder needs it.
+        // Begins with the packet before the first packet that is played, because the decoder needs it.
         var position = grid.phase - (grid.phase > 0 ? 2 : 1) * step
         var spans: [Span] = []
         for (clip, packets) in grid.copies.enumerated() {
@@ -215,7 +216,8 @@ struct AudioPlan: Equatable {
             spans.append(.copied(clip: clip, packets: packets))
             position = begin + Int64(packets.count) * step
         }
-        // If the last file is copied up to its end, any audio that is missing there is shorter than one packet.
+        // If the last file is copied up to its end and less than a packet is missing there, the missing audio is not
+        // encoded.
         let isWhole = if case .copied(pieces.count - 1, _) = spans.last { position >= count - step } else { false }
         if position < count, !isWhole {
             spans.append(.encoded(position..<position + (count - position + step - 1) / step * step))
@@ -245,7 +247,7 @@ struct AudioPlan: Equatable {
     }
 
     /// Creates the fade from the previous clip to the clip `index`. If the files have audio beyond the cut, that audio
-    /// is used, so that no clip becomes shorter. Otherwise each side has its own short fade.
+    /// is used, so that no clip becomes shorter. Otherwise each of the two clips has its own short fade.
     private mutating func fade(into index: Int, length: Int64, transition: Int64, edge: Int64, _ shape: Fade.Shape) {
         let (before, after) = (clips[index - 1], clips[index])
         let cut = after.range.lowerBound

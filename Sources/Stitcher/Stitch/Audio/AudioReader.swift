@@ -3,8 +3,8 @@
 internal import LibAV
 internal import Media
 
-/// Decodes the audio of one file and returns any range of it. Ranges are in samples of the result's format, counted
-/// from the time 0 of the file, and must be requested in order. Used by one thread.
+/// Decodes the audio of one file and returns any range of it. Ranges are in samples of `format`, counted from the time
+/// 0 of the file, and must be requested in order. Used by one thread.
 final class AudioReader {
     private let feed: any AudioFeed
     private let decoder: Decoder
@@ -12,7 +12,7 @@ final class AudioReader {
     private let resampler: Resampler
     private let name: String
     private let format: AudioFormat
-    /// Decoded audio that may still be requested.
+    /// Decoded audio that can still be requested.
     private var kept: [AudioBuffer] = []
     /// The position at which the decoded audio ends; nil before the first sample.
     private var decodedEnd: Int64?
@@ -22,7 +22,8 @@ final class AudioReader {
     /// times are in milliseconds, and a margin.
     private static let tolerance = Duration.milliseconds(5)
 
-    /// A reader of the audio of `source`, from `position` on. The audio of `source` continues the audio of `before`.
+    /// A reader of the audio of `source`, from `position` on. If `before` is given, the audio of `source` continues the
+    /// audio of `before`.
     init(
         _ source: StitchSource, _ audio: StitchSource.Audio, behind before: StitchSource? = nil, format: AudioFormat,
         from position: Int64
@@ -100,8 +101,8 @@ final class AudioReader {
         append(try resampler.convert(frame))
     }
 
-    /// Appends decoded audio. A gap is not filled, however long it is. The part of the audio that overlaps with earlier
-    /// audio is removed.
+    /// Appends decoded audio. Gaps are not filled here, so a long gap takes no memory. The part of the audio that
+    /// overlaps with earlier audio is removed.
     private func append(_ audio: AudioBuffer) {
         let start = max(audio.position, decodedEnd ?? .min)
         guard audio.count > 0, start < audio.end else { return }

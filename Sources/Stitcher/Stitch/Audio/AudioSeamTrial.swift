@@ -7,31 +7,31 @@ internal import Media
 /// A position in the audio of a clip at which copied packets are joined to new packets.
 struct AudioSeam: Hashable {
     let clip: Int
-    /// The packet of the clip's file before which the seam is.
+    /// The number of the packet, in the clip's file, that is directly after the seam.
     let packet: Int
 }
 
-/// Finds out which AAC windows the encoder uses at seams, by encoding the new packets next to copied packets. If these
-/// are not long windows, the halves of two packets at the seam do not complete each other, which is heard as a click.
-/// Used by one thread.
+/// Finds out which AAC windows the encoder uses at seams, by encoding the new packets next to copied packets. If a
+/// window at a seam is not long, the overlapping halves of the two packets there do not match, which is heard as a
+/// click. Used by one thread.
 struct AudioSeamTrial {
     let format: AudioFormat
     let sources: [StitchSource]
     let bitrate: Int
 
     /// How many packets before the end of a long span are encoded to find the window of its last packet: far more than
-    /// those that influence the encoder.
+    /// the packets that influence the encoder's choice of that window.
     private static let reach: Int64 = 8
 
-    /// Returns a plan from `make` whose seams all pass the trial. `make` is called first without excluded seams, and
-    /// then without the seams that failed the trial.
+    /// Returns a plan from `make` whose seams pass the trial, as far as failing seams can be excluded. `make` is first
+    /// called without excluded seams, and later with the seams that failed the trial.
     func tried(_ make: (_ torn: Set<AudioSeam>) -> AudioPlan?, isCancelled: () -> Bool) throws -> AudioPlan? {
         var torn: Set<AudioSeam> = []
         var known: AudioPlan?
         while let plan = make(torn) {
             let new = try self.torn(plan, besides: known, isCancelled: isCancelled)
-            // If a clip is always copied up to its end, it has no effect to exclude its seam. Therefore this ends when
-            // no other seam fails.
+            // Excluding a seam has no effect if the clip is always copied up to its end. Therefore the loop ends as
+            // soon as no further seam fails.
             guard !torn.isSuperset(of: new) else { return plan }
             torn.formUnion(new)
             known = plan
@@ -39,7 +39,7 @@ struct AudioSeamTrial {
         return nil
     }
 
-    /// The seams of `plan` that fail the trial. Seams next to spans that `known` also contains were tried already.
+    /// The seams of `plan` that fail the trial. Seams next to spans that `known` also contains are not tried again.
     func torn(_ plan: AudioPlan, besides known: AudioPlan? = nil, isCancelled: () -> Bool) throws -> Set<AudioSeam> {
         let done = known?.clips == plan.clips ? known?.spans ?? [] : []
         var torn: Set<AudioSeam> = []

@@ -18,22 +18,22 @@ final class AudioWriter {
 
     /// The packets of each span.
     private var packets: [[IndexedSample]]
-    /// `span` is the span that is being written. The other numbers say how far: the packets that are copied, and the
-    /// samples that were passed to the encoder.
+    /// The progress: `span` is the number of the span that is being written, `copied` is the number of its packets that
+    /// are copied, and `fed` is the position up to which samples were passed to the encoder.
     private var span = 0
     private var copied = 0
     private var fed: Int64 = 0
     private var encoder: AACEncoder?
-    /// The coding of the new packets; the track has it if no packet is copied.
+    /// The coding of the new packets, which is the track's coding if no packet is copied.
     private var encoded: TrackDescription?
 
     /// How many samples are mixed at a time.
     private static let step: Int64 = 8192
-    /// By how many packets an encoder begins earlier than its first needed packet. It needs one packet to know the
-    /// audio before; more of them influence how it encodes.
+    /// By how many packets an encoder begins earlier than its first needed packet. One of them is needed because
+    /// packets overlap; the others influence how the encoder encodes that packet.
     private static let preroll: Int64 = 4
-    /// If new packets between copied packets last no longer than this, they are all encoded in one session, however far
-    /// the writing of frames has advanced.
+    /// New packets between copied packets are all encoded in one session if they are shorter than this, even if frames
+    /// of that time are not written yet.
     private static let bridge = Duration.seconds(10)
 
     /// A writer of the audio of `plan`. The caller copies the packets of the clips `joint`, and reports that with
@@ -79,15 +79,15 @@ final class AudioWriter {
         return nil
     }
 
-    /// Writes all audio that is played before the packets of `clip`. The caller copies those packets; in the file,
-    /// packets are in the order in which they are played.
+    /// Writes all audio that is played before the packets of `clip`. The caller then copies the packets of `clip`, so
+    /// that packets in the file are in the order in which they are played.
     func complete(before clip: Int) throws {
         guard let number = number(of: clip)?.span else { return }
         try advance(to: .max, before: number)
     }
 
-    /// Writes all audio that is played before `sample`. If it begins to write a short run of new packets, it writes the
-    /// whole run. It writes nothing of the span `limit`.
+    /// Writes all audio that is played before `sample`. A short run of new packets is always written as a whole.
+    /// Nothing of the span `limit` and later spans is written.
     func advance(to sample: Int64, before limit: Int = .max) throws {
         while span < min(limit, plan.spans.count) {
             let isDone =
@@ -101,7 +101,7 @@ final class AudioWriter {
         }
     }
 
-    /// Writes the rest of the audio. The track ends with the last sample.
+    /// Writes the rest of the audio. The track ends with the last sample of the plan.
     func finish() throws -> ClipTrack {
         try advance(to: .max)
         var all = packets.flatMap(\.self)
@@ -115,7 +115,7 @@ final class AudioWriter {
         return ClipTrack(samples: all, start: 0)
     }
 
-    /// Adds a packet that was copied from `clip` to the offset `offset`.
+    /// Records that `packet` of `clip` was copied to `offset` in the file.
     private func append(_ packet: IndexedSample, of clip: Int, at offset: Int64, to span: Int) {
         let pts = packet.pts + plan.clips[clip].shift
         packets[span].append(
