@@ -188,6 +188,9 @@ package final class PacketQueue: Sendable {
     /// The refused and removed packets so far.
     package var drops: DropCounts { state.withLock { $0.drops } }
 
+    /// How many frames are in the queue.
+    package var waitingFrames: Int { state.withLock { $0.packets.count { $0.track == .video } } }
+
     /// A snapshot for status and metrics.
     package var status: QueueStatus {
         state.withLock { state in

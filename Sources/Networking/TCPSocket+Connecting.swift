@@ -95,6 +95,9 @@ extension TCPSocket {
         }
     }
 
+    /// `TCP_RTO_MAX_MS` (linux/tcp.h): the longest wait between two retransmissions, in milliseconds, at least 1000.
+    private static let longestRetransmission: CInt = 44
+
     /// Sets the options that all connections have, outgoing and accepted ones.
     func setStreamOptions() {
         let tcp = CInt(IPPROTO_TCP)
@@ -102,6 +105,9 @@ extension TCPSocket {
         // A dead link is detected within 15 s, even while data is in flight: the timer starts at the first
         // unacknowledged byte and is checked at each retransmission. 6 s proved too short in the field (OBS 63c3299a9).
         setOption(tcp, TCP_USER_TIMEOUT, CInt(12_000))
+        // Without this, the kernel sends again after 0.2, 0.4, … 6.4 s: after an outage of 10 s it would not try before
+        // the timeout above, and the connection would be lost. Kernels before 6.15 do not have the option.
+        setOption(tcp, Self.longestRetransmission, CInt(1000))
         // The backlog must stay in the output's queue, where the drop policy can drop it, and not in the kernel.
         setOption(tcp, TCP_NOTSENT_LOWAT, CInt(256 << 10))
         setOption(SOL_SOCKET, SO_KEEPALIVE, CInt(1))

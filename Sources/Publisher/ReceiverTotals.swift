@@ -77,7 +77,9 @@ final class ReceiverTotals: Sendable {
             sum.bytes += progress.bytes
             sum.frames += progress.frames
             sum.drops.add(progress.drops)
+            sum.waitingFrames += progress.waitingFrames
         }
+        for receiver in state.receivers { sum.waitingFrames += receiver.packets.waitingFrames }
         let queues = state.receivers.map(\.packets.status)
         for queue in queues { sum.drops.add(queue.dropCounts) }
         if kind == .callers {

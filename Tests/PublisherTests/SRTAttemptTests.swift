@@ -100,6 +100,10 @@ import Testing
         push(1..<20, to: listener.packets, bytes: 50_000)
         listener.attempt.wake()
         try eventually { listener.attempt.progress.frames > 1 }
+        try eventually("each frame is sent or waits") {
+            let progress = listener.attempt.progress
+            return Int(progress.frames) + progress.waitingFrames == 20 && progress.waitingFrames > 0
+        }
         caller.attempt.abandon()
         try eventually { listener.attempt.progress.details.receivers?.count == 0 }
         let progress = listener.attempt.progress

@@ -64,7 +64,7 @@ package struct AttemptProgress: Sendable, Equatable {
     /// still waiting when the receiver left.
     package var drops = DropCounts()
     /// Frames that left the output's own queue and were neither passed to the network nor dropped yet. They count as
-    /// dropped if the attempt ends. An attempt with several receivers leaves it at 0 and uses ``drops``.
+    /// dropped if the attempt ends. With several receivers, these are the frames that wait for each of them.
     package var waitingFrames = 0
     /// Protocol-specific numbers.
     package var details = OutputDetails()
