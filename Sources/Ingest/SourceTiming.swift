@@ -52,8 +52,8 @@ final class SourceTiming: SourceTimes {
     private let programTime: ProgramTime
     private let state: Mutex<State>
 
-    /// The clock of the source that logs call `name`, in a program of `frameRate` whose time is `programTime`. The
-    /// whole source is shown `delay` later than its clock requires.
+    /// The clock of a source in a program of `frameRate` whose time is `programTime`. `name` stands for the source in
+    /// logs. The whole source is shown `delay` later than its clock requires.
     init(
         _ clock: SourceClock, frameRate: FrameRate, programTime: ProgramTime, delay: Duration = .zero, name: String,
         monitor: SourceMonitor
@@ -175,7 +175,7 @@ final class SourceTiming: SourceTimes {
             case .stepped(let distance), .followed(let distance):
                 state.step += distance
                 state.isOffPhase = true
-            // Video that continues after a pause may have another phase.
+            // Frames after a pause are not aligned by a frame before it, because their phase can differ.
             case .silent(.video): state.newestFrame = nil
             default: break
             }

@@ -51,7 +51,7 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     private static let liveSchemes: Set<String> = [
         "rtmp", "rtmps", "rtmpt", "rtmpe", "rtsp", "rtsps", "srt", "udp", "rtp", "tcp",
     ]
-    /// Protocols of libavformat that have no part that may be shown.
+    /// Protocols of libavformat whose addresses are shown without anything after the colon.
     private static let bareSchemes: Set<String> = ["pipe", "concat", "concatf", "data", "subfile", "fd", "tee"]
     /// Protocols of libavformat that read through another protocol, whose address follows after the colon.
     private static let wrappingSchemes: Set<String> = ["cache", "async", "crypto"]
@@ -150,8 +150,8 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether a device's name contains an address, such as the filter `movie=rtmp\\://…`, or a credential. In filters,
-    /// colons must be escaped and slashes may be escaped.
+    /// Whether a device's name contains an address, such as the filter `movie=rtmp\\://…`, or a credential. Escape
+    /// characters are ignored, because filters require them before colons and allow them before slashes.
     private static func mayHoldSecrets(_ name: String) -> Bool {
         let bytes = Array(name.utf8)
         let plain = bytes.filter { !FilterGraphSecrets.isEscape($0) }
@@ -263,12 +263,12 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The form of an address that may be shown. `rest` is the text after `//`. The last path component of an RTMP
-    /// address is its key.
+    /// address is its stream key, and is masked.
     private static func masked(_ scheme: String, _ rest: Substring) -> String {
         var shown = rest.prefix { $0 != "?" && $0 != "#" }
         var authority = shown.prefix { $0 != "/" }
-        // A password may contain a slash that was not escaped. Digits after a colon are a port; anything else is a
-        // password.
+        // A password can contain an unescaped slash, so the user info can extend beyond the first slash. Digits after a
+        // colon are a port; anything else is a password.
         if !authority.contains("@"), let colon = authority.lastIndex(of: ":"), shown.contains("@"),
             !authority.hasSuffix("]"), !authority[authority.index(after: colon)...].allSatisfy(\.isNumber)
         {

@@ -11,8 +11,8 @@ package import SourceClock
 /// and after ``restart()`` time continues without a gap. Packets are not buffered, except audio before the first
 /// keyframe. Video begins with a keyframe, also after a restart. A track whose codec configuration is unchanged keeps
 /// its earlier description. Video times in milliseconds or in whole frames are converted to 90 kHz, because otherwise a
-/// switch could not move them exactly (frames of 24000/1001 and 60000/1001 by half a tick). Audio times are converted
-/// to samples, see ``SampleTimes``.
+/// switch could not move them exactly (at 24000/1001 and 60000/1001 frames a second, half a tick remains). Audio times
+/// are converted to samples, see ``SampleTimes``.
 ///
 /// This is a value without a clock or I/O of its own.
 package struct PacketTimeline: Sendable {
@@ -115,7 +115,7 @@ package struct PacketTimeline: Sendable {
             case .silent(let track): silentTracks.insert(track)
             case .resumed(let track): silentTracks.remove(track)
             case .jumped, .jumpedAlone:
-                // If two senders use one address, there is a jump at each packet.
+                // Reports are limited, because there is a jump at each packet if two senders use one address.
                 guard arrival.nanoseconds - Self.jumpInterval >= jumpTold else { continue }
                 jumpTold = arrival.nanoseconds
             default: continue
@@ -175,7 +175,7 @@ package struct PacketTimeline: Sendable {
         }
         zero = placed.time
         firstDecode = placed.decode
-        // Audio is kept only if it is played while the first frames are decoded and shown.
+        // Earlier audio is dropped if it ends before the first frame is decoded.
         let audio = preRoll.filter(reachesProgram)
         preRoll = []
         return (audio + [placed]).map { renamed($0, from: placed.time) }
@@ -212,8 +212,8 @@ package struct PacketTimeline: Sendable {
             isDisposable: packet.isDisposable, payload: packet.payload)
     }
 
-    /// Splice information, placed directly after the frame before it. Its times are the sender's times;
-    /// `pts_adjustment` converts them to the program's times. Nil before the first frame, and for damaged splice
+    /// The packet of splice information, with the time of the newest frame. The times in the section stay the sender's;
+    /// its `pts_adjustment` converts them to the program's times. Nil before the first frame, and for damaged splice
     /// information.
     private mutating func splice(_ packet: EncodedPacket) -> EncodedPacket? {
         guard let newest, packet.description.codec == .scte35 else { return nil }

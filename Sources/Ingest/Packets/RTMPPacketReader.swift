@@ -16,15 +16,16 @@ struct RTMPPacketReader {
     private(set) var uncarriedTracks: [String] = []
 
     private var metadata: [String: AMF0Value] = [:]
-    /// The newest video configuration, with lengths of 4 bytes, until it can be read together with a keyframe.
+    /// The newest video configuration, converted to NAL unit lengths of 4 bytes; nil once it was read together with a
+    /// keyframe.
     private var configuration: [UInt8]?
-    /// Whether frames came before the keyframe that describes them.
+    /// Whether frames came before the keyframe that is needed to read their configuration.
     private var hasUndescribedFrames = false
     private var meter = FrameRateMeter()
-    /// The lengths of NAL units in the frames that the sender sends now.
+    /// The size of the length fields before the NAL units in the sender's current frames.
     private var lengths = UnitLengths()
-    /// How much earlier than the sender's the decoding times of our frames are, in milliseconds. Some encoders write
-    /// the frame's number as its decoding time, so that frames are shown before they are decoded (a negative
+    /// By how much the decoding times of our packets are earlier than the sender's, in milliseconds. Some encoders
+    /// write the frame's number as its decoding time, so that frames are shown before they are decoded (a negative
     /// composition time). MPEG-TS and libav refuse that, so decoding times are made earlier; the times at which frames
     /// are shown stay the sender's.
     private var lead: Int64 = 0

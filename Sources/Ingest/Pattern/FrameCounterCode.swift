@@ -24,8 +24,8 @@ package enum FrameCounterCode {
     /// Bits in the code.
     package static let bitCount = 40
 
-    /// The layout in a frame of this size; nil if the code does not fit. It fits in frames of
-    /// at least 160 by 90 pixels.
+    /// The layout in a frame of this size; nil if the code does not fit. It fits in frames of at least 160 by 90
+    /// pixels.
     package static func layout(width: Int, height: Int) -> Layout? {
         for smallest in [16, 8] {
             for rows in [1, 2, 4, 5, 8] {

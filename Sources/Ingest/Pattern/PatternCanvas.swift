@@ -27,8 +27,8 @@ struct PatternCanvas {
         }
     }
 
-    /// Fills the part of a rectangle that is within the frame with `color`. A chroma sample has the color of its even
-    /// column and row.
+    /// Fills the part of a rectangle that is within the frame with `color`. A chroma sample, which belongs to four
+    /// pixels, takes the color of the one in the even column and row.
     func fill(x: Int, y: Int, width: Int, height: Int, with color: TestColors.Color) {
         let columns = Self.clipped(x, width, to: self.width)
         let luma = self.width * self.height

@@ -15,7 +15,7 @@ package import Media
 /// after a preferred source was healthy for that long, so a source that fails again and again cannot prevent the others
 /// from being opened.
 ///
-/// If the program has several sources and the selector belongs to one of them, the input on air may be unwanted,
+/// If the program has several sources and the selector belongs to one of them, the input on air might be unwanted,
 /// because it is not shown. Then only its keyframes are decoded; or, after it was on air, all inputs are closed, and
 /// the selection begins again when the source is wanted.
 package struct SourceSelector: Sendable {
