@@ -30,7 +30,7 @@ extension RecorderEngine {
     private func create(_ start: SegmentStart) throws(FileFailure) -> SegmentFile {
         let directory = configuration.directory
         try directory.checkMount()
-        // On another disk, files have their own sequence numbers, which may be higher. The newest file must have the
+        // On another disk, files have their own sequence numbers, which can be higher. The newest file must have the
         // highest number.
         let current = directory.generation
         var number = sequence ?? 0
@@ -40,7 +40,7 @@ extension RecorderEngine {
         generation = current
         let time = date(start)
         for attempt in 0..<1000 {
-            // Another process may have created a file with this name in the meantime; that file is kept.
+            // Another process might have created a file with this name in the meantime; that file is kept.
             if attempt == 0 || directory.template.hasSequence { number += 1 }
             sequence = number
             let name = SegmentName(
@@ -74,7 +74,8 @@ extension RecorderEngine {
     private func date(_ start: SegmentStart) -> UTCTime {
         let (now, queued) = (environment.wallClock(), environment.queued())
         let begin = start.shown?.asked ?? start.time
-        // A copied packet arrives at its decoding time, except for the packets from before the recording began.
+        // A copied packet arrives at its decoding time, so the newest one tells the program time of `now`. Older
+        // packets might have been kept since before the recording began.
         if configuration.isCopied { dating.begin(at: newest, now: now) }
         let (time, moved) = dating.date(at: begin, now: now, queued: queued)
         if let moved {
@@ -98,7 +99,8 @@ extension RecorderEngine {
         do {
             try wrote(file, in: elapsed)
         } catch {
-            // The packet is one of those that wait in the file.
+            // The packet was taken into the file, so ``fail(_:)`` counts it with the other packets that are not on
+            // disk.
             fail(error)
         }
     }
@@ -120,7 +122,7 @@ extension RecorderEngine {
         if configuration.isCopied { cutter.cut(at: lastEnd) } else { cutNow() }
     }
 
-    /// How long packets that are not on disk may still wait for further packets, in nanoseconds; nil if all are on
+    /// How long packets that are not on disk can still wait for further packets, in nanoseconds; nil if all are on
     /// disk.
     var untilOverdue: Int64? { file?.wait(at: environment.clock.now) }
 

@@ -64,8 +64,8 @@ final class FileSynchroniser: Sendable {
         }
     }
 
-    /// Returns the failure of the file at `path` so far. It says nothing about other files, which the disk may have
-    /// stored correctly.
+    /// Returns the failure of the file at `path` so far. The failure says nothing about other files, which might have
+    /// been stored correctly.
     func failure(of path: String) -> FileFailure? { state.withLock { $0.failures[path] } }
 
     /// Returns the same failure as ``failure(of:)``, and removes it. The operating system also reports it only once:

@@ -18,7 +18,7 @@ struct TransportStreamContainer: SegmentContainer {
     /// A transport stream has no edit list: an additional audio packet at its start would be audible.
     let hidesPreRoll = false
 
-    /// The stream's clock is already later than such frames, and writing them would make it go back.
+    /// When late frames come, the stream's clock (PCR) is already later, and writing the frames would make it go back.
     let takesLateFrames = false
 
     /// `path` is for error texts.

@@ -63,8 +63,8 @@ struct ClockTrust {
 
     /// If the wall clock moves by more than this, it was set.
     static let tolerance: Int64 = 60_000
-    /// The maximum time for which relay may have been off, if no time server confirms the clock. A clock that is wrong
-    /// by this much causes the deletion of at most a quarter of what `--keep` keeps.
+    /// The longest time for which relay is believed to have been off if no time server confirms the clock. A clock that
+    /// is wrong by this much causes the deletion of at most a quarter of what `--keep` keeps.
     private static let believedGap: Int64 = 86_400_000
     /// If the clock is confirmed, files that became too old while relay was off are deleted this many times as fast as
     /// time passes.
@@ -109,7 +109,7 @@ struct ClockTrust {
         if reading.isConfirmed { resolve(at: now) }
     }
 
-    /// By how much a file may look older than it is, for `limit`; `isOwn` means that the file ended in this run.
+    /// By how much a file might look older than it is, for `limit`; `isOwn` means that the file ended in this run.
     func lead(_ limit: Limit, isOwn: Bool, at reading: Reading) -> Int64 {
         switch limit {
         case .least: least.lead(isOwn: isOwn)
@@ -157,8 +157,8 @@ struct ClockTrust {
     }
 
     /// Handles the confirmation that the wall clock is right. If it was also right when the previous run last read it,
-    /// the difference is the time for which relay was off. Then files look too old only because of what the previous
-    /// run remembered.
+    /// the difference is the time for which relay was off. Then only the jumps that the previous run remembered can
+    /// make files look too old.
     private mutating func resolve(at now: Int64) {
         guard !isResolved else { return }
         isResolved = true
