@@ -120,7 +120,7 @@ package struct ChannelConfiguration {
     package var scenes: [(name: String, layout: SceneLayout)] = []
     /// The overlays of a program with scenes, from the back to the front.
     package var overlays: [OverlaySpecification] = []
-    /// The stingers that a program with scenes may show over a change of scene.
+    /// The stingers that a program with scenes can show over a change of scene.
     package var stingers: [StingerSpecification] = []
     /// The run-down that a program with scenes plays by itself.
     package var runDown: RunDown?

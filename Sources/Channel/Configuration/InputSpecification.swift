@@ -26,8 +26,8 @@ package struct InputSpecification {
     package private(set) var backups: [InputLocation] = []
     /// How the source chooses between these inputs.
     package private(set) var selection = SourceSelector.Options()
-    /// The name of one option that was given about this choice; nil if no such option was given. The option is an error
-    /// if the source has only one input.
+    /// The name of an option that configures this choice and was given; nil if no such option was given. The option is
+    /// an error if the source has only one input.
     package private(set) var selectionOption: String?
     /// How ready an input is kept while it is not shown; nil means the default.
     package private(set) var standby: SourceSelector.Standby?
@@ -43,7 +43,8 @@ package struct InputSpecification {
         case no
     }
 
-    /// How long an input may deliver no video, and how long it must be healthy before it is used again.
+    /// The ranges for `timeout=`, which is how long an input is allowed to deliver no video, and for `return=`, which
+    /// is how long it must be healthy before it is used again.
     private static let timeouts = Duration.milliseconds(200)...Duration.seconds(60)
     private static let returns = Duration.zero...Duration.seconds(3600)
     private static let mostBackups = 8

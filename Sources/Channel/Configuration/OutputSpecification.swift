@@ -19,8 +19,8 @@ package struct OutputSpecificationError: Error, Equatable, CustomStringConvertib
 package struct OutputSpecification {
     /// The address as configured, without the options and with secrets inserted. It must not be shown.
     package let text: String
-    /// The address and the options' values with secrets inserted, so that it changes when a secret changes. It must not
-    /// be shown.
+    /// The address and the options' values with secrets inserted, so that this text changes when a secret changes. It
+    /// must not be shown.
     package let identity: String
     /// The output's name, unique among the outputs; nil means a name made of the protocol and a number.
     var name: String?

@@ -242,6 +242,6 @@ final class ProgramInputs: Sendable {
         isOpened ? statuses.first { $0.state == .failed }.map { $0.lastError ?? "" } : nil
     }
 
-    /// The reason why there is no video: the last error of a source, if one had any.
+    /// The reason why there is no video: the last error of the first source that has had an error.
     var lastVideoError: String? { sources.lazy.flatMap(\.statuses).compactMap(\.lastError).first }
 }

@@ -56,7 +56,7 @@ final class EncodedSlate: Sendable {
         }
         guard let turn else { return }
         var format = VideoFormat(codedLike: track)
-        // The sender may announce any frame rate, but the slate has to be encoded in real time.
+        // The sender can announce any frame rate, however high, but the slate has to be encoded in real time.
         format.frameRate = NominalRate.of(average: format.frameRate, base: nil)
         let bitrate = track.map(\.bitrate).flatMap { $0 > 0 ? $0 : nil } ?? Self.usualBitrate
         queue.async { [self, format] in
