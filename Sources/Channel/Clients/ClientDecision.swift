@@ -42,7 +42,7 @@ package enum ClientDecision: Sendable, Equatable {
 
 /// A server that decides whether a client may publish or play: a status from 200 to 299 allows it.
 ///
-/// The server is asked only about clients that have the right key, by POST with the same facts as JSON that
+/// The server is asked only about clients that have the right stream key, by POST with the same facts as JSON that
 /// ``ClientCommand`` puts into the environment.
 struct ClientHook: Sendable {
 
@@ -74,7 +74,7 @@ struct ClientHook: Sendable {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         let facts = ClientCommand.facts(request, address, channel: channel)
-        // Strings can always be encoded.
+        // Strings can always be encoded, so the empty object is never sent.
         return (try? encoder.encode(facts)).map(Array.init) ?? Array("{}".utf8)
     }
 }

@@ -40,7 +40,7 @@ final class SourceRecordings: KeyframeRequester {
         let recording: Recording
     }
 
-    /// Slightly more than one audio sample, in nanoseconds: a frame's first sample may begin before the frame.
+    /// Slightly more than one audio sample, in nanoseconds: a frame's first sample can begin before the frame.
     private static let sample: Int64 = 100_000
     /// How many frames in advance an event is requested that must happen at the same frame in all recordings.
     private static let lead: Int64 = 10
@@ -209,9 +209,9 @@ final class SourceRecordings: KeyframeRequester {
 }
 
 extension StorageBudget {
-    /// The budget of a source's recording if `count` recordings of the same bitrate share the disk. It has room for all
-    /// of them, and twice the program's reserve or a minute more than that, so that the source's recording ends before
-    /// the program's own recording.
+    /// The budget of a source's recording if `count` recordings of the same bitrate share the disk. It covers the
+    /// bitrate of all of them. Its reserve is twice the program's reserve, or the program's ``retentionGoalBytes`` if
+    /// those are more, so that the source's recording ends before the program's own recording.
     package func shared(by count: Int) -> StorageBudget {
         var budget = self
         let (sum, overflow) = bitrate.multipliedReportingOverflow(by: Int64(count))
