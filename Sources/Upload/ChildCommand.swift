@@ -30,7 +30,7 @@ package struct ChildCommand: Sendable {
 
     /// How many bytes of a program's output are kept.
     private static let mostBytes = 16 << 10
-    /// How long a program may take to end before it gets SIGKILL; rclone takes up to a second.
+    /// How long a program has to end before it gets SIGKILL; rclone takes up to a second.
     private static let grace = Duration.seconds(1)
 
     /// A run of `program`, which is an absolute path, with the time limit `limit`.

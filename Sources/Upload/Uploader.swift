@@ -187,8 +187,8 @@ extension Uploader {
                 guard await nap(for: pause) else { return }
                 continue
             }
-            // If another disk is mounted in place of the present one, a missing file does not mean that the file is
-            // gone.
+            // The generation shows later if another disk was mounted in place of this one. Then a missing file does not
+            // mean that the file is gone.
             let generation = directory.generation
             guard let backlog = await look() else {
                 note(DeliveryFailure("the catalogue cannot be used now"), of: nil)
@@ -213,7 +213,7 @@ extension Uploader {
         var backlog = await look(besides: tried)
         if let looked = backlog, looked.next == nil, let due {
             backlog = await look(besides: tried.subtracting([due]))
-            // The file was deleted, or it is on another disk.
+            // The failed file was deleted or is on another disk, so its failures are forgotten.
             if let backlog, backlog.next == nil { state.withLock { $0.schedule.forget(due) } }
         }
         state.withLock { state in
@@ -243,7 +243,8 @@ extension Uploader {
             defer { state.withLock { $0.status.current = nil } }
             let path = "\(AbsolutePath.of(directory.path))/\(name)"
             let text = try await delivery.deliver(segment, at: path, holding: lock)
-            // The catalogue of another disk may use the same name for another file.
+            // If the disk has changed, nothing is noted: the catalogue of another disk can use the same name for
+            // another file.
             guard directory.generation == generation else { return }
             catalogue.noteUpload(.done, of: name)
             succeeded(segment, text)
@@ -319,7 +320,8 @@ extension Uploader {
     /// Waits for `time`; the end of the process, an operator's order or a new file interrupts the wait. Returns false
     /// if the waiting files are left to the next start.
     private func nap(for time: Duration) async -> Bool {
-        // Checked in one step, so that an end that begins now either finds the wait and interrupts it, or is seen here.
+        // All of this happens under one lock, so that an end that begins now either finds the wait and interrupts it,
+        // or is seen here.
         let (nap, isNews) = state.withLock { state -> (Task<Void, Never>?, Bool) in
             if state.isEnding, state.schedule.failedTries >= Self.lastTries {
                 defer { state.isLeft = true }
