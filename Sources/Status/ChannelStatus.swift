@@ -20,7 +20,7 @@ package struct ChannelStatus: Sendable, Codable {
     /// The position of the program's run-down, without the segments; nil without a run-down.
     package var runDown: RunDownStatus?
     package var feed: FeedStatus
-    /// The status of the feed from which the audio comes, which may be the same feed; nil for a program without audio.
+    /// The status of the feed from which the audio comes, which can be ``feed``; nil for a program without audio.
     package var audioFeed: FeedStatus?
     package var program: ProgramStatus
     package var encoder: EncoderStatus
@@ -74,7 +74,7 @@ package struct PartStatus: Sendable, Codable {
     package var framesRepeated: Int
     /// The number of these repetitions that happened because the frame that was due had not arrived.
     package var framesLate: Int
-    /// The number of frames that were never shown.
+    /// The number of frames of the source that were never shown.
     package var framesDropped: Int
     /// The peak of each audio channel of the source, whether it is audible or not, in dBFS; empty before any audio.
     package var levels: [Double]
