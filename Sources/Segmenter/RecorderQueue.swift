@@ -62,14 +62,14 @@ final class RecorderQueue: Sendable {
             uncounted += overflow.frames - before
         }
 
-        /// Whether a program that is encoded faster than real time is allowed to continue.
+        /// Whether a program that no clock paces is allowed to continue.
         func hasRoom(_ limit: Int) -> Bool {
             bytes <= limit / 2 && (oldest.map { newest - $0 } ?? 0) <= RecorderQueue.longestLead
         }
     }
 
-    /// How far a program that is encoded faster than real time is allowed to be ahead of its recorder, in nanoseconds.
-    /// When a file begins, the keyframe at its end is requested, and the encoder must not be past that frame yet.
+    /// How far a program that no clock paces is allowed to be ahead of its recorder, in nanoseconds. When a file
+    /// begins, the keyframe at its end is requested, and the encoder must not be past that frame yet.
     private static let longestLead: Int64 = 500_000_000
 
     /// How much media is collected before the recorder is woken, in nanoseconds. Waking a thread costs more than

@@ -18,8 +18,8 @@ struct SegmentDating {
     /// The clocks disagree if they are further apart than this, in milliseconds.
     private static let tolerance: Int64 = 2000
     /// If a date is earlier than the last one by more than this, in milliseconds, the wall clock was set back. A
-    /// program that is recorded faster than real time can be ahead of the wall clock within the tolerance, and its file
-    /// names must stay in order.
+    /// program that no clock paces can be ahead of the wall clock within the tolerance, and its file names must stay in
+    /// order.
     private static let setBack: Int64 = 60_000
 
     /// How long after its program time a packet arrives.

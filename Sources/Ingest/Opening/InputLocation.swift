@@ -51,7 +51,7 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     private static let liveSchemes: Set<String> = [
         "rtmp", "rtmps", "rtmpt", "rtmpe", "rtsp", "rtsps", "srt", "udp", "rtp", "tcp",
     ]
-    /// Protocols of libavformat whose addresses are shown without anything after the colon.
+    /// Protocols of libavformat whose addresses are shown only up to the colon.
     private static let bareSchemes: Set<String> = ["pipe", "concat", "concatf", "data", "subfile", "fd", "tee"]
     /// Protocols of libavformat that read through another protocol, whose address follows after the colon.
     private static let wrappingSchemes: Set<String> = ["cache", "async", "crypto"]
