@@ -63,7 +63,7 @@ final class SourceMonitor: Sendable {
         set { reduction.store(newValue, ordering: .relaxed) }
     }
 
-    /// Whether decoding may be reduced to keyframes if the machine is too slow.
+    /// Whether it is allowed to decode only keyframes if the machine is too slow.
     var mayReduce: Bool {
         get { reducible.load(ordering: .relaxed) }
         set { reducible.store(newValue, ordering: .relaxed) }

@@ -238,7 +238,8 @@ extension SourceReader {
         let other = track == .video ? audio.decoder.queue : video.decoder.queue
         // Before the first frame no audio can be decoded, however much is queued.
         if !timeline.hasOrigin { return false }
-        // Audio needs little memory, and a decoder needs several frames of a slide show before it outputs one.
+        // Audio is read further ahead, because it needs little memory, and a decoder needs several frames of a slide
+        // show before it outputs one.
         let limit = track == .video ? CompressedQueue.audioTimeLimit : CompressedQueue.usualTimeLimit
         return other.length >= limit || other.bytes >= CompressedQueue.byteLimit
     }

@@ -34,8 +34,8 @@ final class SourceTiming: SourceTimes {
         var lastLines: [TrackKind: ClockLine] = [:]
         var placements = 0
         var step = Duration.zero
-        /// Whether the mapping was moved, so that frames may have another phase relative to the program's frames than
-        /// before.
+        /// Whether the mapping was moved, so that frames are possibly due at another point within the program's frames
+        /// than before.
         var isOffPhase = false
         /// The time of the newest frame on the source's timeline; nil before the first frame, also after the source was
         /// opened again or its video became silent.
@@ -99,7 +99,7 @@ final class SourceTiming: SourceTimes {
         state.withLock { $0.clock.declare(track, timeBase, bits: bits) }
     }
 
-    /// How long a track may be silent before it counts as missing.
+    /// A track that is silent for this long counts as missing.
     var patience: Duration { state.withLock { $0.clock.settings.patience } }
 
     /// How many times the source was placed; nil while it is not placed.
@@ -159,8 +159,8 @@ final class SourceTiming: SourceTimes {
         let position = line.image(of: due + preparation)
         var distance = frameRate.start(of: frameRate.frame(at: position)) - position
         guard distance.inNanoseconds.magnitude > 1_000_000 else { return }
-        // A frame must not become due earlier if it arrived too late, or if it is due exactly when its buffer has
-        // elapsed.
+        // Unless the sender's times jumped, frames must not become due earlier: they arrived too late, or are due
+        // exactly when their buffer has elapsed.
         if distance < .zero, !isMoved { distance = distance + frameRate.timeBase.duration(1) }
         state.clock.align(by: distance)
         state.step += distance
@@ -175,7 +175,8 @@ final class SourceTiming: SourceTimes {
             case .stepped(let distance), .followed(let distance):
                 state.step += distance
                 state.isOffPhase = true
-            // Frames after a pause are not aligned by a frame before it, because their phase can differ.
+            // The newest frame is forgotten: frames after a pause can be due at another point within the program's
+            // frames.
             case .silent(.video): state.newestFrame = nil
             default: break
             }

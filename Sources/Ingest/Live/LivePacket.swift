@@ -117,7 +117,7 @@ struct LiveOpening {
     enum Tracks {
         /// The streams of an input that libav opened.
         case streams([LiveStream])
-        /// The tracks that a client announced; it may also send others.
+        /// The tracks that a client announced; the client is allowed to send other tracks, too.
         case sent(StreamDescription)
         /// Any track: the client has announced none.
         case any
@@ -126,8 +126,8 @@ struct LiveOpening {
     var tracks: Tracks
     /// How much media time may be queued for decoding; older packets are dropped.
     var timeLimit = Self.usualTimeLimit
-    /// Whether unread media stays available on the server, as the segments of a playlist do, so that the reader may
-    /// pause.
+    /// Whether unread media stays available on the server, as the segments of a playlist do, so that the reader can
+    /// pause without loss.
     var canWait = false
 
     /// The limit for sources that do not arrive in segments.

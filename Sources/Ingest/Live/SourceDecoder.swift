@@ -31,8 +31,8 @@ final class SourceDecoder {
     private var hasEnded = false
     /// Why the feed was asked to open the input again; nil once the feed has reported the interruption.
     private var refusal: IngestError?
-    /// Whether the input may be opened again because it cannot be decoded. This is allowed again only after the leading
-    /// track was decoded.
+    /// Whether the input is allowed to be opened again because it cannot be decoded. After such a reopening, this is
+    /// false until the leading track was decoded.
     private var mayOpenAgain = true
 
     /// A decoder of the packets that `feed` puts into `inbox`. It delivers frames in the formats `video` and `audio`;

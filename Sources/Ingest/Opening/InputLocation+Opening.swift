@@ -89,9 +89,9 @@ extension InputLocation {
             let values =
                 switch scheme {
                 case "rtsp": ["rtsp_flags": "prefer_tcp"]
-                // The size is in packets of 188 bytes: 24 MB, some 10 s at 20 Mbit/s. If even this buffer overflows,
-                // packets are lost as if on the network, and the input does not end (ffmpeg-protocols(1), udp). Options
-                // in the address take precedence.
+                // The buffer's size is in packets of 188 bytes: 24 MB, some 10 s at 20 Mbit/s. If even this buffer
+                // overflows, packets are lost as if on the network, and the input does not end (ffmpeg-protocols(1),
+                // udp). Options in the address take precedence.
                 case "udp": ["fifo_size": "131072", "overrun_nonfatal": "1"]
                 // The read deadline limits how long a playlist can be without a new segment. The number of reloads,
                 // whose default differs between libavformat's versions, must not end the wait earlier.

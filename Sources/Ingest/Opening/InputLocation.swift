@@ -113,7 +113,7 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     /// The address in `text`, and the options after it. The options begin after the first `#` that is followed by a
     /// name and `=`, so that the `#!` of SRT stream ids does not count. The name of a file may contain any character,
     /// so for a file the first option must be an option of ``TrackOptions``, of a source, or in `known`. This does not
-    /// apply to text that begins with a reference to a secret, because the secret may be an address.
+    /// apply to text that begins with a reference to a secret, because the secret might be an address.
     package static func split(
         _ text: String, knowing known: Set<String> = []
     ) -> (address: String, options: Substring) {
@@ -250,7 +250,7 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         return text
     }
 
-    /// Whether the input listens for a connection, which may never arrive.
+    /// Whether the input listens for a connection, which might never arrive.
     var listens: Bool {
         guard case .url(_, let text) = place, let mark = text.firstIndex(of: "?") else { return false }
         let pairs = text[text.index(after: mark)...].split(separator: "&")

@@ -20,7 +20,7 @@ package protocol PacketSource: AnyObject, Sendable {
 
 /// The properties of a source of packets that were found when it was opened.
 package struct PacketSourceDescription: Sendable {
-    /// The known tracks. Other tracks may appear later, and each track may change.
+    /// The known tracks. Other tracks can appear later, and each track can change.
     package var stream: StreamDescription
     /// Whether the source can be blocked without losing packets, as a file can. Otherwise packets arrive in real time.
     package var canWait: Bool

@@ -35,8 +35,8 @@ package struct PacketSplicer: Sendable {
     /// The previous input on air, as long as its audio from before ``begin`` can still arrive: broadcasters multiplex
     /// audio up to a second behind its video.
     package private(set) var leaving: Int?
-    /// Limits for this late audio, in nanoseconds: how late it may be in media time, and how recently the previous
-    /// input must have delivered its last packet.
+    /// Limits for this late audio, in nanoseconds: how late it is allowed to be in media time, and how recently the
+    /// previous input must have delivered its last packet.
     private static let (longestLag, freshness): (Int64, Int64) = (3_000_000_000, 500_000_000)
     /// How much earlier than the newest packet on air the first packet of the next input is allowed to have arrived, in
     /// nanoseconds.
@@ -139,7 +139,8 @@ package struct PacketSplicer: Sendable {
         leaving = onAir != index && isFresh(at: arrival) ? onAir : nil
         (onAir, next) = (index, nil)
         guard let newest = newest[packet.track] ?? newest.values.max(by: { $0.time < $1.time }) else {
-            // The program begins at 0, even if the input was read for some time before it went on air.
+            // The time for which the input was read before it went on air is subtracted, so that the program begins at
+            // 0.
             inputs[index]?.shift = -packet.ptsNanoseconds
             return
         }

@@ -31,8 +31,8 @@ package struct PacketTimeline: Sendable {
         let time: Int64
     }
 
-    /// `longestLag`: how far a track may be behind the other track, in nanoseconds of media, before it counts as
-    /// silent. `leap`: how far the times of one track may jump before all tracks count as restarted.
+    /// `longestLag`: a track that is further behind the other track, in nanoseconds of media, counts as silent. `leap`:
+    /// if the times of one track jump further than this, in nanoseconds, all tracks count as restarted.
     private static let (longestLag, leap): (Int64, Int64) = (2_000_000_000, 1_000_000_000)
     /// The minimum time between two reports of jumps, in nanoseconds.
     private static let jumpInterval: Int64 = 1_000_000_000

@@ -13,7 +13,7 @@ struct PublisherWait {
         case known
         /// Decide again when something changes, and at this time, if there is one.
         case wait(until: Int64?)
-        /// The publisher lacks the needed track. Decide again when something changes: the track may still come, or
+        /// The publisher lacks the needed track. Decide again when something changes: the track can still come, or
         /// another publisher. Returned once for each publisher.
         case useless
     }

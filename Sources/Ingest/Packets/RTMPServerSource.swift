@@ -186,7 +186,7 @@ extension RTMPServerSource.State {
     fileprivate mutating func hand(on packet: EncodedPacket, _ arrival: Timestamp, limit: Int) {
         status.packetsRead += 1
         if let sink { return sink.take(packet, at: arrival) }
-        // What a useless publisher sends is not kept, unless the needed track has come.
+        // What a publisher without the needed track sends is not kept, until that track comes.
         if wait.isUseless, !wait.isSatisfied(by: reader.stream) { return }
         pending.append((packet, arrival))
         pendingBytes += packet.payload.count

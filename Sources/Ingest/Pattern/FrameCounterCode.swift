@@ -6,8 +6,8 @@
 /// to bottom, most significant bit first: 32 bits of frame number, then 8 check bits (CRC-8, polynomial x⁸+x²+x+1,
 /// initial value 255, over the number's four bytes, highest first). The blocks are in the frame's bottom left corner,
 /// in as few rows as possible with blocks of 16 pixels or more: one row from 640 columns on, two from 320, four from
-/// 160. If blocks of 16 pixels do not fit, they may shrink to 8 pixels. A block's edge is an equal share of the width,
-/// rounded down to an even number of pixels.
+/// 160. If blocks of 16 pixels do not fit, smaller ones of at least 8 pixels are used. A block's edge is an equal share
+/// of the width, rounded down to an even number of pixels.
 package enum FrameCounterCode {
     /// The position of the blocks in a frame.
     package struct Layout: Sendable, Hashable {
@@ -30,7 +30,7 @@ package enum FrameCounterCode {
         for smallest in [16, 8] {
             for rows in [1, 2, 4, 5, 8] {
                 let columns = bitCount / rows
-                // The code takes at most half of the frame's height.
+                // The code is limited to half of the frame's height.
                 let block = min(width / columns, height / (2 * rows)) & ~1
                 if block < smallest { continue }
                 return Layout(rows: rows, columns: columns, block: block, top: (height - block * rows) & ~1)

@@ -23,8 +23,8 @@ package struct SourceSelector: Sendable {
     package enum Standby: String, Sendable, Hashable, CaseIterable {
         /// Read and decoded all the time: a switch takes the timeout and one frame, and each source needs a decoder.
         case hot
-        /// Read all the time, but only keyframes are decoded: the last frame of the previous source may stay on screen
-        /// until the next keyframe.
+        /// Read all the time, but only keyframes are decoded: at a switch, the last frame of the previous source can
+        /// stay on screen until the next keyframe.
         case keyframes
         /// Opened only when needed: a switch takes as long as the opening, and until then the slate is shown.
         case cold
@@ -32,7 +32,7 @@ package struct SourceSelector: Sendable {
 
     /// The rules by which sources are chosen.
     package struct Options: Sendable, Hashable {
-        /// How long a source may show no video before it counts as lost; more than 0.
+        /// A source that shows no video for this long counts as lost; more than 0.
         package var timeout: Duration
         /// How long a preferred source must be healthy before it returns; nil if it never returns by itself.
         package var returnAfter: Duration?
