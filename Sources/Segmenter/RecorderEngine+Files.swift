@@ -30,8 +30,8 @@ extension RecorderEngine {
     private func create(_ start: SegmentStart) throws(FileFailure) -> SegmentFile {
         let directory = configuration.directory
         try directory.checkMount()
-        // On another disk, files have their own sequence numbers, which can be higher. The newest file must have the
-        // highest number.
+        // The newest file must have the highest number, so the numbers are read again on another disk, where they can
+        // be higher.
         let current = directory.generation
         var number = sequence ?? 0
         if sequence == nil || generation != current {
@@ -40,7 +40,8 @@ extension RecorderEngine {
         generation = current
         let time = date(start)
         for attempt in 0..<1000 {
-            // Another process might have created a file with this name in the meantime; that file is kept.
+            // Another process might have created a file with this name in the meantime. That file is kept, and another
+            // name is tried.
             if attempt == 0 || directory.template.hasSequence { number += 1 }
             sequence = number
             let name = SegmentName(
@@ -177,7 +178,7 @@ extension RecorderEngine {
         }
     }
 
-    /// Hands `file`, which is no longer the open file, over to be closed. It ends for the reason `ending`.
+    /// Hands `file`, which is no longer the open file, over to be closed. The file ends for the reason `ending`.
     func release(_ file: SegmentFile, _ ending: SegmentEnding) {
         file.ending = ending
         takeMoments(to: file)

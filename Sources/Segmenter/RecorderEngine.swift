@@ -148,8 +148,8 @@ actor RecorderEngine: QueueActor {
     }
 
     func perform(_ actions: [SegmentAction]) {
-        // The end of a program can open one more file for its last frames. If that file turns out to show nothing, the
-        // file before it is the last one.
+        // The end of a program can open one more file for its last frames. The file before it is released only when
+        // that file is complete: if that file shows nothing, the file before it is the last one.
         var before: SegmentFile?
         var endsHere = false
         if case .close? = actions.last { endsHere = true }
@@ -162,7 +162,7 @@ actor RecorderEngine: QueueActor {
                 if let shown = start.shown, shown.continues { file?.end(at: shown.time) }
                 let hadFile = file != nil
                 let complete = completeFile()
-                // After a failure the next keyframe begins a file.
+                // If completing the old file failed, no file is opened here; the next keyframe begins one.
                 let hasFailed = hadFile && complete == nil
                 if endsHere, before == nil { before = complete } else { complete.map { release($0, .rotate) } }
                 follow(start)
@@ -224,7 +224,7 @@ extension RecorderEngine {
     /// Closes the open file and records nothing until ``resume()``.
     func suspend(_ reason: String) {
         if case .suspended = mode { return }
-        // This line has the level info, because the caller also logs the reason, at the level that it deserves.
+        // The level is only info, because the caller also logs the reason, at the level that it deserves.
         logger.info("recording suspended: \(reason)")
         interrupt(reason, .storage, ending: .disk)
         mode = .suspended(reason)
@@ -333,7 +333,8 @@ extension RecorderEngine {
     func lose(_ packet: EncodedPacket) {
         guard packet.track == leading, let gap else { return }
         if packet.track == .video { self.gap?.frames += 1 }
-        // Frames arrive in decoding order: a later frame can have an earlier presentation time.
+        // The minimum is taken because frames arrive in decoding order: a later frame can have an earlier presentation
+        // time.
         self.gap?.from = min(gap.from, packet.ptsNanoseconds)
     }
 

@@ -157,7 +157,7 @@ struct CopiedCutter: SegmentCutting {
             guard let begin else { return }
             let hasAudio = recent.contains { $0.track == .audio && end(of: $0) > begin }
             let waited = frame.dtsNanoseconds - begin
-            // At this point the audio that belongs to the first frame has arrived.
+            // The file is opened when the audio that belongs to its first frame has arrived, or does not come.
             if reached >= begin, hasAudio || waited > Self.patience {
                 open(at: begin, &actions)
             }
@@ -287,7 +287,7 @@ struct CopiedCutter: SegmentCutting {
                     boundary: cuts.first { $0 > time + frameLength / 2 },
                     shown: ShownStart(time: time, asked: asked, continues: isWriting))))
         (isWriting, begun) = (true, time)
-        // A file has the same tracks as the previous one, even if no packet of a track has come yet.
+        // A file has an audio track if the previous one has one of the same coding, even if no audio has come yet.
         let same = audio === fileAudio ? audio : nil
         (fileVideo, fileAudio, cutFor) = (keyframe.description, firstAudio?.description ?? same, nil)
         cuts.removeAll { $0 <= max(asked, time) }
@@ -326,7 +326,8 @@ struct CopiedCutter: SegmentCutting {
         begun = time
         (fileVideo, fileAudio, cutFor) = (nil, packet.description, nil)
         cuts.removeAll { $0 <= time }
-        // Later frames do not refer to the earlier frames, and audio of another codec configuration has its own file.
+        // These packets are not needed any more: the next keyframe does not refer to earlier frames, and audio of
+        // another codec configuration has its own file.
         recent.removeAll { $0.track == .video || $0.description !== packet.description }
         bytes = recent.reduce(0) { $0 + $1.payload.count }
         hasGroup = false

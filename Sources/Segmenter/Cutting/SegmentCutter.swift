@@ -89,7 +89,7 @@ struct SegmentCutter: SegmentCutting {
         case leading: lead(packet, &actions)
         case .audio: audio(packet, &actions)
         case .data: takeData(packet, &actions)
-        // A decoder can begin only with a keyframe.
+        // Video without a keyframe is skipped while audio leads, because a decoder can begin only with a keyframe.
         case .video: actions.append(.skip(packet))
         }
         passOver(packet)

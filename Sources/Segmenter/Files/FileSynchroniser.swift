@@ -72,6 +72,7 @@ final class FileSynchroniser: Sendable {
     /// closing the file does not report it again.
     func takeFailure(of path: String) -> FileFailure? { state.withLock { $0.failures.removeValue(forKey: path) } }
 
-    /// Waits until all requested work is done. This may take long, so it must not be called where media waits.
+    /// Waits until all requested work is done. The wait can be long, so it must not happen on a thread for which media
+    /// waits.
     func waitUntilIdle() { queue.sync {} }
 }

@@ -200,8 +200,8 @@ final class SegmentCloser: Sendable {
                 logger.warning("set aside \(name), which cannot be played: \(reason)")
                 resolve(entry.fileName, .nothing)
             case .inUse:
-                // Another process, such as `relay recordings repair`, is using a file of this run. It is tried again,
-                // because that process will release the file.
+                // Another process, such as `relay recordings repair`, is using a file of this run. The file is tried
+                // again later, because that process will release it.
                 let isOwn = unconfirmed.withLock { $0[entry.fileName] != nil }
                 if isOwn { state.withLock { $0.isUnfinished = true } }
             case .failed(let failure):
@@ -262,7 +262,7 @@ final class SegmentCloser: Sendable {
         for attempt in 0..<10 {
             let closed = name.closed(attempt: attempt)
             guard access("\(directory.path)/\(closed)", F_OK) == 0 else { break }
-            // A transport stream has no metadata: only its frames can be counted.
+            // A transport stream has no metadata that could identify it: only its frames can be counted.
             if name.fileExtension == RecordFormat.ts.fileExtension {
                 let frames = try? TransportStreamFile.frames(in: "\(directory.path)/\(closed)", written: written.bytes)
                 return (closed, min(frames ?? 0, written.frames))

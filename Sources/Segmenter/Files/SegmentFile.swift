@@ -90,7 +90,7 @@ final class SegmentFile {
     private static let lastPart: Int64 = 16
 
     /// How long a fragment waits after its end if the leading track is silent, in nanoseconds. This is longer than the
-    /// distance between the tracks in most programs, and so short that a crash loses at most 0.6 s.
+    /// distance between the tracks in most programs, but short enough that a crash loses at most 0.6 s.
     private static let patience: Int64 = 50_000_000
 
     /// Creates the file, which must not exist, and writes its head.
@@ -246,7 +246,7 @@ final class SegmentFile {
             throw error
         }
         container.wrote()
-        // Frames before the file's start are hidden, and needed only for decoding.
+        // Frames before the file's start do not count, because they are hidden and needed only for decoding.
         showsAnything = showsAnything || leading == .audio || videoPackets.contains { $0.ptsNanoseconds >= start }
         bytes += total
         frames += videoPackets.count

@@ -66,7 +66,7 @@ struct TransportStreamContainer: SegmentContainer {
     ) throws(FileFailure) -> Int64 { mediaEnd }
 
     func seal(_ file: FileDescriptor, mediaEnd: Int64, size: Int64, isDurable: Bool) throws(FileFailure) {
-        // Releases the reserved space after the end.
+        // This releases the reserved space after the end.
         try file.truncate(to: size)
         if isDurable { try file.synchronise() }
     }

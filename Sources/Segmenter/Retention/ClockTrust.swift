@@ -146,7 +146,7 @@ struct ClockTrust {
         let gap = last.map { reading.wall.milliseconds - $0.milliseconds } ?? 0
         if abs(gap) > Self.tolerance { least.move(by: gap, at: now) }
         if gap < -Self.tolerance || gap > max(Self.tolerance, believed) { greatest.move(by: gap, at: now) }
-        // The files of earlier runs did not end in this run.
+        // No file of this run has ended yet, so the jumps since the previous run do not concern files of this run.
         (least.own, greatest.own) = (0, 0)
     }
 
@@ -179,7 +179,8 @@ struct ClockTrust {
     /// The running time within which a whole archive can be deleted step by step.
     private var sweep: Int64 { (keep ?? 0) / Self.catchUp }
 
-    /// How far the wall clock may be ahead of its last reading to be believed without a time server's confirmation.
+    /// Without a time server's confirmation, the wall clock is believed only if it is ahead of its last reading by no
+    /// more than this.
     private var believed: Int64 { min(Self.believedGap, (keep ?? 0) / 4) }
 
     private static func milliseconds(_ duration: Duration) -> Int64 { max(0, duration.inNanoseconds) / 1_000_000 }

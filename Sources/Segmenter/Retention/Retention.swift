@@ -237,8 +237,7 @@ package final class Retention: RecordingObserver {
     /// Checks once. The timer calls it on retention's queue.
     func check() {
         do throws(FileFailure) {
-            // Throws if another file system was mounted there, or if this is an empty mount point, so that nothing is
-            // deleted.
+            // Nothing is deleted if this throws, because the disk of the recordings is not mounted.
             try directory.checkMount()
             let space = try measure()
             let now = clock.now

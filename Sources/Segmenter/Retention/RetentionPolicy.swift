@@ -255,7 +255,7 @@ struct RetentionPolicy {
     private func age(_ segment: StoredSegment, _ look: Look, _ limit: ClockTrust.Limit) -> Duration {
         let isOwn = look.own.contains(segment.fileName)
         var lead = trust.lead(limit, isOwn: isOwn, at: look.clocks)
-        // A date that was taken from another file is also as uncertain as that file's date.
+        // A corrected date was taken from another file, possibly of another run, so the larger uncertainty applies.
         if look.redated.contains(segment.fileName) {
             lead = max(lead, trust.lead(limit, isOwn: !isOwn, at: look.clocks))
         }

@@ -38,7 +38,7 @@ package struct RetentionBalance: Sendable, Equatable {
 /// Can prevent retention from deleting a finished file, for example because an upload still needs it. It is called on
 /// retention's queue, where waiting for a disk is allowed.
 package protocol RetentionVeto: AnyObject, Sendable {
-    /// Whether the finished file `fileName`, relative to the recording's directory, may be deleted.
+    /// Whether the finished file `fileName`, relative to the recording's directory, is allowed to be deleted.
     func mayDelete(_ fileName: String) -> Bool
     /// Why more files might be kept than necessary, in words for an operator; nil if there is no such reason.
     var problem: String? { get }

@@ -139,8 +139,8 @@ package final class StorageGuard: Sendable {
         var admission = decide(measurement(found), deletable: 0)
         if !admission.isAdmitted, case .success = found {
             makeRoom(state.withLock { $0.policy.budget })
-            // The order matters: a file that is deleted in between counts neither as free nor as deletable space, but
-            // never as both.
+            // The order matters: a file that is deleted between the two calls can be missing from both numbers, but is
+            // never counted in both.
             let measurement = measure()
             admission = decide(measurement, deletable: room())
         }

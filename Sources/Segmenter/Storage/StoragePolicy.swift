@@ -58,8 +58,9 @@ struct StoragePolicy {
         critical = min(.seconds(300), warning / 2)
     }
 
-    /// Decides whether recording may begin. `deletable` is the size of old recordings that retention can delete during
-    /// this one, in bytes. It counts as space for the recording, but not for the reserve, which must be free now.
+    /// Decides whether recording is allowed to begin. `deletable` is the size of old recordings that retention can
+    /// delete during this one, in bytes. It counts as space for the recording, but not for the reserve, which must be
+    /// free now.
     mutating func admit(_ measurement: Measurement, deletable: Int64 = 0, now: Int64) -> StorageAdmission {
         let required = budget.requiredBytes
         var admission = StorageAdmission(
