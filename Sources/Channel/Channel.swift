@@ -96,7 +96,7 @@ package final class Channel: Sendable {
             try add(definitions)
         } catch {
             // Inputs and outputs are closed, because the next attempt needs their ports and devices. Streams are
-            // finished, because a stream and its encoder retain each other until then.
+            // finished, because a stream and its encoder retain each other until the stream is finished.
             program.stop()
             for stream in [hub] + streams.values { stream.finish() }
             throw error

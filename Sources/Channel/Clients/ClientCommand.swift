@@ -4,7 +4,7 @@ internal import Media
 internal import RTMP
 internal import Upload
 
-/// A command that decides whether a client may publish or play: status 0 allows it.
+/// A command that decides whether a client is allowed to publish or play: exit status 0 allows it.
 ///
 /// The command is a path, not a line for a shell: text from a client is never interpreted, and never becomes an
 /// argument. The command gets its information in environment variables. It is run only for clients that have the right
@@ -20,7 +20,7 @@ struct ClientCommand: Sendable {
     let program: String
     /// The channel for which the command decides.
     let channel: String
-    /// How long the command may take.
+    /// How long to wait for the command.
     var limit = usualLimit
     /// Receives the reason for which a client was refused; without secrets.
     let notice: @Sendable (String) -> Void

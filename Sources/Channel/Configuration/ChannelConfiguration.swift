@@ -136,7 +136,7 @@ package struct ChannelConfiguration {
     package var copying = Copying.nothing
     /// The certificate that listeners with TLS present: files in PEM.
     package var certificate: (certificate: String, key: String)?
-    /// Decides which clients may publish to us; `onPlay` decides which clients may play.
+    /// Decides which clients are allowed to publish to us; `onPlay` decides which are allowed to play.
     package var onPublish: ClientDecision?
     package var onPlay: ClientDecision?
     package var loops = false

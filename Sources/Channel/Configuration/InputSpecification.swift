@@ -6,7 +6,7 @@ internal import Networking
 package import Program
 package import Studio
 
-/// The reason why an input's text cannot be used: one sentence, without parts that may be secret.
+/// The reason why an input's text cannot be used: one sentence, without parts that might be secret.
 package struct InputSpecificationError: Error, Equatable, CustomStringConvertible {
     package let description: String
 
@@ -15,7 +15,7 @@ package struct InputSpecificationError: Error, Equatable, CustomStringConvertibl
 
 /// An input in the syntax of the flag: `address#option=value,option=value`, with its backups.
 ///
-/// In a value, a comma is written `%2C`. An address in `backup=` may have its own options after a `#`. Addresses may
+/// In a value, a comma is written `%2C`. An address in `backup=` can have options of its own after a `#`. Addresses can
 /// contain references to secrets: see ``SecretReferences``.
 package struct InputSpecification {
     /// The input's name in logs and the status; nil means its address.

@@ -2,8 +2,8 @@
 
 internal import Glibc
 
-/// The directories that outputs of the configuration write to. Outputs that are requested over the API may write to
-/// these and below them only.
+/// The directories that outputs of the configuration write to. Outputs that are requested over the API are allowed to
+/// write only to these directories and below them.
 struct OutputPlaces {
     private let directories: [String]
 

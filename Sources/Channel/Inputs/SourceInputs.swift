@@ -248,7 +248,8 @@ extension SourceInputs: SwitchedSources {
     var isWanted: Bool { state.withLock { $0.isWanted }?() ?? true }
 
     func close(_ input: Int) {
-        // An input that is closed because it is not wanted leaves its last frame on the bus.
+        // If the input is on air, which means that it is closed because it is not wanted, its last frame stays on the
+        // bus.
         let feed = state.withLock { $0.inputs[input].feed }
         if let last = feed?.newestFrame, scene(of: .source(input)) == bus.scene {
             bus.show(Scene(video: .still(last), audio: nil))

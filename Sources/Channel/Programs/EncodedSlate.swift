@@ -73,7 +73,7 @@ final class EncodedSlate: Sendable {
 
     private func isWanted(_ turn: Int) -> Bool { state.withLock { $0.turn == turn } }
 
-    /// Ends encoding. Packets that are still inside the encoder may follow.
+    /// Ends encoding. Packets that are still inside the encoder can follow.
     func stop() {
         let running = state.withLock { state in
             if state.turn % 2 == 1 { state.turn += 1 }

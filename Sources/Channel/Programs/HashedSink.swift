@@ -73,7 +73,8 @@ final class HashedSink: ProgramSink {
 
     func encode(_ audio: AudioBuffer) throws { try next.encode(audio) }
 
-    /// Blocks until all hashes are written, but no longer than a program may wait for a disk at its end.
+    /// Blocks until all hashes are written, but for 2 s at most, because the end of a program must not wait longer for
+    /// a disk.
     func finish() throws {
         state.withLock { write(&$0) }
         let written = DispatchSemaphore(value: 0)

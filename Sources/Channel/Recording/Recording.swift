@@ -240,7 +240,7 @@ package final class Recording: SceneRecording {
     func waitForRoom() { recorder.waitForRoom() }
 
     /// Ends the recording: closes the open file, hands over files for upload, completes the catalogue, and then calls
-    /// `completion`. Uploads may take long: see ``cancelUploads()``.
+    /// `completion`. Uploads can take long: see ``cancelUploads()``.
     func finish(from hub: PacketStream, _ completion: @escaping @Sendable () -> Void) {
         hub.remove(recorder)
         storage.stop()

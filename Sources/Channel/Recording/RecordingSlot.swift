@@ -107,7 +107,8 @@ package final class RecordingSlot: Sendable {
         do {
             recording = try make()
         } catch {
-            // The phase changes in one step: otherwise a concurrent start would find no recording to retry.
+            // The phase changes in one step: otherwise a start on another thread could find no recording that is to be
+            // retried.
             let next = lack.map { Lack("\(error)", $0.make) }
             let isLacking = state.withLock { state -> Bool in
                 guard case .starting = state.phase else { return false }
