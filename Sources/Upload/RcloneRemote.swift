@@ -39,7 +39,7 @@ package struct RcloneRemote: Sendable, Equatable, CustomStringConvertible {
         self.path = String(path)
     }
 
-    /// Returns the remote path of the file `name`, which may contain subdirectories.
+    /// Returns the remote path of the file `name`, which can contain subdirectories.
     func place(of name: String) -> String {
         if path.isEmpty { return remote + name }
         return path.hasSuffix("/") ? remote + path + name : "\(remote)\(path)/\(name)"

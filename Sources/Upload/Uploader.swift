@@ -82,7 +82,7 @@ package final class Uploader: RecordingObserver, RetentionVeto {
             guard !state.isCancelled else { return }
             state.work = Task.detached(priority: .utility) { [self] in
                 for await _ in wakes { await drain() }
-                // Upload the files that arrived at the end.
+                // Files that arrived after the last wake are uploaded here.
                 await drain()
             }
         }
@@ -148,8 +148,8 @@ package final class Uploader: RecordingObserver, RetentionVeto {
         wake()
     }
 
-    /// Whether the finished file `fileName` may be deleted, because it is uploaded or was given up. Blocks on the
-    /// catalogue.
+    /// Whether the finished file `fileName` is allowed to be deleted, because it is uploaded or was given up. Blocks on
+    /// the catalogue.
     package func mayDelete(_ fileName: String) -> Bool { !catalogue.needsUpload(fileName) }
 
     /// A snapshot of the status.
