@@ -158,7 +158,8 @@ final class SourceMonitor: Sendable {
         logger.warning("what was decoded cannot be converted", metadata: ["reason": "\(failure)"])
     }
 
-    /// Records that samples of audio were replaced. The status counts each of their frames; only the first is logged.
+    /// Logs, once per source, that the decoder replaced invalid audio samples. Each frame with such samples counts as
+    /// damaged in the status.
     func noteRepairedSamples(of subject: String) {
         if hasRepairedSamples.exchange(true, ordering: .relaxed) { return }
         logger.warning(

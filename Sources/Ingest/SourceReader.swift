@@ -18,7 +18,8 @@ final class SourceReader {
         case failed(AVFailure)
     }
 
-    /// A margin that is longer than the distance between keyframes in most streams.
+    /// How much earlier than requested to seek without an index: longer than the distance between keyframes in most
+    /// streams.
     private static let margin = Duration.seconds(5)
 
     private let input: OpenedInput

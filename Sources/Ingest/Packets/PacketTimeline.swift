@@ -58,7 +58,7 @@ package struct PacketTimeline: Sendable {
     private var tracks: [TrackKind: (given: TrackDescription, known: TrackDescription)] = [:]
     private var samples = SampleTimes()
     private let data: [TrackDescription]
-    /// The newest packet of the leading track: its time in the program, and that time minus the sender's time stamp.
+    /// The newest packet of the leading track: its time in the program, and that time minus the sender's timestamp.
     /// Both are in ticks of 90 kHz.
     private var newest: (dts: Int64, later: Int64)?
     /// The time of the source at which the program's time is 0.
@@ -254,10 +254,10 @@ extension TrackDescription {
 /// Gives audio packets times in samples if their timestamps were rounded to ticks that are longer than a sample, such
 /// as milliseconds.
 ///
-/// A packet directly follows the previous packet if that position is within half a tick of the packet's timestamp,
-/// which is the maximum that rounding can explain. If the position is up to one tick further away, the packet is moved
-/// to the nearest time within half a tick of its timestamp, so that a sender's drift is followed. If it is even further
-/// away, the packet gets the time of its timestamp. `av_rescale_delta` of libavutil does the same.
+/// A packet directly follows the previous packet if the end of the previous packet is within half a tick of the
+/// packet's timestamp, which is the maximum that rounding can explain. If that end is up to one tick further away, the
+/// packet is moved to the nearest time within half a tick of its timestamp, so that a sender's drift is followed. If it
+/// is even further away, the packet gets the time of its timestamp. `av_rescale_delta` of libavutil does the same.
 struct SampleTimes {
     /// The end of the previous packet, in samples.
     private var end: Int64?

@@ -29,8 +29,8 @@ struct RTMPPacketReader {
     /// composition time). MPEG-TS and libav refuse that, so decoding times are made earlier; the times at which frames
     /// are shown stay the sender's.
     private var lead: Int64 = 0
-    /// The limit for ``lead``, and for its growth at one frame, which must not look like a jump of the sender's times. A
-    /// longer negative composition time is a fault of the sender.
+    /// The limit for ``lead``, and for its growth at one frame, which must not look like a jump of the sender's times.
+    /// A longer negative composition time is a fault of the sender.
     private static let (longestLead, longestGrowth): (Int64, Int64) = (800, 200)
 
     /// Whether a track that the sender announced, or one of the usual two tracks, is still missing. Video counts as
@@ -156,8 +156,9 @@ struct RTMPPacketReader {
     }
 
     /// Makes decoding times early enough for a sender of negative composition times, so that they need not go back when
-    /// the first negative time comes. Such a sender shows its keyframe when it decodes it, although `depth`, from the
-    /// parameter sets, says how many frames are decoded before a frame that is shown earlier.
+    /// the first negative time comes. Such a sender is recognised by a keyframe that is shown no later than it is
+    /// decoded, although `depth` from the parameter sets says that frames are reordered: it is the number of frames
+    /// that are decoded before a frame that is shown earlier.
     private mutating func prepareLead(for depth: Int64, at rate: FrameRate, offset: Int64) {
         guard offset <= 0, depth > 0 else { return }
         let needed = rate.timeBase.rescale(depth, to: .milliseconds, rounding: .up)

@@ -46,8 +46,8 @@ package final class RTMPServerSource: PacketSource {
     private let changed = DispatchSemaphore(value: 0)
 
     /// A source of the stream that clients publish at `url`, an input's address, to `server`. `identity` is needed if
-    /// the address uses TLS; `authorization` decides about each client that has the key. ``open()`` waits for a publisher
-    /// that has a track of the kind `needs`, if that is given.
+    /// the address uses TLS; `authorization` decides about each client that has the stream key. ``open()`` waits for a
+    /// publisher that has a track of the kind `needs`, if that is given.
     package init(
         _ url: RTMPListenURL, server: RTMPServer, identity: TLSServerIdentity?, authorization: RTMPAuthorization? = nil,
         needs: TrackKind? = nil, clock: any MonotonicClock = SystemClock(), logger: Logger

@@ -21,7 +21,8 @@ package import Media
 package struct SourceSelector: Sendable {
     /// How ready sources that are not on air are kept.
     package enum Standby: String, Sendable, Hashable, CaseIterable {
-        /// Read and decoded all the time: a switch takes the timeout and one frame, and each source needs a decoder.
+        /// Read and decoded all the time: a switch is made one frame after the timeout, and each source needs a
+        /// decoder.
         case hot
         /// Read all the time, but only keyframes are decoded: at a switch, the last frame of the previous source can
         /// stay on screen until the next keyframe.
@@ -120,10 +121,12 @@ package struct SourceSelector: Sendable {
     private struct Source {
         var openedAt: Int64?
         var decoding = Decoding.all
-        /// Whether the source could not be opened or was lost, since it was opened or last had video.
+        /// Whether the source was lost or could not be opened, after the last request to open it or after its last
+        /// video.
         var hasFailed = false
         var lastVideo: Int64?
-        /// The time since which the source has had video without an interruption as long as the timeout.
+        /// When the current period of video began, which an interruption as long as the timeout ends; nil without
+        /// video.
         var liveSince: Int64?
     }
 
