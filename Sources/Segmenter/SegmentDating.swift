@@ -4,8 +4,8 @@ internal import Archive
 internal import Media
 internal import Synchronization
 
-/// Dates the start of each file by the wall clock. While program time and wall clock run in step, program time gives
-/// the exact date. If a program stalls, or the wall clock is set, they drift apart.
+/// Dates the start of each file by the wall clock. While program time and wall clock agree, program time gives the
+/// exact date. If a program stalls, or the wall clock is set, they drift apart.
 struct SegmentDating {
     /// Wall-clock time of program time 0, in milliseconds.
     private var programStart: Int64?

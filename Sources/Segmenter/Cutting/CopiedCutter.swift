@@ -7,8 +7,8 @@ internal import Media
 /// A file shows the program from the frame nearest to the requested start, and contains all packets from the keyframe
 /// at or before that frame. The previous file contains everything that is decoded before the new file begins, including
 /// the frames to which its last frames refer. So each packet is in one or two files, and each frame is shown by exactly
-/// one. The frames arrive in decoding order, and so does the audio; each track may be behind the other. A file begins
-/// when the audio before it has come, so a change of one track's coding loses nothing of the other track.
+/// one file. The frames arrive in decoding order, and so does the audio; each track can be behind the other. A file
+/// begins when the audio before it has come, so a change of one track's coding loses nothing of the other track.
 struct CopiedCutter: SegmentCutting {
     private var isWriting = false
     /// No file shows anything before this program time, in nanoseconds.

@@ -66,8 +66,8 @@ struct ClockTrust {
     /// The longest time for which relay is believed to have been off if no time server confirms the clock. A clock that
     /// is wrong by this much causes the deletion of at most a quarter of what `--keep` keeps.
     private static let believedGap: Int64 = 86_400_000
-    /// If the clock is confirmed, files that became too old while relay was off are deleted this many times as fast as
-    /// time passes.
+    /// If the clock is confirmed, files that became too old while relay was off are deleted step by step: in one hour,
+    /// the files of this many hours.
     private static let catchUp: Int64 = 4
 
     /// The `--keep` limit in milliseconds; nil without `--keep`.

@@ -9,8 +9,8 @@ internal import Synchronization
 /// Watches the disk to which a recorder writes: lets recording begin only if there is enough space, warns before the
 /// disk is full, stops the recorder in time, and lets it continue when there is space again.
 ///
-/// It checks each second on its own queue: a file system that hangs delays nothing else, and the status shows the age
-/// of its numbers.
+/// The guard checks each second, on its own queue: a file system that hangs delays nothing else, and the status shows
+/// the age of its numbers.
 package final class StorageGuard: Sendable {
     private struct State {
         var policy: StoragePolicy
