@@ -28,7 +28,7 @@ struct OutputPlaces {
     }
 
     /// The absolute path of `directory` without symbolic links. Its last component need not exist, because outputs make
-    /// it; nil if another one does not exist.
+    /// it; nil if another component does not exist.
     private static func real(_ directory: String) -> String? {
         if let real = resolved(directory) { return real }
         let slash = directory.lastIndex(of: "/")

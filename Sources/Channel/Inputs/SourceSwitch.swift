@@ -105,7 +105,7 @@ final class SourceSwitch: Sendable {
     /// Stops checking the inputs. Returns at once.
     func stop() { state.withLock { $0.isStopped = true } }
 
-    /// The input or slate that is on air; nil before the first one is, and while all inputs are closed.
+    /// The input or slate that is on air; nil before anything is on air, and while all inputs are closed.
     var onAir: SourceSelector.OnAir? { state.withLock { $0.selector.onAir } }
 
     /// Whether the input should be open.

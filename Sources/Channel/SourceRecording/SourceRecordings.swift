@@ -42,7 +42,7 @@ final class SourceRecordings: KeyframeRequester {
 
     /// Slightly more than one audio sample, in nanoseconds: a frame's first sample can begin before the frame.
     private static let sample: Int64 = 100_000
-    /// How many frames in advance an event is requested that must happen at the same frame in all recordings.
+    /// How many frames ahead an event is scheduled that must happen at the same frame in all recordings.
     private static let lead: Int64 = 10
 
     private let bus: Bus
