@@ -76,7 +76,7 @@ struct RetrySchedule {
     /// Returns the number of failed tries of the file `name`.
     func tries(of name: String) -> Int { entries[name]?.tries ?? 0 }
 
-    /// The number of files that fail, and the time since which the oldest of them has failed.
+    /// The number of files that fail, and when the file that has failed for the longest time began to fail.
     var failing: (files: Int, since: Int64?) {
         let since = entries.values.compactMap(\.failingSince)
         return (since.count, since.min())

@@ -13,8 +13,8 @@ internal import Synchronization
 ///
 /// The catalogue stores which files are waiting, so the next run of relay continues. Neither the recorder nor the end
 /// of the process waits for uploads; a signal ends the running upload. A file that fails is tried again after the
-/// others, finally every 5 min (``RetrySchedule``), until it is uploaded or an operator gives it up. Until then the
-/// file must not be deleted: see ``mayDelete(_:)``.
+/// others, at longer and longer intervals of up to 5 min (``RetrySchedule``), until it is uploaded or an operator gives
+/// it up. Until then the file must not be deleted: see ``mayDelete(_:)``.
 ///
 /// ```swift
 /// let uploader = try Uploader(
@@ -291,7 +291,7 @@ extension Uploader {
             metadata: ["segment": "\(segment.name)", "bytes": "\(segment.bytes)"])
     }
 
-    /// Logs a failure if its cause is new, and logs an error each time a file has failed for longer than ``alarmTime``.
+    /// Logs a failure if its cause is new, and logs an error once when a file has failed for longer than ``alarmTime``.
     private func note(_ failure: DeliveryFailure, of name: String?) {
         let (text, now) = (failure.description, clock.now)
         let metadata: Logger.Metadata = name.map { ["segment": "\($0)"] } ?? [:]
