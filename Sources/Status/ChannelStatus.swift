@@ -102,8 +102,8 @@ package struct PassthroughStatus: Sendable, Codable {
     package var undecodableFrames = 0
     /// Packets whose decoding time did not increase, and was therefore corrected.
     package var movedPackets = 0
-    /// Packets that could not be decoded. They belong to the track that is re-encoded with `--copy-video` or
-    /// `--copy-audio`.
+    /// Packets that could not be decoded. They belong to the track that is re-encoded while `--copy-video` or
+    /// `--copy-audio` passes the other track through.
     package var transcodingErrors = 0
     /// Packets of that track that were dropped because the encoder could not keep up.
     package var skippedPackets = 0
