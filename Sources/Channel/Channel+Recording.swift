@@ -53,7 +53,7 @@ extension Channel {
     private func lack(_ configuration: ChannelConfiguration.Recording, because failure: ChannelFailure) -> Bool {
         let isLacking = recordings.lack("\(failure)") { [weak self] in
             guard let self else { throw RecordingSlotError.over }
-            // The retry runs on the slot's own queue, which may block until the file system answers.
+            // The retry runs on the slot's own queue, which is allowed to block until the file system answers.
             let place = try RecordingPlace(configuration, channel: name, patience: nil, logger: logger)
             let recording = try Recording(configuration, in: place, of: recorded(configuration))
             logger.notice("the recording is possible now")

@@ -16,10 +16,10 @@ internal import Synchronization
 ///
 /// ``run()`` occupies the thread that calls it; everything else may be called on any thread.
 package final class Channel: Sendable {
-    /// How long a clean end may take after it was requested.
+    /// How long a clean end has after it was requested.
     private static let teardown = Duration.milliseconds(2600)
-    /// How long outputs may take to send their remaining packets if the program ended by itself: longer than a
-    /// receiver's latency.
+    /// How long outputs have to send their remaining packets if the program ended by itself: longer than a receiver's
+    /// latency.
     private static let unhurriedTeardown = Duration.seconds(12)
 
     /// The channel's name, unique in its process.
@@ -34,7 +34,7 @@ package final class Channel: Sendable {
     let program: any ChannelProgram
     /// Decides which of several sources is visible; nil if there is only one source.
     package var director: Director? { program.director }
-    /// The live outputs, which may be changed while the program runs.
+    /// The live outputs, which can be changed while the program runs.
     package let outputs: OutputSet
     package let recordings: RecordingSlot
     /// The recording for clips that are taken while nothing else is recorded.
@@ -76,7 +76,7 @@ package final class Channel: Sendable {
         context = OutputContext(
             resources: listening.outputResources(writers: resources.writers, stream: hub), renditions: streams,
             isCopied: configuration.copies)
-        // Outputs are checked before the input is opened, which may block: a wrong output is reported at once.
+        // Outputs are checked before the input is opened, which can block, so that a wrong output is reported at once.
         let definitions = try Self.definitions(of: configuration, in: context)
         let recordings = RecordingSlot(hub: hub, group: ending)
         self.recordings = recordings
@@ -96,7 +96,7 @@ package final class Channel: Sendable {
             try add(definitions)
         } catch {
             // Inputs and outputs are closed, because the next attempt needs their ports and devices. Streams are
-            // finished, because a stream and its encoder retain each other until then.
+            // finished, because a stream and its encoder retain each other until the stream is finished.
             program.stop()
             for stream in [hub] + streams.values { stream.finish() }
             throw error
@@ -168,10 +168,12 @@ package final class Channel: Sendable {
     }
 
     /// Ends all consumers at the same time, so that a slow one does not delay the others. If the end was requested,
-    /// this blocks for at most about ``teardown``; if the program ended by itself, the recorder may finish its files.
+    /// this blocks for at most about ``teardown``; if the program ended by itself, the recorder is given the time to
+    /// finish its files.
     private func endConsumers(isProgramOver: Bool) {
         let endAskedAt = endAskedAt.withLock { $0 }
-        // A service that is stopped or restarted, or whose source failed, may later continue the same program.
+        // A service that is stopped or restarted, or whose source failed, might continue the same program later, so
+        // outputs are told of an interruption.
         let reason: EndReason = isProgramOver && endAskedAt == nil ? .programOver : .interrupted
         let deadline =
             endAskedAt.map { $0 + Self.teardown.inNanoseconds }
@@ -208,8 +210,8 @@ extension Channel {
         return try add(output, origin: .api)
     }
 
-    /// Replaces the output `name` by the output that `address` describes, under the same name. If it throws, which it
-    /// does like ``add(address:name:)``, nothing has changed.
+    /// Replaces the output `name` by the output that `address` describes, under the same name. Throws the same errors
+    /// as ``add(address:name:)``; then nothing has changed.
     package func replace(_ name: String, by address: String, isPaused: Bool = false) throws {
         let output = try OutputSpecification(requested: address)
         let next = try definition(of: output, name: name, origin: .api, replacing: name)
@@ -253,7 +255,7 @@ extension Channel {
         if idle.isEmpty { logger.info("no output has given up or was refused: nothing to try again for \(cause)") }
         for output in idle {
             logger.notice("tried again because of \(cause)", metadata: ["output": "\(output.name)"])
-            // An output that was removed meanwhile needs no retry.
+            // The error of an output that was removed meanwhile is ignored, because such an output needs no retry.
             try? outputs.retryNow(output.name)
         }
     }
@@ -268,8 +270,8 @@ extension Channel {
                 definitions.append(
                     try output.definition(name: name, in: context, origin: configuration.origin))
             } catch {
-                // A busy port may be free at the next start, so a service manager should restart relay; wrong flags
-                // stay wrong, so it should not.
+                // A busy port might be free at the next start, so a service manager should restart relay. If flags are
+                // wrong, it should not, because they stay wrong.
                 throw ChannelFailure(
                     error.kind == .unreachable ? .nothingDelivered : .configuration, .openOutput(name),
                     because: error.reason, error: error)

@@ -39,8 +39,8 @@ package struct ChannelListening: InputOpener {
     }
 
     /// Returns the source of the stream that is published to us at `location`; nil if `location` is not an address at
-    /// which we listen. It waits for a publisher that has a track of the kind `needs`, if that is given. Throws
-    /// ``ChannelFailure`` if the address is wrong.
+    /// which we listen. The source waits for a publisher that has a track of the kind `needs`; nil means any publisher.
+    /// Throws ``ChannelFailure`` if the address is wrong.
     func source(
         at location: InputLocation, needs: TrackKind?, clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) -> RTMPServerSource? {

@@ -2,7 +2,7 @@
 
 internal import Synchronization
 
-/// The opening of a channel. It blocks until the channel's inputs answer, and another thread may cancel it.
+/// The opening of a channel. It blocks until the channel's inputs answer, and another thread can cancel it.
 package final class ChannelOpening: Sendable {
     private struct State {
         var works: [@Sendable () -> Void] = []

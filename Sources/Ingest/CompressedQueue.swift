@@ -6,16 +6,16 @@ internal import Media
 
 /// A queue of one track's compressed packets, which were read and are not decoded yet. Used by one thread.
 struct CompressedQueue {
-    /// How much media time a track may be read ahead (10 s).
+    /// How far a track is read ahead at most, in media time (10 s).
     static let usualTimeLimit = Duration.seconds(10)
-    /// How far a file's audio may be read ahead of its video (180 s). The limit must be long, because a decoder retains
-    /// up to five frames, even of a slide show. It must not be hours, because all audio up to the limit is read before
-    /// a program continues without another frame: on a slow disk, reading even ``usualByteLimit`` takes long.
+    /// How far a file's audio is read ahead of its video at most (180 s). The limit must be long, because a decoder
+    /// retains up to five frames, even of a slide show. It must not be hours, because all audio up to the limit is read
+    /// before a program continues without another frame: on a slow disk, reading even ``usualByteLimit`` takes long.
     static let audioTimeLimit = Duration.seconds(180)
-    /// How many bytes each track may be read ahead (64 MiB).
+    /// How many bytes of each track are read ahead at most (64 MiB).
     static let usualByteLimit = 64 << 20
-    /// How many more bytes of a live track are kept for each second that packets wait before they are due (16 MiB): 134
-    /// Mbit/s.
+    /// How many more bytes of a live track are kept for each second that packets wait before they are due: 16 MiB, which
+    /// is a rate of 134 Mbit/s.
     private static let bytesPerSecond = 16 << 20
 
     /// How much media time of a live source is kept; older packets are dropped.

@@ -7,7 +7,7 @@ internal import Media
 ///
 /// The correction is determined by the first track that has a packet after the jump: that packet is placed one step
 /// after the track's last packet. For each packet, the other tracks use the old correction or the new one, whichever
-/// gives a time closer to the expected time: packets from before the jump may still arrive.
+/// gives a time closer to the expected time: packets from before the jump can still arrive.
 struct DiscontinuityFilter: Hashable {
     /// A step forward by more than this is a jump, as in the ffmpeg program's `-dts_delta_threshold`.
     static let threshold = Duration.seconds(10)

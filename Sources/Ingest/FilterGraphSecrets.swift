@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Finds parts of a filter graph that may be secret: the values of options that are named like credentials, such as
+/// Finds parts of a filter graph that might be secret: the values of options that are named like credentials, such as
 /// `decryption_key` in `lavfi:movie=clip.mp4:format_opts=decryption_key=…`. Addresses, which contain `://`, are found
 /// by other code.
 package enum FilterGraphSecrets {
@@ -14,8 +14,8 @@ package enum FilterGraphSecrets {
         "_key", "credential", "passphrase", "passwd", "password", "secret", "srtp_", "streamid", "token",
     ]
 
-    /// The offset in `graph` at which the value of the first option begins that may be a credential; nil if there is no
-    /// such option. All text from this offset on may be secret. Between an option's name and its `=` there may be
+    /// The offset in `graph` at which the value of the first option that might be a credential begins; nil if there is
+    /// no such option. All text from this offset on might be secret. Between an option's name and its `=` there may be
     /// backslashes and quotes, which filters treat as escapes.
     package static func start(in graph: [UInt8]) -> Int? {
         graph.indices.first { index in

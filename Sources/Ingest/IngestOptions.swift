@@ -13,8 +13,8 @@ package struct IngestOptions: Sendable, Hashable {
     package var frameRate: FrameRate?
     /// Where playback of a file begins: at the frame nearest to this time, counted from the file's first frame.
     package var start = Duration.zero
-    /// Whether a file may only be opened if it holds its media itself, and does not name other files or addresses as a
-    /// playlist does.
+    /// Whether a file is refused if it names other files or addresses, as a playlist does, instead of holding its media
+    /// itself.
     package var isSelfContained = false
     /// By how much a live source is shown later than its clock requires; 0 or more.
     package var delay = Duration.zero

@@ -11,7 +11,7 @@ package protocol MediaSource: AnyObject, Sendable {
     /// Only the first call has an effect.
     func start(into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?)
     /// Ends delivery and all blocking reads. Returns at once; may be called on any thread, any number of times. A
-    /// delivery that has begun may still reach the sink.
+    /// delivery that has begun can still reach the sink.
     func stop()
     /// The current status of the source. May be read on any thread.
     var status: SourceStatus { get }

@@ -5,7 +5,7 @@ internal import Media
 internal import SourceClock
 
 extension SourceClockEvent {
-    /// Logs the event, if it has a log line, as one of the input `name`.
+    /// Logs the event, which belongs to the input `name`. Some kinds of event are not logged.
     package func log(of name: String, by logger: Logger) {
         guard let (level, text) = line else { return }
         logger.log(level: level, "\(text)", metadata: ["input": "\(name)"])

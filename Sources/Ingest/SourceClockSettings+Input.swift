@@ -39,7 +39,7 @@ extension SourceClockSettings {
         "v4l2", "video4linux2", "alsa", "pulse", "jack", "oss", "sndio", "x11grab", "kmsgrab", "fbdev",
     ]
 
-    /// The default settings for an input of this libavformat demuxer, whose name may be a list separated by commas.
+    /// The default settings for an input of this libavformat demuxer, whose name can be a list separated by commas.
     static func of(formatName: String, target: Duration? = nil) -> Self {
         for name in formatName.split(separator: ",") {
             switch name {

@@ -63,7 +63,7 @@ final class SourceMonitor: Sendable {
         set { reduction.store(newValue, ordering: .relaxed) }
     }
 
-    /// Whether decoding may be reduced to keyframes if the machine is too slow.
+    /// Whether it is allowed to decode only keyframes if the machine is too slow.
     var mayReduce: Bool {
         get { reducible.load(ordering: .relaxed) }
         set { reducible.store(newValue, ordering: .relaxed) }
@@ -81,7 +81,7 @@ final class SourceMonitor: Sendable {
         interrupter.interrupt()
         stopSignal.signal()
         srt.withLock { $0 }?.stop()
-        // The connection is closed outside of the lock.
+        // A kept connection is closed because its last reference is dropped here, outside of the lock.
         _ = takeKept()
     }
 
@@ -126,8 +126,8 @@ final class SourceMonitor: Sendable {
         return input
     }
 
-    /// The pause before the input is opened again: `delay`, or a tenth of it for a listener. A listener connects to no
-    /// peer, and after a short pause a sender that reconnects at once is soon on air.
+    /// The pause before the input is opened again: `delay`, or a tenth of it for a listener. A listener does not burden
+    /// a peer by connecting to it, and the short pause puts a sender that reconnects at once on air soon.
     func pauseToReopen(_ delay: Duration) -> Duration {
         srt.withLock { $0?.isListening == true } ? delay / 10 : delay
     }
@@ -158,7 +158,8 @@ final class SourceMonitor: Sendable {
         logger.warning("what was decoded cannot be converted", metadata: ["reason": "\(failure)"])
     }
 
-    /// Records that samples of audio were replaced. The status counts each of their frames; only the first is logged.
+    /// Logs, once per source, that the decoder replaced invalid audio samples. Each frame with such samples counts as
+    /// damaged in the status.
     func noteRepairedSamples(of subject: String) {
         if hasRepairedSamples.exchange(true, ordering: .relaxed) { return }
         logger.warning(
@@ -228,7 +229,7 @@ final class SourceMonitor: Sendable {
         if stopSignal.wait(timeout: deadline) == .success { stopSignal.signal() }
     }
 
-    /// Blocks until `sink` may have room, and in any case for a short time: otherwise the thread would spin if a track
+    /// Blocks until `sink` might have room, but at least for a short time: otherwise the thread would spin if a track
     /// has room but there is no data for it.
     func waitForRoom(in sink: any SourceSink) {
         let clock = SystemClock()

@@ -4,8 +4,8 @@ internal import LibAV
 internal import Logging
 internal import Media
 
-/// Reads an open input that may pause, from its start to its end or in a loop, and delivers its media into a sink. Used
-/// by the source's thread only.
+/// Reads an open input, whose reading can be paused without loss, from its start to its end or in a loop, and delivers
+/// its media into a sink. Used by the source's thread only.
 final class SourceReader {
     /// The result of ``step()``.
     private enum Step {
@@ -18,7 +18,8 @@ final class SourceReader {
         case failed(AVFailure)
     }
 
-    /// A margin that is longer than the distance between keyframes in most streams.
+    /// How much earlier than requested to seek without an index: longer than the distance between keyframes in most
+    /// streams.
     private static let margin = Duration.seconds(5)
 
     private let input: OpenedInput
@@ -81,8 +82,8 @@ final class SourceReader {
         guard let stream = video?.decoder.stream else { return }
         let first = input.demuxer.firstStamp(of: stream) ?? 0
         let target = first + stream.timeBase.ticks(moment)
-        // Without an index, libav guesses where the keyframe before a time is, and may miss it. The margin makes up for
-        // that.
+        // Without an index, libav guesses where the keyframe before a time is, and can land after it. The margin makes
+        // up for that.
         let margin = input.demuxer.mayJump ? stream.timeBase.ticks(Self.margin) : 0
         do throws(AVFailure) {
             if target - margin > first {
@@ -180,7 +181,8 @@ final class SourceReader {
 
     private func beginRound() throws(IngestError) {
         var next = timeline
-        // The start time may be after the last frame: then the file begins at its first frame.
+        // If the requested start time was after the last frame, nothing was delivered, and the next round begins at the
+        // file's first frame.
         guard next.beginRound() || firstWanted != nil else { throw IngestError.empty(input: input.name) }
         firstWanted = nil
         do throws(AVFailure) {
@@ -237,7 +239,8 @@ extension SourceReader {
         let other = track == .video ? audio.decoder.queue : video.decoder.queue
         // Before the first frame no audio can be decoded, however much is queued.
         if !timeline.hasOrigin { return false }
-        // Audio needs little memory, and a decoder needs several frames of a slide show before it outputs one.
+        // Audio is read further ahead, because it needs little memory, and a decoder needs several frames of a slide
+        // show before it outputs one.
         let limit = track == .video ? CompressedQueue.audioTimeLimit : CompressedQueue.usualTimeLimit
         return other.length >= limit || other.bytes >= CompressedQueue.usualByteLimit
     }

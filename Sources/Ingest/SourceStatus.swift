@@ -43,8 +43,8 @@ package struct SourceStatus: Sendable, Codable, Hashable {
     package var silentTracks: Set<TrackKind> = []
     /// Audio tracks that the input has and that are not carried, such as `audio track 2 (AAC, deu)`.
     package var uncarriedTracks: [String] = []
-    /// How far a live source's audio is from the position relative to video that its timestamps require, in seconds;
-    /// positive if it is early. More than 0.1 s is corrected at once. Nil for other sources.
+    /// How far a live source's audio is from where it belongs relative to the video, in seconds; positive if the audio
+    /// is early. An offset of more than 0.1 s is corrected at once. Nil for other sources.
     package var audioOffsetSeconds: Double?
     /// The state of a live source's clock; nil for other sources.
     package var clock: SourceClockStatus?

@@ -34,8 +34,8 @@ final class SourceTiming: SourceTimes {
         var lastLines: [TrackKind: ClockLine] = [:]
         var placements = 0
         var step = Duration.zero
-        /// Whether the mapping was moved, so that frames may have another phase relative to the program's frames than
-        /// before.
+        /// Whether the mapping was moved, so that frames are possibly due at another point within the program's frames
+        /// than before.
         var isOffPhase = false
         /// The time of the newest frame on the source's timeline; nil before the first frame, also after the source was
         /// opened again or its video became silent.
@@ -52,8 +52,8 @@ final class SourceTiming: SourceTimes {
     private let programTime: ProgramTime
     private let state: Mutex<State>
 
-    /// The clock of the source that logs call `name`, in a program of `frameRate` whose time is `programTime`. The
-    /// whole source is shown `delay` later than its clock requires.
+    /// The clock of a source in a program of `frameRate` whose time is `programTime`. `name` stands for the source in
+    /// logs. The whole source is shown `delay` later than its clock requires.
     init(
         _ clock: SourceClock, frameRate: FrameRate, programTime: ProgramTime, delay: Duration = .zero, name: String,
         monitor: SourceMonitor
@@ -99,7 +99,7 @@ final class SourceTiming: SourceTimes {
         state.withLock { $0.clock.declare(track, timeBase, bits: bits) }
     }
 
-    /// How long a track may be silent before it counts as missing.
+    /// A track that is silent for this long counts as missing.
     var patience: Duration { state.withLock { $0.clock.settings.patience } }
 
     /// The longest time that a packet may wait before it is due: the largest buffer and the source's delay.
@@ -162,8 +162,8 @@ final class SourceTiming: SourceTimes {
         let position = line.image(of: due + preparation)
         var distance = frameRate.start(of: frameRate.frame(at: position)) - position
         guard distance.inNanoseconds.magnitude > 1_000_000 else { return }
-        // A frame must not become due earlier if it arrived too late, or if it is due exactly when its buffer has
-        // elapsed.
+        // Unless the sender's times jumped, frames must not become due earlier: they arrived too late, or are due
+        // exactly when their buffer has elapsed.
         if distance < .zero, !isMoved { distance = distance + frameRate.timeBase.duration(1) }
         state.clock.align(by: distance)
         state.step += distance
@@ -178,7 +178,8 @@ final class SourceTiming: SourceTimes {
             case .stepped(let distance), .followed(let distance):
                 state.step += distance
                 state.isOffPhase = true
-            // Video that continues after a pause may have another phase.
+            // The newest frame is forgotten: frames after a pause can be due at another point within the program's
+            // frames.
             case .silent(.video): state.newestFrame = nil
             default: break
             }

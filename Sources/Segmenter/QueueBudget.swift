@@ -2,8 +2,8 @@
 
 internal import Synchronization
 
-/// The memory that the queues of all recorders of a process share, so that a slow disk under many recordings does not
-/// take many times the memory of one. May be called on any thread; the calls are short and never block.
+/// The memory that the queues of all recorders of a process share, so that many recordings on a slow disk do not each
+/// fill a queue of full size. May be called on any thread; the calls are short and never block.
 package final class QueueBudget: Sendable {
     private let limit: Int
     private let used = Mutex(0)

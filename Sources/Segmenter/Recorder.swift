@@ -7,14 +7,14 @@ package import Logging
 package import Media
 internal import Synchronization
 
-/// What the storage guard may do to a recorder.
+/// What the storage guard can order a recorder to do.
 package protocol RecordingControl: AnyObject, Sendable {
     /// Close the open file properly, and record nothing until ``resume()``, for `reason`. Returns at once.
     func suspend(_ reason: String)
     /// Record again from the next keyframe on. Returns at once.
     func resume()
     /// The open file's directory or file system was replaced by another: close the open file where it is, and begin a
-    /// new file in the new place at the next keyframe. Returns at once.
+    /// new file in the replacement at the next keyframe. Returns at once.
     func directoryChanged()
 }
 
@@ -44,8 +44,8 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
     private let isBehind = Mutex(false)
     private let engine: RecorderEngine
 
-    /// The maximum number of packets that are handled in one turn. Between two turns of a backlog, the queue serves
-    /// other requests.
+    /// The maximum number of packets that are handled in one job of the serial queue. If more are waiting, another job
+    /// handles them, so that other requests are served between the two.
     private static let turn = 256
 
     /// A recorder of a program that begins with the tracks of `description`; later packets report changes of the codec
@@ -165,7 +165,7 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
     private func watch(_ engine: isolated RecorderEngine) {
         guard !engine.isWatched, let wait = engine.untilOverdue else { return }
         engine.isWatched = true
-        // This is one millisecond later, so that the fragment is certainly overdue at that time.
+        // One millisecond is added, so that the fragment is certainly overdue when the check runs.
         queue.asyncAfter(deadline: .now() + .nanoseconds(Int(wait)) + .milliseconds(1)) { [weak self] in
             guard let self else { return }
             self.engine.post { engine in

@@ -10,7 +10,7 @@ package struct RecorderConfiguration: Sendable {
     package var channel: String
     /// How long a file is; nil if files end only at ``Recorder/cut(at:)``.
     package var length: SegmentLength?
-    /// The maximum media time that a crash may lose.
+    /// The maximum media time that is lost in a crash.
     package var fragmentDuration: Duration
     /// The maximum size of the queue, in bytes of payload; the queue fills while the disk is too slow.
     package var queueLimitBytes: Int
@@ -39,11 +39,12 @@ package struct RecorderConfiguration: Sendable {
     /// frame: the packets from the keyframe before that frame are in the file, but hidden. Files end at
     /// ``Recorder/cut(at:)``.
     package var isCopied = false
-    /// How many bytes may always wait for the recorder; what is more comes from ``queues``.
+    /// How many bytes the queue can hold without ``queues``; all further bytes are taken from there.
     package var ownQueueBytes = 8 << 20
     /// The memory that the queues of all recorders of the process share.
     package var queues = QueueBudget()
-    /// How many bytes a file may have, if its file system and the process allow no less; nil means any number.
+    /// The maximum size of a file in bytes, unless its file system or the process has a lower limit; nil means that
+    /// only those limits apply.
     package var largestFileBytes: Int64?
     /// The objects that are informed of finished files and gaps.
     package var observers: [any RecordingObserver]

@@ -30,8 +30,8 @@ extension RecorderEngine {
     private func create(_ start: SegmentStart) throws(FileFailure) -> SegmentFile {
         let directory = configuration.directory
         try directory.checkMount()
-        // On another disk, files have their own sequence numbers, which may be higher. The newest file must have the
-        // highest number.
+        // The newest file must have the highest number, so the numbers are read again on another disk, where they can
+        // be higher.
         let current = directory.generation
         var number = sequence ?? 0
         if sequence == nil || generation != current {
@@ -40,7 +40,8 @@ extension RecorderEngine {
         generation = current
         let time = date(start)
         for attempt in 0..<1000 {
-            // Another process may have created a file with this name in the meantime; that file is kept.
+            // Another process might have created a file with this name in the meantime. That file is kept, and another
+            // name is tried.
             if attempt == 0 || directory.template.hasSequence { number += 1 }
             sequence = number
             let name = SegmentName(
@@ -74,7 +75,8 @@ extension RecorderEngine {
     private func date(_ start: SegmentStart) -> UTCTime {
         let (now, queued) = (environment.wallClock(), environment.queued())
         let begin = start.shown?.asked ?? start.time
-        // A copied packet arrives at its decoding time, except for the packets from before the recording began.
+        // A copied packet arrives at its decoding time, so the newest one tells the program time of `now`. Older
+        // packets might have been kept since before the recording began.
         if configuration.isCopied { dating.begin(at: newest, now: now) }
         let (time, moved) = dating.date(at: begin, now: now, queued: queued)
         if let moved {
@@ -98,7 +100,8 @@ extension RecorderEngine {
         do {
             try wrote(file, in: elapsed)
         } catch {
-            // The packet is one of those that wait in the file.
+            // The packet was taken into the file, so ``fail(_:)`` counts it with the other packets that are not on
+            // disk.
             fail(error)
         }
     }
@@ -120,7 +123,7 @@ extension RecorderEngine {
         if configuration.isCopied { cutter.cut(at: lastEnd) } else { cutNow() }
     }
 
-    /// How long packets that are not on disk may still wait for further packets, in nanoseconds; nil if all are on
+    /// How long packets that are not on disk can still wait for further packets, in nanoseconds; nil if all are on
     /// disk.
     var untilOverdue: Int64? { file?.wait(at: environment.clock.now) }
 
@@ -175,7 +178,7 @@ extension RecorderEngine {
         }
     }
 
-    /// Hands `file`, which is no longer the open file, over to be closed. It ends for the reason `ending`.
+    /// Hands `file`, which is no longer the open file, over to be closed. The file ends for the reason `ending`.
     func release(_ file: SegmentFile, _ ending: SegmentEnding) {
         file.ending = ending
         takeMoments(to: file)

@@ -44,7 +44,7 @@ actor RecorderEngine: QueueActor {
     var gap: RecordingGap?
     /// How many frames of the current gap the status includes.
     private var shownFrames = 0
-    /// How many of the current gap's frames are counted in the status only because of the queue.
+    /// How many of the current gap's frames are still in the queue's count, ``RecorderQueue/uncounted``.
     private var refusedFrames = 0
     var sequence: Int?
     /// The directory's generation when the last file was created.
@@ -125,7 +125,8 @@ actor RecorderEngine: QueueActor {
     }
 
     private func take(_ packet: EncodedPacket) {
-        // Marks come through ``mark(_:at:)`` instead, before the file that contains them may end.
+        // Marks come through ``mark(_:at:)`` instead, because this packet could come after the end of the file that
+        // contains the mark.
         guard packet.track != .data || packet.description.codec != .text else { return }
         newest = packet.dtsNanoseconds
         if !configuration.isCopied { dating.begin(packet, now: environment.wallClock()) }
@@ -147,21 +148,21 @@ actor RecorderEngine: QueueActor {
     }
 
     func perform(_ actions: [SegmentAction]) {
-        // The end of a program can open one more file for its last frames. If that file turns out to show nothing, the
-        // file before it is the last one.
+        // The end of a program can open one more file for its last frames. The file before it is released only when
+        // that file is complete: if that file shows nothing, the file before it is the last one.
         var before: SegmentFile?
         var endsHere = false
         if case .close? = actions.last { endsHere = true }
         for action in actions {
             switch action {
             case .open(let start):
-                // If this is another sender's keyframe, the previous sender may have broken off in the middle of
+                // If this is another sender's keyframe, the previous sender might have broken off in the middle of
                 // reordered frames.
                 if !description.updated(by: start.keyframe).isIdentical(to: description) { leaveOutDisordered() }
                 if let shown = start.shown, shown.continues { file?.end(at: shown.time) }
                 let hadFile = file != nil
                 let complete = completeFile()
-                // After a failure the next keyframe begins a file.
+                // If completing the old file failed, no file is opened here; the next keyframe begins one.
                 let hasFailed = hadFile && complete == nil
                 if endsHere, before == nil { before = complete } else { complete.map { release($0, .rotate) } }
                 follow(start)
@@ -171,7 +172,8 @@ actor RecorderEngine: QueueActor {
                 if packet.track == .video, file != nil, leading == .audio { framesWithoutFile += 1 }
                 lose(packet)
             case .close:
-                // The last frames may follow frames that are still missing and will come only if the program continues.
+                // Frames that come after a missing frame in presentation order are left out: the missing frame would
+                // come only if the program continued.
                 leaveOutDisordered()
                 let last = completeFile()
                 before.map { release($0, last?.showsAnything == false ? closing : .rotate) }
@@ -222,7 +224,7 @@ extension RecorderEngine {
     /// Closes the open file and records nothing until ``resume()``.
     func suspend(_ reason: String) {
         if case .suspended = mode { return }
-        // The caller logs the reason at the level it needs.
+        // The level is only info, because the caller also logs the reason, at the level that it deserves.
         logger.info("recording suspended: \(reason)")
         interrupt(reason, .storage, ending: .disk)
         mode = .suspended(reason)
@@ -277,7 +279,7 @@ extension RecorderEngine {
 extension RecorderEngine {
     /// Updates the status.
     func publish(isStopped: Bool = false) {
-        // This comes first, so that a reader that sees that the recorder has stopped finds the complete stretch.
+        // The stretch is published first, so that a reader that sees that the recorder has stopped finds it complete.
         publishStretch()
         environment.status.value.withLock { status in
             status.state = isStopped ? .stopped : state
@@ -308,8 +310,8 @@ extension RecorderEngine {
         }
     }
 
-    /// Updates the status to `frames` of the current gap. The status is locked meanwhile, so that no frame is counted
-    /// twice or is missing for a moment.
+    /// Makes the status include `frames` frames of the current gap. The caller holds the lock of the status, so that no
+    /// reader sees a frame counted twice or not at all.
     func show(_ frames: Int, _ status: inout RecorderStatus) {
         status.gapFrames += frames - shownFrames
         shownFrames = frames
@@ -331,7 +333,8 @@ extension RecorderEngine {
     func lose(_ packet: EncodedPacket) {
         guard packet.track == leading, let gap else { return }
         if packet.track == .video { self.gap?.frames += 1 }
-        // Frames arrive in decoding order: a later frame may have an earlier presentation time.
+        // The minimum is taken because frames arrive in decoding order: a later frame can have an earlier presentation
+        // time.
         self.gap?.from = min(gap.from, packet.ptsNanoseconds)
     }
 

@@ -24,7 +24,7 @@ final class RecorderQueue: Sendable {
         var lastAudio: EncodedPacket?
         var isKeyframeWanted = false
         var from: Int64?
-        /// At most so many bytes wait when the queue takes packets again.
+        /// The queue takes packets again when no more than this many bytes are waiting.
         var rest = 0
 
         mutating func refuse(_ packet: EncodedPacket, leading: TrackKind) {
@@ -62,14 +62,14 @@ final class RecorderQueue: Sendable {
             uncounted += overflow.frames - before
         }
 
-        /// Whether an unpaced program may continue.
+        /// Whether a program that no clock paces is allowed to continue.
         func hasRoom(_ limit: Int) -> Bool {
             bytes <= limit / 2 && (oldest.map { newest - $0 } ?? 0) <= RecorderQueue.longestLead
         }
     }
 
-    /// How far an unpaced program may be ahead of its recorder, in nanoseconds. When a file begins, the keyframe at its
-    /// end is requested, and the encoder must not be past that frame yet.
+    /// How far a program that no clock paces is allowed to be ahead of its recorder, in nanoseconds. When a file
+    /// begins, the keyframe at its end is requested, and the encoder must not be past that frame yet.
     private static let longestLead: Int64 = 500_000_000
 
     /// How much media is collected before the recorder is woken, in nanoseconds. Waking a thread costs more than
@@ -77,7 +77,7 @@ final class RecorderQueue: Sendable {
     private static let batch: Int64 = 50_000_000
 
     private let limit: Int
-    /// Bytes that this queue may always hold; what is more comes from `budget`.
+    /// Bytes that this queue can hold without `budget`; all further bytes are taken from there.
     private let own: Int
     private let budget: QueueBudget
     /// The track at whose keyframes the queue resumes after an overflow.
@@ -85,7 +85,7 @@ final class RecorderQueue: Sendable {
     private let state = Mutex(State())
     private let room = DispatchSemaphore(value: 0)
 
-    /// A queue of at most `limit` bytes. Beyond `own` bytes it takes what it holds from `budget`.
+    /// A queue of at most `limit` bytes. All bytes beyond the first `own` are taken from `budget`.
     init(limit: Int, leading: TrackKind = .video, own: Int = .max, budget: QueueBudget = QueueBudget()) {
         (self.limit, self.leading, self.own, self.budget) = (limit, leading, own, budget)
     }
@@ -222,7 +222,7 @@ final class RecorderQueue: Sendable {
         state.withLock { state in
             guard !state.isDrainScheduled else { return false }
             guard !state.isUrgent, let oldest = state.oldest else { return state.isUrgent }
-            // On a slow track each packet is a batch of its own.
+            // If the packets of a slow track are a whole batch apart, each one is worth a drain.
             let isSlow = state.taken.map { (oldest - $0).magnitude >= UInt64(Self.batch) } ?? false
             return isSlow || state.newest - oldest >= Self.batch
         }

@@ -82,8 +82,8 @@ extension RecordingGap {
 }
 
 extension SegmentRecord {
-    /// Returns the end of the first `count` frames in program time. Frames of one file follow each other at the
-    /// program's rate.
+    /// Returns the end of the first `count` frames in program time, which assumes that the file's frames are evenly
+    /// spaced.
     fileprivate func time(behind count: Int) -> Int64 {
         programStart + Int64(Int128(programEnd - programStart) * Int128(count) / Int128(frames))
     }

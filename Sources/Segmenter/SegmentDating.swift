@@ -4,8 +4,8 @@ internal import Archive
 internal import Media
 internal import Synchronization
 
-/// Dates the start of each file by the wall clock. While program time and wall clock run in step, program time gives
-/// the exact date. If a program stalls, or the wall clock is set, they drift apart.
+/// Dates the start of each file by the wall clock. While program time and wall clock agree, program time gives the
+/// exact date. If a program stalls, or the wall clock is set, they drift apart.
 struct SegmentDating {
     /// Wall-clock time of program time 0, in milliseconds.
     private var programStart: Int64?
@@ -17,8 +17,9 @@ struct SegmentDating {
 
     /// The clocks disagree if they are further apart than this, in milliseconds.
     private static let tolerance: Int64 = 2000
-    /// If a date is earlier than the last one by more than this, in milliseconds, the wall clock was set back. An
-    /// unpaced program may be ahead of the wall clock within the tolerance, and its file names must stay in order.
+    /// If a date is earlier than the last one by more than this, in milliseconds, the wall clock was set back. A
+    /// program that no clock paces can be ahead of the wall clock within the tolerance, and its file names must stay in
+    /// order.
     private static let setBack: Int64 = 60_000
 
     /// How long after its program time a packet arrives.
@@ -63,7 +64,7 @@ struct SegmentDating {
         (programStart ?? 0) + shift(at: keyframe.ptsNanoseconds, now, queued)
     }
 
-    /// Returns when the file that begins with `keyframe` began. It is computed at `now`, after the frame waited
+    /// Returns when the file that begins with `keyframe` began. The date is computed at `now`, after the frame waited
     /// `queued` milliseconds. `moved` is by how many milliseconds the dates had to be corrected, and is returned only
     /// the first time. A date becomes earlier than the last one only if the wall clock was set back by much: without
     /// this exception, all later files would have the same date if the clock was once years ahead. The sequence numbers
@@ -72,7 +73,7 @@ struct SegmentDating {
         date(at: keyframe.ptsNanoseconds, now: now, queued: queued)
     }
 
-    /// Returns the same for a file whose first visible frame is at program time `begin`, in nanoseconds.
+    /// Does the same for a file whose first visible frame is at program time `begin`, in nanoseconds.
     mutating func date(at begin: Int64, now: UTCTime, queued: Int64) -> (start: UTCTime, moved: Int64?) {
         let shift = shift(at: begin, now, queued)
         programStart = (programStart ?? 0) + shift

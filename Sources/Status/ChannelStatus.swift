@@ -20,7 +20,7 @@ package struct ChannelStatus: Sendable, Codable {
     /// The position of the program's run-down, without the segments; nil without a run-down.
     package var runDown: RunDownStatus?
     package var feed: FeedStatus
-    /// The status of the feed from which the audio comes, which may be the same feed; nil for a program without audio.
+    /// The status of the feed from which the audio comes, which can be ``feed``; nil for a program without audio.
     package var audioFeed: FeedStatus?
     package var program: ProgramStatus
     package var encoder: EncoderStatus
@@ -74,7 +74,7 @@ package struct PartStatus: Sendable, Codable {
     package var framesRepeated: Int
     /// The number of these repetitions that happened because the frame that was due had not arrived.
     package var framesLate: Int
-    /// The number of frames that were never shown.
+    /// The number of frames of the source that were never shown.
     package var framesDropped: Int
     /// The peak of each audio channel of the source, whether it is audible or not, in dBFS; empty before any audio.
     package var levels: [Double]
@@ -102,8 +102,8 @@ package struct PassthroughStatus: Sendable, Codable {
     package var undecodableFrames = 0
     /// Packets whose decoding time did not increase, and was therefore corrected.
     package var movedPackets = 0
-    /// Packets that could not be decoded. They belong to the track that is re-encoded with `--copy-video` or
-    /// `--copy-audio`.
+    /// Packets that could not be decoded. They belong to the track that is re-encoded while `--copy-video` or
+    /// `--copy-audio` passes the other track through.
     package var transcodingErrors = 0
     /// Packets of that track that were dropped because the encoder could not keep up.
     package var skippedPackets = 0

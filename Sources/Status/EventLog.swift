@@ -5,9 +5,9 @@ internal import DequeModule
 package import Media
 internal import Synchronization
 
-/// An event that an operator may want to read later.
+/// An event that an operator might want to read later.
 package struct ControlEvent: Sendable, Encodable, Equatable {
-    /// The value that stands in place of a kind in log lines with status, which are not events.
+    /// The value of ``LogKey/event`` in log lines that report the status. Such lines are not events and have no kind.
     package static let statusLine = "status"
 
     /// The importance of an event, in the log's words.

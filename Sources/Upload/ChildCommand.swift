@@ -30,7 +30,7 @@ package struct ChildCommand: Sendable {
 
     /// How many bytes of a program's output are kept.
     private static let mostBytes = 16 << 10
-    /// How long a program may take to end before it gets SIGKILL; rclone takes up to a second.
+    /// How long a program has to end before it gets SIGKILL; rclone takes up to a second.
     private static let grace = Duration.seconds(1)
 
     /// A run of `program`, which is an absolute path, with the time limit `limit`.
@@ -72,7 +72,7 @@ package struct ChildCommand: Sendable {
                     return nil
                 }
                 defer { group.cancelAll() }
-                // Take the result of the task that ends first.
+                // The first task to end decides: the program, or the time limit.
                 guard let first = try await group.next(), let outcome = first else {
                     throw DeliveryFailure("it took longer than \(limit.components.seconds) s and was ended")
                 }
@@ -97,7 +97,7 @@ package struct ChildCommand: Sendable {
         ]
         let additions = environment.map { (Environment.Key(stringLiteral: $0.key), Optional($0.value)) }
         let result = try await Subprocess.run(
-            // Media has priority over uploads.
+            // The priority is low, because media is more important than uploads.
             .name("nice"), arguments: Arguments(["-n", "10", program] + arguments),
             environment: .inherit.updating(Dictionary(uniqueKeysWithValues: additions)), platformOptions: options,
             input: .fileDescriptor(input, closeAfterSpawningProcess: false), output: .sequence, error: .sequence

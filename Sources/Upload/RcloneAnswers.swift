@@ -35,7 +35,7 @@ struct RcloneListing: Decodable {
         case isDirectory = "IsDir"
     }
 
-    /// Reads rclone's JSON; if that fails, it says that there is no file.
+    /// Reads rclone's JSON; if that fails, the listing has no file.
     init(parsing text: String) {
         self = (try? JSONDecoder().decode(Self.self, from: Data(text.utf8))) ?? RcloneListing()
     }

@@ -16,7 +16,7 @@ final class RcloneDelivery: SegmentDelivery {
     /// The first of these hashes that a remote supports is used; if it supports none of them, any other hash.
     private static let preferredHashes = ["sha256", "sha1", "md5"]
     private static let askingLimit = Duration.seconds(10)
-    /// The time limit for computing hashes: this machine must read the file, and the remote may have to read it as
+    /// The time limit for computing hashes: this machine must read the file, and some remotes must read their copy as
     /// well.
     private static let hashingLimit = Duration.seconds(3600)
     /// The time limit for a copy, long enough for slow connections; rclone itself ends a connection that stalls.
@@ -65,7 +65,7 @@ final class RcloneDelivery: SegmentDelivery {
     {
         let hash = try await hashType(lock.file)
         let place = remote.place(of: segment.name)
-        // Without a hash, rclone would compare only sizes, but a file of the same size may have another content.
+        // Without a hash, rclone would compare only sizes, but a file of the same size can have another content.
         let comparison = hash.isEmpty ? "--ignore-times" : "--checksum"
         try await run(["copyto", comparison, path, place], Self.copyingLimit, lock.file)
         return try await verify(segment, path, place, hash, lock.file)

@@ -6,7 +6,7 @@ package import Media
 package struct RcloneRemote: Sendable, Equatable, CustomStringConvertible {
     /// The remote with its colon, such as `archive:` or, for a backend without configuration, `:local:`.
     let remote: String
-    /// The path on the remote, without a slash at the end; may be empty.
+    /// The path on the remote, without a slash at the end; can be empty.
     let path: String
 
     /// Reads `text`; throws a sentence if it is invalid.
@@ -39,7 +39,7 @@ package struct RcloneRemote: Sendable, Equatable, CustomStringConvertible {
         self.path = String(path)
     }
 
-    /// Returns the remote path of the file `name`, which may contain subdirectories.
+    /// Returns the remote path of the file `name`, which can contain subdirectories.
     func place(of name: String) -> String {
         if path.isEmpty { return remote + name }
         return path.hasSuffix("/") ? remote + path + name : "\(remote)\(path)/\(name)"

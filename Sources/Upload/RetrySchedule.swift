@@ -4,14 +4,14 @@ internal import Media
 
 /// Decides when a failed file is tried again. Pure: results and times in, waits out.
 ///
-/// A file is tried until it is uploaded, however long that takes. Two waits from ``RetryDelay`` apply to it. The file's
-/// own wait grows with its own failures, so that a file that always fails is not tried after each successful file. A
-/// wait for all files grows with consecutive failures, so that an unreachable remote is not tried with each of a
-/// thousand files. Times are nanoseconds of a clock that is never set.
+/// A file is tried until it is uploaded, however long that takes. Two waits, computed by ``RetryDelay``, apply to each
+/// file. The file's own wait grows with its own failures, so that a file that always fails is not tried after each
+/// successful file. A wait for all files grows with consecutive failures, so that an unreachable remote is not tried
+/// with each of a thousand files. Times are nanoseconds of a clock that is never set.
 struct RetrySchedule {
     private struct Entry {
         var tries = 0
-        /// The time from which the file may be tried again.
+        /// The time from which the file can be tried again.
         var due = Int64.min
         /// When the first of the current failures occurred; nil if the file was only postponed.
         var failingSince: Int64?
@@ -57,17 +57,17 @@ struct RetrySchedule {
     /// The files that have failed. All other files are tried before them.
     var tried: Set<String> { Set(entries.keys) }
 
-    /// Returns the file that may be tried again at `now`; nil if no file is due. If several are due, it is the one that
-    /// has been due for longest, so that all of them are tried in turn.
+    /// Returns the failed file that can be tried again at `now`; nil if no file is due. If several are due, it is the
+    /// one that has been due for longest, so that all of them are tried in turn.
     func next(at now: Int64) -> String? {
         let first = entries.min { ($0.value.due, $0.key) < ($1.value.due, $1.key) }
         return first.flatMap { $0.value.due <= now ? $0.key : nil }
     }
 
-    /// Returns how long no file may be tried, counted from `now`; nil if files may be tried now.
+    /// Returns how long the wait for all files still lasts, counted from `now`; nil if that wait is over.
     func pause(at now: Int64) -> Duration? { gate > now ? .nanoseconds(gate - now) : nil }
 
-    /// Returns how long to wait from `now` until the next failed file may be tried, at least 0; nil if no file has
+    /// Returns how long to wait from `now` until the next failed file can be tried, at least 0; nil if no file has
     /// failed.
     func rest(at now: Int64) -> Duration? {
         entries.values.map(\.due).min().map { $0 > now ? .nanoseconds($0 - now) : .zero }
@@ -76,7 +76,7 @@ struct RetrySchedule {
     /// Returns the number of failed tries of the file `name`.
     func tries(of name: String) -> Int { entries[name]?.tries ?? 0 }
 
-    /// The number of files that fail, and the time since which the oldest of them has failed.
+    /// The number of files that fail, and when the file that has failed for the longest time began to fail.
     var failing: (files: Int, since: Int64?) {
         let since = entries.values.compactMap(\.failingSince)
         return (since.count, since.min())

@@ -15,8 +15,8 @@ package enum UploadTarget: Sendable, Equatable {
 }
 
 extension Uploader {
-    /// How long the start of a recording waits for rclone. It knows at once which remotes it has; a remote that has to
-    /// be contacted may take longer, and the stream must not wait for it.
+    /// How long the start of a recording waits for rclone. rclone knows at once which remotes it has; a remote that has
+    /// to be contacted can take longer, and the stream must not wait for it.
     private static let patience = DispatchTimeInterval.seconds(3)
 
     /// Creates an uploader of the recordings of `channel` in `directory`. If `asksRemote` is set, asks rclone whether
@@ -58,8 +58,8 @@ extension Uploader {
         }
     }
 
-    /// Returns the answer to `question`, which is the reason why a remote cannot be reached now; a reason of its own if
-    /// there is no answer within `time`. The question is not interrupted.
+    /// Returns the answer to `question`: the reason why a remote cannot be reached now, or nil. If there is no answer
+    /// within `time`, returns that as the reason, and the question continues in the background.
     static func answer(
         within time: DispatchTimeInterval,
         to question: @escaping @Sendable () async -> Result<String?, UploadRefusal>
@@ -77,7 +77,7 @@ extension Uploader {
     }
 }
 
-/// Stores the answer for a caller that may have stopped waiting.
+/// Stores the answer for a caller that might have stopped waiting.
 private final class Answer: Sendable {
     let value = Mutex<Result<String?, UploadRefusal>?>(nil)
 }

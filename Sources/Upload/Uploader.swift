@@ -13,8 +13,8 @@ internal import Synchronization
 ///
 /// The catalogue stores which files are waiting, so the next run of relay continues. Neither the recorder nor the end
 /// of the process waits for uploads; a signal ends the running upload. A file that fails is tried again after the
-/// others, finally every 5 min (``RetrySchedule``), until it is uploaded or an operator gives it up. Until then the
-/// file must not be deleted: see ``mayDelete(_:)``.
+/// others, at longer and longer intervals of up to 5 min (``RetrySchedule``), until it is uploaded or an operator gives
+/// it up. Until then the file must not be deleted: see ``mayDelete(_:)``.
 ///
 /// ```swift
 /// let uploader = try Uploader(
@@ -82,7 +82,7 @@ package final class Uploader: RecordingObserver, RetentionVeto {
             guard !state.isCancelled else { return }
             state.work = Task.detached(priority: .utility) { [self] in
                 for await _ in wakes { await drain() }
-                // Upload the files that arrived at the end.
+                // Files that arrived after the last wake are uploaded here.
                 await drain()
             }
         }
@@ -148,8 +148,8 @@ package final class Uploader: RecordingObserver, RetentionVeto {
         wake()
     }
 
-    /// Whether the finished file `fileName` may be deleted, because it is uploaded or was given up. Blocks on the
-    /// catalogue.
+    /// Whether the finished file `fileName` is allowed to be deleted, because it is uploaded or was given up. Blocks on
+    /// the catalogue.
     package func mayDelete(_ fileName: String) -> Bool { !catalogue.needsUpload(fileName) }
 
     /// A snapshot of the status.
@@ -187,8 +187,8 @@ extension Uploader {
                 guard await nap(for: pause) else { return }
                 continue
             }
-            // If another disk is mounted in place of the present one, a missing file does not mean that the file is
-            // gone.
+            // The generation shows later if another disk was mounted in place of this one. Then a missing file does not
+            // mean that the file is gone.
             let generation = directory.generation
             guard let backlog = await look() else {
                 note(DeliveryFailure("the catalogue cannot be used now"), of: nil)
@@ -213,7 +213,7 @@ extension Uploader {
         var backlog = await look(besides: tried)
         if let looked = backlog, looked.next == nil, let due {
             backlog = await look(besides: tried.subtracting([due]))
-            // The file was deleted, or it is on another disk.
+            // The failed file was deleted or is on another disk, so its failures are forgotten.
             if let backlog, backlog.next == nil { state.withLock { $0.schedule.forget(due) } }
         }
         state.withLock { state in
@@ -243,7 +243,8 @@ extension Uploader {
             defer { state.withLock { $0.status.current = nil } }
             let path = "\(AbsolutePath.of(directory.path))/\(name)"
             let text = try await delivery.deliver(segment, at: path, holding: lock)
-            // The catalogue of another disk may use the same name for another file.
+            // If the disk has changed, nothing is noted: the catalogue of another disk can use the same name for
+            // another file.
             guard directory.generation == generation else { return }
             catalogue.noteUpload(.done, of: name)
             succeeded(segment, text)
@@ -290,7 +291,7 @@ extension Uploader {
             metadata: ["segment": "\(segment.name)", "bytes": "\(segment.bytes)"])
     }
 
-    /// Logs a failure if its cause is new, and logs an error each time a file has failed for longer than ``alarmTime``.
+    /// Logs a failure if its cause is new, and logs an error once when a file has failed for longer than ``alarmTime``.
     private func note(_ failure: DeliveryFailure, of name: String?) {
         let (text, now) = (failure.description, clock.now)
         let metadata: Logger.Metadata = name.map { ["segment": "\($0)"] } ?? [:]
@@ -319,7 +320,8 @@ extension Uploader {
     /// Waits for `time`; the end of the process, an operator's order or a new file interrupts the wait. Returns false
     /// if the waiting files are left to the next start.
     private func nap(for time: Duration) async -> Bool {
-        // Checked in one step, so that an end that begins now either finds the wait and interrupts it, or is seen here.
+        // All of this happens under one lock, so that an end that begins now either finds the wait and interrupts it,
+        // or is seen here.
         let (nap, isNews) = state.withLock { state -> (Task<Void, Never>?, Bool) in
             if state.isEnding, state.schedule.failedTries >= Self.lastTries {
                 defer { state.isLeft = true }

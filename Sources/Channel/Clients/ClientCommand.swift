@@ -4,11 +4,11 @@ internal import Media
 internal import RTMP
 internal import Upload
 
-/// A command that decides whether a client may publish or play: status 0 allows it.
+/// A command that decides whether a client is allowed to publish or play: exit status 0 allows it.
 ///
 /// The command is a path, not a line for a shell: text from a client is never interpreted, and never becomes an
 /// argument. The command gets its information in environment variables. It is run only for clients that have the right
-/// key.
+/// stream key.
 struct ClientCommand: Sendable {
     /// The default time limit of a decision. It is shorter than the server's own limit, so that the command is ended
     /// first.
@@ -20,7 +20,7 @@ struct ClientCommand: Sendable {
     let program: String
     /// The channel for which the command decides.
     let channel: String
-    /// How long the command may take.
+    /// How long to wait for the command.
     var limit = usualLimit
     /// Receives the reason for which a client was refused; without secrets.
     let notice: @Sendable (String) -> Void
@@ -28,7 +28,7 @@ struct ClientCommand: Sendable {
     /// Describes why the command at `path` cannot be run; nil if it can. `flag` is the flag that names the command.
     static func fault(_ path: String, of flag: String) -> TextFailure? {
         if ChildCommand.canRun(path) { return nil }
-        // A text that resembles an address may contain a password, so it is not repeated.
+        // A text that resembles an address can contain a password, so the text is not repeated.
         let named = path.contains("://") ? "this" : path
         return TextFailure(
             "\(option: flag) takes the path of a program or an http:// or https:// address, and \(named) is not one.")

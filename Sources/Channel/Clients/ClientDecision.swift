@@ -5,14 +5,14 @@ package import Media
 package import Networking
 internal import RTMP
 
-/// Decides whether a client may publish or play: a program, or a server that is asked by HTTP.
+/// Decides whether a client is allowed to publish or play: a program, or a server that is asked by HTTP.
 package enum ClientDecision: Sendable, Equatable {
     /// The program at this path; see ``ClientCommand``.
     case program(String)
     /// The server that answers at this address; see ``ClientHook``.
     case server(HTTPEndpoint)
 
-    /// Parses `text`, the value of `flag`. An address may refer to secrets, which errors do not repeat.
+    /// Parses `text`, the value of `flag`. An address can refer to secrets, which errors do not repeat.
     package init(_ text: String, of flag: String, secrets: SecretReferences = .process) throws(TextFailure) {
         let scheme = text.prefix { $0 != ":" }.lowercased()
         guard ["http", "https"].contains(scheme) else {
@@ -40,9 +40,9 @@ package enum ClientDecision: Sendable, Equatable {
     }
 }
 
-/// A server that decides whether a client may publish or play: a status from 200 to 299 allows it.
+/// A server that decides whether a client is allowed to publish or play: an HTTP status from 200 to 299 allows it.
 ///
-/// The server is asked only about clients that have the right key, by POST with the same facts as JSON that
+/// The server is asked only about clients that have the right stream key, by POST with the same facts as JSON that
 /// ``ClientCommand`` puts into the environment.
 struct ClientHook: Sendable {
 
@@ -74,7 +74,7 @@ struct ClientHook: Sendable {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         let facts = ClientCommand.facts(request, address, channel: channel)
-        // Strings can always be encoded.
+        // Strings can always be encoded, so the empty object is never sent.
         return (try? encoder.encode(facts)).map(Array.init) ?? Array("{}".utf8)
     }
 }

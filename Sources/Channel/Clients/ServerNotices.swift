@@ -5,7 +5,7 @@ internal import Media
 internal import Networking
 internal import Synchronization
 
-/// Logs the notices of the process's server about its clients. Clients may be hostile, so ``NoticeLimit`` limits the
+/// Logs the notices of the process's server about its clients. Clients can be hostile, so ``NoticeLimit`` limits the
 /// number of log lines. May be called on any thread.
 final class ServerNotices: Sendable {
     private let logger: Logger

@@ -120,7 +120,7 @@ package struct ChannelConfiguration {
     package var scenes: [(name: String, layout: SceneLayout)] = []
     /// The overlays of a program with scenes, from the back to the front.
     package var overlays: [OverlaySpecification] = []
-    /// The stingers that a program with scenes may show over a change of scene.
+    /// The stingers that a program with scenes can show over a change of scene.
     package var stingers: [StingerSpecification] = []
     /// The run-down that a program with scenes plays by itself.
     package var runDown: RunDown?
@@ -136,7 +136,7 @@ package struct ChannelConfiguration {
     package var copying = Copying.nothing
     /// The certificate that listeners with TLS present: files in PEM.
     package var certificate: (certificate: String, key: String)?
-    /// Decides which clients may publish to us; `onPlay` decides which clients may play.
+    /// Decides which clients are allowed to publish to us; `onPlay` decides which are allowed to play.
     package var onPublish: ClientDecision?
     package var onPlay: ClientDecision?
     package var loops = false

@@ -6,7 +6,7 @@ internal import Networking
 package import Program
 package import Studio
 
-/// The reason why an input's text cannot be used: one sentence, without parts that may be secret.
+/// The reason why an input's text cannot be used: one sentence, without parts that might be secret.
 package struct InputSpecificationError: Error, Equatable, CustomStringConvertible {
     package let description: String
 
@@ -15,7 +15,7 @@ package struct InputSpecificationError: Error, Equatable, CustomStringConvertibl
 
 /// An input in the syntax of the flag: `address#option=value,option=value`, with its backups.
 ///
-/// In a value, a comma is written `%2C`. An address in `backup=` may have its own options after a `#`. Addresses may
+/// In a value, a comma is written `%2C`. An address in `backup=` can have options of its own after a `#`. Addresses can
 /// contain references to secrets: see ``SecretReferences``.
 package struct InputSpecification {
     /// The input's name in logs and the status; nil means its address.
@@ -26,8 +26,8 @@ package struct InputSpecification {
     package private(set) var backups: [InputLocation] = []
     /// How the source chooses between these inputs.
     package private(set) var selection = SourceSelector.Options()
-    /// The name of one option that was given about this choice; nil if no such option was given. The option is an error
-    /// if the source has only one input.
+    /// The name of an option that configures this choice and was given; nil if no such option was given. The option is
+    /// an error if the source has only one input.
     package private(set) var selectionOption: String?
     /// How ready an input is kept while it is not shown; nil means the default.
     package private(set) var standby: SourceSelector.Standby?
@@ -43,7 +43,8 @@ package struct InputSpecification {
         case no
     }
 
-    /// How long an input may deliver no video, and how long it must be healthy before it is used again.
+    /// The ranges for `timeout=`, which is how long an input is allowed to deliver no video, and for `return=`, which
+    /// is how long it must be healthy before it is used again.
     private static let timeouts = Duration.milliseconds(200)...Duration.seconds(60)
     private static let returns = Duration.zero...Duration.seconds(3600)
     private static let mostBackups = 8

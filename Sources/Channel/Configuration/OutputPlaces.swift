@@ -2,8 +2,8 @@
 
 internal import Glibc
 
-/// The directories that outputs of the configuration write to. Outputs that are requested over the API may write to
-/// these and below them only.
+/// The directories that outputs of the configuration write to. Outputs that are requested over the API are allowed to
+/// write only to these directories and below them.
 struct OutputPlaces {
     private let directories: [String]
 
@@ -28,7 +28,7 @@ struct OutputPlaces {
     }
 
     /// The absolute path of `directory` without symbolic links. Its last component need not exist, because outputs make
-    /// it; nil if another one does not exist.
+    /// it; nil if another component does not exist.
     private static func real(_ directory: String) -> String? {
         if let real = resolved(directory) { return real }
         let slash = directory.lastIndex(of: "/")

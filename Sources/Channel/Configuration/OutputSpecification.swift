@@ -5,7 +5,7 @@ internal import Media
 package import Networking
 package import Publisher
 
-/// The reason why an output's text cannot be used: one sentence, without parts that may be secret.
+/// The reason why an output's text cannot be used: one sentence, without parts that might be secret.
 package struct OutputSpecificationError: Error, Equatable, CustomStringConvertible {
     package let description: String
 
@@ -15,12 +15,12 @@ package struct OutputSpecificationError: Error, Equatable, CustomStringConvertib
 /// One live output in the syntax of the flag: `address#option=value,option=value`.
 ///
 /// The options follow the first `#` that is not the `#!` with which SRT stream ids begin. In a value, a comma is
-/// written `%2C`. The address and the values may contain references to secrets: see ``SecretReferences``.
+/// written `%2C`. The address and the values can contain references to secrets: see ``SecretReferences``.
 package struct OutputSpecification {
     /// The address as configured, without the options and with secrets inserted. It must not be shown.
     package let text: String
-    /// The address and the options' values with secrets inserted, so that it changes when a secret changes. It must not
-    /// be shown.
+    /// The address and the options' values with secrets inserted, so that this text changes when a secret changes. It
+    /// must not be shown.
     package let identity: String
     /// The output's name, unique among the outputs; nil means a name made of the protocol and a number.
     var name: String?
@@ -67,7 +67,8 @@ package struct OutputSpecification {
             } catch {
                 throw OutputSpecificationError("backup= is not usable: \(error)")
             }
-            // An output that listens never fails: there would be no switch to the backup, or back from it.
+            // A backup is refused for an output that listens: such an output never fails, so that it would never switch
+            // to the backup.
             guard address.destination.listening == nil, self.backup?.destination.listening == nil else {
                 throw OutputSpecificationError(
                     "backup= is for outputs that call: rtmp-listen:// and SRT with mode=listener wait to be called.")

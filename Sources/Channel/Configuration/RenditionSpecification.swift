@@ -106,7 +106,7 @@ extension [RenditionSpecification] {
     /// A sentence stating that no rendition has this name, and listing those that exist.
     package func unknown(_ name: String) -> OptionSentence { Self.unknown(name, among: map(\.name)) }
 
-    /// Builds this sentence from the names of the renditions.
+    /// Builds the sentence of ``unknown(_:)`` from the names of the renditions.
     static func unknown(_ name: String, among names: [String]) -> OptionSentence {
         guard let last = names.last else {
             return "There is no rendition \(name), nor any other: see \(option: "--rendition")."

@@ -161,7 +161,8 @@ final class ProgramInputs: Sendable {
                 directory: isRendered ? nil : configuration.runDownDirectory, isRendered: isRendered, clock: clock,
                 logger: logger))
         for (configured, source) in zip(configuration.sources, sources) {
-            // An input that decodes only the keyframes of its video while it is invisible still delivers its audio.
+            // An input that decodes only keyframes while it is invisible still delivers its audio, so it is not wanted
+            // merely because it is heard.
             let heard = configured.selection.unseen != .keyframes
             source.spareUnless { [weak director] in director?.isWanted(configured.name, orHeard: heard) ?? true }
         }
@@ -242,6 +243,6 @@ final class ProgramInputs: Sendable {
         isOpened ? statuses.first { $0.state == .failed }.map { $0.lastError ?? "" } : nil
     }
 
-    /// The reason why there is no video: the last error of a source, if one had any.
+    /// The reason why there is no video: the last error of the first source that has had an error.
     var lastVideoError: String? { sources.lazy.flatMap(\.statuses).compactMap(\.lastError).first }
 }

@@ -121,7 +121,8 @@ extension SourceInputs {
         let deadline = clock.now + (isGiven ? 0 : SourceSwitch.patience)
         while true {
             let isOverdue = clock.now >= deadline
-            // Read before the formats: `isDescribing` becomes false when a format is known.
+            // This is read before the formats: a format that becomes known between the two reads, and ends
+            // `isDescribing`, would otherwise be overlooked.
             let isDescribing = all.contains(where: \.isDescribing)
             let candidates = isOverdue ? all[...] : all.prefix(1 + all.prefix { $0.isHopeless }.count)
             if let native = candidates.lazy.compactMap({ $0.native(isOverdue: isOverdue) }).first { return native }
@@ -160,7 +161,7 @@ extension SourceInputs {
             var options = options
             options.commonBuffer = common
             options.needs = .video
-            // One of several sources may decode less, to leave processor time for the other sources.
+            // One of several sources is allowed to decode less, to leave processor time for the other sources.
             if self?.isOneOfSeveral == true { opening.mayReduce() }
             if index == 0 { options.start = self?.state.withLock { $0.file.start } ?? .zero }
             let source = try listening.open(location, options, opening: opening, clock: clock, logger: logger)
@@ -247,7 +248,8 @@ extension SourceInputs: SwitchedSources {
     var isWanted: Bool { state.withLock { $0.isWanted }?() ?? true }
 
     func close(_ input: Int) {
-        // An input that is closed because it is not wanted leaves its last frame on the bus.
+        // If the input is on air, which means that it is closed because it is not wanted, its last frame stays on the
+        // bus.
         let feed = state.withLock { $0.inputs[input].feed }
         if let last = feed?.newestFrame, scene(of: .source(input)) == bus.scene {
             bus.show(Scene(video: .still(last), audio: nil))
@@ -265,7 +267,7 @@ extension SourceInputs: SwitchedSources {
     }
 
     /// Shows the input or slate on air again if its scene has changed: an input that was reopened has a new feed, and a
-    /// slate may have begun to play. A switch that was made before the program's format was known takes effect here.
+    /// slate might have begun to play. A switch that was made before the program's format was known takes effect here.
     func refresh(_ onAir: SourceSelector.OnAir) {
         checkFile()
         guard let scene = scene(of: onAir), scene != bus.scene else { return }

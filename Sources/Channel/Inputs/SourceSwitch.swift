@@ -105,7 +105,7 @@ final class SourceSwitch: Sendable {
     /// Stops checking the inputs. Returns at once.
     func stop() { state.withLock { $0.isStopped = true } }
 
-    /// The input or slate that is on air; nil before the first one is, and while all inputs are closed.
+    /// The input or slate that is on air; nil before anything is on air, and while all inputs are closed.
     var onAir: SourceSelector.OnAir? { state.withLock { $0.selector.onAir } }
 
     /// Whether the input should be open.
@@ -127,7 +127,8 @@ final class SourceSwitch: Sendable {
         let deadline = clock.now + patience
         while true {
             let isOverdue = clock.now >= deadline
-            // Read before `known`: `isDescribing` becomes false when an answer is known.
+            // This is read before `known`: an answer that becomes known between the two reads, and ends `isDescribing`,
+            // would otherwise be overlooked.
             let isDescribing = Self.isDescribing(sources)
             if let answer = answer(of: sources, isOverdue: isOverdue, known: known()) { return answer }
             if isOverdue && !isDescribing || isHopeless(sources) { return nil }
@@ -135,7 +136,8 @@ final class SourceSwitch: Sendable {
         }
     }
 
-    /// Chooses in the same way among the answers that are in `known` now.
+    /// Makes the same choice, without blocking, among the answers that are in `known` now. `isOverdue` means that the
+    /// time for waiting is over.
     func answer<Answer>(of sources: [StandbySource], isOverdue: Bool, known: [Answer?]) -> Answer? {
         let isAwaited = known[0] == nil && sources[0].report.failures == 0
         return isAwaited && !isOverdue ? nil : known.lazy.compactMap { $0 }.first
@@ -215,7 +217,8 @@ final class SourceSwitch: Sendable {
         for action in state.withLock({ $0.selector.handle(event) }) {
             switch action {
             case .open(let input, let decoding):
-                // The input may be reopened while it closes; do not report its old state as a change.
+                // The input might be reopened while it is still closing. Its present state is noted, so that it is not
+                // reported as a change.
                 let report = sources.report(of: input, at: now)
                 state.withLock { $0.told[input] = Told(report: report) }
                 sources.open(input, decoding)
@@ -240,7 +243,7 @@ final class SourceSwitch: Sendable {
             }
             return state.status.onAir
         }
-        // This is no switch: the input was closed while it was not wanted, and is on air again.
+        // If the same input is on air again, it was closed only while it was not wanted, and there was no switch.
         if name == before { return }
         recordings.current?.noteEvent(
             "input", "\(name) is on air (\(reason.word)) instead of \(before ?? "nothing")")

@@ -42,7 +42,8 @@ package final class EncodedProgram: ChannelProgram {
         interleaver = InterleavingSink(hub)
         let encoder = try Self.openEncoder(configuration, format: inputs.format, sink: interleaver, logger)
         self.encoder = encoder
-        // Audio is ahead of the video by the encoder's delay.
+        // The interleaver waits for video longer than the encoder's delay, because audio is ahead of the video by this
+        // delay.
         let delay = inputs.format.frameRate.timeBase.duration(Int64(encoder.delayInFrames))
         interleaver.wait(upTo: max(.seconds(10), delay * 2))
         let heartbeat = Heartbeat("program", clock: clock)

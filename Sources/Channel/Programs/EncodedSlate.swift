@@ -56,7 +56,7 @@ final class EncodedSlate: Sendable {
         }
         guard let turn else { return }
         var format = VideoFormat(codedLike: track)
-        // The sender may announce any frame rate, but the slate has to be encoded in real time.
+        // The sender can announce any frame rate, however high, but the slate has to be encoded in real time.
         format.frameRate = NominalRate.of(average: format.frameRate, base: nil)
         let bitrate = track.map(\.bitrate).flatMap { $0 > 0 ? $0 : nil } ?? Self.usualBitrate
         queue.async { [self, format] in
@@ -73,7 +73,7 @@ final class EncodedSlate: Sendable {
 
     private func isWanted(_ turn: Int) -> Bool { state.withLock { $0.turn == turn } }
 
-    /// Ends encoding. Packets that are still inside the encoder may follow.
+    /// Ends encoding. Packets that are still inside the encoder can follow.
     func stop() {
         let running = state.withLock { state in
             if state.turn % 2 == 1 { state.turn += 1 }

@@ -31,8 +31,8 @@ final class HashedSink: ProgramSink {
     private let queue = DispatchQueue(label: "relay.hashes", qos: .utility)
     private let state: Mutex<State>
 
-    /// Creates a sink in front of `next` that writes to `path`, or if that exists to `path.1` and so on. Throws
-    /// ``ChannelFailure``.
+    /// Creates a sink in front of `next` that writes to `path` or, if a file of that name exists, to `path.1` and so
+    /// on. Throws ``ChannelFailure``.
     init(_ next: any ProgramSink, to path: String, logger: Logger) throws(ChannelFailure) {
         guard let hash = MurmurHash() else {
             throw ChannelFailure(.internalError, .writeFrameHashes(path), because: "there is no memory")
@@ -73,7 +73,8 @@ final class HashedSink: ProgramSink {
 
     func encode(_ audio: AudioBuffer) throws { try next.encode(audio) }
 
-    /// Blocks until all hashes are written, but no longer than a program may wait for a disk at its end.
+    /// Blocks until all hashes are written, but for 2 s at most, because the end of a program must not wait longer for
+    /// a disk.
     func finish() throws {
         state.withLock { write(&$0) }
         let written = DispatchSemaphore(value: 0)

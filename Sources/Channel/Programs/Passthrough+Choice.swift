@@ -196,7 +196,7 @@ extension Passthrough {
         let known = names.indices.map { air.splicer.stream(of: $0) }
         let shown = air.shown ?? known.lazy.compactMap({ $0 }).first
         if let reason = shown.flatMap(Self.refusal) { return warnOfNoSlate(reason) }
-        // The slate's silence can be encoded as AAC only.
+        // The slate's silence can be encoded as AAC only, so the slate has no audio if it replaces another codec.
         let hasAudio = shown.map { $0.audio?.codec == .aac } ?? true
         air.closing.remove(slateIndex)
         air.splicer.show(slateIndex)

@@ -52,7 +52,7 @@ final class Passthrough: ChannelProgram {
     private let publishing = Mutex(())
     private let stream = Mutex(StreamDescription())
     private let ended = DispatchSemaphore(value: 0)
-    /// The heartbeat of each input's thread. It is suspended between packets, because a source may be silent.
+    /// The heartbeat of each input's thread. It is suspended between packets, because a source can be silent.
     let inputHeartbeats: [Heartbeat]
 
     /// Opens the input; nothing is on air yet. Blocks until the tracks are known, without limit for an input that
@@ -102,7 +102,7 @@ final class Passthrough: ChannelProgram {
     }
 
     /// The kind of track that each input must have: video if the video is encoded. Nil if it is passed through, because
-    /// a program that is passed through may be audio alone.
+    /// a program that is passed through can consist of audio alone.
     static func neededTrack(of configuration: ChannelConfiguration) -> TrackKind? {
         configuration.copying == .audio ? .video : nil
     }
@@ -179,7 +179,7 @@ final class Passthrough: ChannelProgram {
         if let only { only.source.start(into: PassthroughInput(self, only.turn, only.description)) }
         ended.wait()
         close()
-        // Another thread may still be publishing a packet, and the end must come after it.
+        // Another thread might still be publishing a packet, and the end must come after that packet.
         publishing.withLock { _ in sink.finish() }
         let (failure, wasStopped) = state.withLock { ($0.failure, $0.wasStopped) }
         if let failure = mix?.sink.status.failure {

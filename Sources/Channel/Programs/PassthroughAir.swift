@@ -104,8 +104,8 @@ struct PassthroughAir {
         if earlyBytes > Self.mostEarlyBytes { (early, earlyBytes) = ([], 0) }
     }
 
-    /// Makes `source`, which has been opened, the input `index`, and begins a new turn of this input. An earlier turn
-    /// has then ended.
+    /// Makes `source`, which has been opened, the input `index`, and begins a new turn of this input, which ends an
+    /// earlier turn.
     @discardableResult
     mutating func open(
         _ index: Int, _ source: PacketSourceDescription, audioOffset: Duration = .zero
@@ -124,8 +124,8 @@ struct PassthroughAir {
         splicer.close(index)
     }
 
-    /// Ends the turn of an input, and drops its packets that wait until the program begins: when the input is reopened,
-    /// its times do not continue theirs.
+    /// Ends the turn of an input, and drops its packets that wait until the program begins: the times of a reopened
+    /// input do not continue the times of these packets.
     private mutating func forget(_ index: Int) {
         (turns[index], newest[index]) = (nil, nil)
         early.removeAll { $0.index == index }

@@ -17,8 +17,8 @@ struct TrackMix: Sendable {
     let delay: Duration?
     private let coded: TrackDescription
 
-    /// Creates the mix that `configuration` requests, for an input with the tracks of `stream`; nil if it requests
-    /// none, or if there is no audio to encode. Packets go to `hub`. `publisher` is the heartbeat of the thread that
+    /// Creates the mix that `configuration` requests, for an input with the tracks of `stream`; nil if it requests no
+    /// mix, or if there is no audio to encode. Packets go to `hub`. `publisher` is the heartbeat of the thread that
     /// delivers the packets; it is suspended while a source that `canWait` is blocked. Throws ``ChannelFailure``.
     init?(
         _ configuration: ChannelConfiguration, of stream: StreamDescription, canWait: Bool, publisher: Heartbeat,
@@ -44,7 +44,8 @@ struct TrackMix: Sendable {
                 let rate = video.description.nominalRate ?? FrameRate(25)
                 let length = rate.timeBase.duration(Int64(video.delayInFrames))
                 (kind, transcoder, keyframes, delay) = (.video, video, video.keyframes, length)
-                // Audio is ahead of the video by the encoder's delay.
+                // The interleaver waits longer than the encoder's delay, because audio is ahead of the video by this
+                // delay.
                 bound = max(bound, length * 2)
             default: return nil
             }

@@ -17,8 +17,7 @@ internal import Upload
 ///
 /// All calls may be made on any thread and return at once.
 package final class Recording: SceneRecording {
-    /// How long the recorder may take to finish its files. A channel that has to end earlier stops waiting for the
-    /// recorder.
+    /// How long the recorder has to finish its files. A channel that has to end earlier stops waiting for the recorder.
     private static let finishLimit = Duration.seconds(24 * 3600)
 
     /// Describes the channel, or the source of a channel, that is recorded.
@@ -107,14 +106,14 @@ package final class Recording: SceneRecording {
     private let retention: Retention?
     /// The recordings of the program's sources.
     private let sources: SourceRecordings?
-    /// Identifies the recorder's run; the times in its files are those of this run's program.
+    /// Identifies the recorder's run: the program times of files can be compared only within one run.
     let run: String
     /// The part of the program that will be on the disk; nil if that is not known before it is written.
     private let expected = Mutex<RecordedStretch?>(nil)
 
-    /// Sets the recording up and asks the storage guard, which queries the file system and may block as long as the
-    /// file system does. Nothing is recorded yet. Throws ``ChannelFailure`` for rules that contradict each other, and
-    /// for a full disk if the channel has no outputs.
+    /// Sets the recording up and asks the storage guard, which queries the file system and blocks as long as the file
+    /// system does. Nothing is recorded yet. Throws ``ChannelFailure`` for rules that contradict each other, and for a
+    /// full disk if the channel has no outputs.
     init(
         _ configuration: ChannelConfiguration.Recording, in place: RecordingPlace, of program: Program
     ) throws(ChannelFailure) {
@@ -139,7 +138,8 @@ package final class Recording: SceneRecording {
             clock: program.clock, logger: program.logger)
         let isSource = companion.budget != nil
         if !isSource {
-            // Files that retention may delete count as room for the program's recording.
+            // The size of files that retention can delete is subtracted, because deleting them makes room for the
+            // program's recording.
             companion.promise.give { [weak recorder] in
                 let written = recorder?.status.totalBytes ?? .max
                 return max(0, own.rest(after: written) - (retention?.balance.reclaimableBytes ?? 0))
@@ -152,7 +152,7 @@ package final class Recording: SceneRecording {
             makeRoom: { retention?.makeRoom(for: $0) }, room: { retention?.room ?? 0 },
             promised: { isSource ? companion.promise.bytes : 0 }, ledger: program.ledger,
             owner: program.owner ?? program.channel,
-            // The recordings of sources are counted together with the program's.
+            // The ledger entry of the program's recording also counts the recordings of the sources.
             recordings: isSource ? 0 : 1 + (program.sources?.videoCount ?? 0), clock: program.clock,
             logger: program.logger)
         (self.program, self.place, self.recorder) = (program, place, recorder)
@@ -240,7 +240,7 @@ package final class Recording: SceneRecording {
     func waitForRoom() { recorder.waitForRoom() }
 
     /// Ends the recording: closes the open file, hands over files for upload, completes the catalogue, and then calls
-    /// `completion`. Uploads may take long: see ``cancelUploads()``.
+    /// `completion`. Uploads can take long: see ``cancelUploads()``.
     func finish(from hub: PacketStream, _ completion: @escaping @Sendable () -> Void) {
         hub.remove(recorder)
         storage.stop()

@@ -27,7 +27,7 @@ package enum RecordingSlotError: Error, Equatable, CustomStringConvertible {
 
 /// The slot of a channel's recording: at most one at a time, started and stopped while the channel is on air.
 ///
-/// A recording that was stopped may still close its file and upload while the next one runs. All calls may be made on
+/// A recording that was stopped can still close its file and upload while the next one runs. All calls may be made on
 /// any thread.
 package final class RecordingSlot: Sendable {
     /// A recording that is wanted but could not be set up, and the closure that sets it up.
@@ -67,7 +67,7 @@ package final class RecordingSlot: Sendable {
 
     private let hub: PacketStream
     private let group: DispatchGroup
-    /// A queue of its own for retries, because these may block on disks that do not answer.
+    /// A queue of its own for retries, because these can block on disks that do not answer.
     private let queue = DispatchQueue(label: "relay.recording", qos: .utility)
     private let state = Mutex(State())
 
@@ -107,7 +107,8 @@ package final class RecordingSlot: Sendable {
         do {
             recording = try make()
         } catch {
-            // The phase changes in one step: otherwise a concurrent start would find no recording to retry.
+            // The phase changes in one step: otherwise a start on another thread could find no recording that is to be
+            // retried.
             let next = lack.map { Lack("\(error)", $0.make) }
             let isLacking = state.withLock { state -> Bool in
                 guard case .starting = state.phase else { return false }
@@ -215,8 +216,8 @@ package final class RecordingSlot: Sendable {
     /// The stream that `recording` records.
     private func stream(of recording: Recording) -> PacketStream { recording.stream ?? hub }
 
-    /// Must run under the lock: a thread that sees that the recording has left its phase must see that the group was
-    /// entered.
+    /// Must run under the lock, so that the group is entered before another thread can see that the recording has
+    /// ended.
     private func end(_ recording: Recording, _ state: inout State) {
         state.ending.append(recording)
         group.enter()
@@ -263,8 +264,8 @@ package final class RecordingSlot: Sendable {
         return had || (ending + (current.map { [$0] } ?? [])).contains { $0.status.hasRecorded }
     }
 
-    /// A snapshot of the current recording, or else of the one that was stopped last. The latter has no status of its
-    /// disk, because the disk is not monitored any more.
+    /// A snapshot of the current recording, or else of the one that was stopped last. A stopped recording has no
+    /// storage status, because its disk is not monitored any more.
     var status: RecordingStatus {
         if let current { return current.status }
         let (ending, last, phase) = state.withLock { ($0.ending.last, $0.last, $0.phase) }

@@ -47,8 +47,8 @@ final class BackgroundEncoder: KeyframeRequester {
         let thread: String
     }
 
-    /// The maximum size of waiting frames in bytes, and the range to which the number of frames that this allows is
-    /// limited.
+    /// `mostBytes` is the maximum size of all waiting frames. The number of frames that results from it is limited to
+    /// the range `frameCounts`.
     private static let (mostBytes, frameCounts) = (64 << 20, 16...60)
     /// The maximum number of waiting frames and pieces of audio together; beyond it audio is dropped as well.
     private static let mostJobs = 600
@@ -146,7 +146,7 @@ final class BackgroundEncoder: KeyframeRequester {
         news.signal()
     }
 
-    /// The maximum number of waiting frames if they are as large as `frame`, which may be scaled already.
+    /// The maximum number of waiting frames if each is as large as `frame` or as an encoded frame, whichever is larger.
     private func mostFrames(like frame: VideoFrame) -> Int {
         let count = Self.mostBytes / (max(pixels, frame.width * frame.height) * 3 / 2)
         return min(max(count, Self.frameCounts.lowerBound), Self.frameCounts.upperBound)
@@ -227,7 +227,7 @@ extension BackgroundEncoder {
         (told, tellAt) = (dropped, clock.now + Self.pause)
     }
 
-    /// Logs at the end how many frames were dropped in total, if any were: those of the last 10 s may not be logged
+    /// Logs at the end how many frames were dropped in total, if any were: those of the last 10 s might not be logged
     /// yet.
     private func tellOfAllDrops() {
         let dropped = dropped

@@ -9,7 +9,7 @@ internal import Synchronization
 /// Hands each frame of a program, and its audio, to the encoders of its renditions and then to the program's own
 /// encoder. The work of the renditions' encoders does not delay the program.
 final class Renditions: ProgramSink {
-    /// How long, in nanoseconds, the encoders may continue after ``hurry()``.
+    /// How long, in nanoseconds, the encoders continue at most after ``hurry()``.
     private static let patience: Int64 = 1_500_000_000
 
     /// All renditions, in the configured order.
@@ -61,7 +61,7 @@ final class Renditions: ProgramSink {
         try next.finish()
     }
 
-    /// Limits the time that ``end()`` may take, because a thread waits for the end. Returns at once.
+    /// Limits the time that ``end()`` takes, because a thread waits for the end. Returns at once.
     func hurry() { hurryingSince.withLock { $0 = $0 ?? clock.now } }
 
     /// Accepts no more input. Blocks until everything that was accepted is published or, too long after ``hurry()``,

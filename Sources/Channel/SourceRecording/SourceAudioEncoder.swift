@@ -31,8 +31,8 @@ final class SourceAudioEncoder: SourceCoding {
         var completion: (@Sendable () -> Void)?
     }
 
-    /// The maximum number of waiting pieces of audio, each as long as a frame of the program. Dropped audio becomes
-    /// silence.
+    /// The maximum number of waiting pieces of audio, each as long as a frame of the program. Further audio is dropped
+    /// and becomes silence.
     private static let mostWaiting = 600
 
     let description: StreamDescription
@@ -137,7 +137,7 @@ extension SourceAudioEncoder.Session {
         if position == nil { encoder.begin(at: audio.position) }
         var packets: [EncodedPacket] = []
         var start = position ?? audio.position
-        // Silence is encoded one second at a time, because the gap may be long.
+        // Silence is encoded one second at a time, because the gap can be long.
         while start < audio.position {
             let count = min(audio.position - start, Int64(AudioFormat.program.sampleRate))
             packets += try encoder.encode(.silence(at: start, count: Int(count), format: .program))

@@ -26,7 +26,8 @@ final class SourceEncoder: SourceWatcher, KeyframeRequester {
         encoder = try BackgroundEncoder(
             .init(subject: "the recording of a source", thread: "relay.source"), settings, format: format, into: hub,
             clock: clock, logger: logger)
-        // The recorder requests keyframes from this object. A hub that retained the session would cause a retain cycle.
+        // The hub gets no access to the session, because a hub that retained the session would cause a retain cycle.
+        // The recorder requests keyframes from this object instead.
         hub.begin(encoder.description, keyframes: NoKeyframes())
     }
 

@@ -40,9 +40,9 @@ final class SourceRecordings: KeyframeRequester {
         let recording: Recording
     }
 
-    /// Slightly more than one audio sample, in nanoseconds: a frame's first sample may begin before the frame.
+    /// Slightly more than one audio sample, in nanoseconds: a frame's first sample can begin before the frame.
     private static let sample: Int64 = 100_000
-    /// How many frames in advance an event is requested that must happen at the same frame in all recordings.
+    /// How many frames ahead an event is scheduled that must happen at the same frame in all recordings.
     private static let lead: Int64 = 10
 
     private let bus: Bus
@@ -98,7 +98,7 @@ final class SourceRecordings: KeyframeRequester {
             logger: logger)
         (one.isCopied, one.owner) = (isCopied, program.owner ?? program.channel)
         one.companion = companion.source(number + 1, budget: budget.shared(by: recorded.videoCount + 1))
-        // The program's own recording has asked for the remote, which is the same.
+        // The remote is not asked again, because the program's recording uses the same one and has asked it.
         let place = try RecordingPlace(configuration, channel: channel, asksRemote: false, logger: logger)
         return Source(
             name: source.name, bus: source.bus, coding: coding, hub: hub,
@@ -209,9 +209,10 @@ final class SourceRecordings: KeyframeRequester {
 }
 
 extension StorageBudget {
-    /// The budget of a source's recording if `count` recordings of the same bitrate share the disk. It has room for all
-    /// of them, and twice the program's reserve or a minute more than that, so that the source's recording ends before
-    /// the program's own recording.
+    /// The budget of a source's recording if `count` recordings of the same bitrate share the disk. It covers the
+    /// bitrate of all of them. Its reserve is twice the program's reserve, or ``retentionGoalBytes`` for the program's
+    /// reserve at that bitrate, whichever is more, so that the source's recording ends before the program's own
+    /// recording.
     package func shared(by count: Int) -> StorageBudget {
         var budget = self
         let (sum, overflow) = bitrate.multipliedReportingOverflow(by: Int64(count))

@@ -12,7 +12,8 @@ enum CaptureClock: Sendable, Hashable {
     /// CLOCK_REALTIME.
     case wall
 
-    /// How far a timestamp may differ from a clock's present time and still count as a time of that clock.
+    /// A timestamp counts as a time of a clock if it differs from the clock's present time by less than this, in
+    /// nanoseconds.
     private static let near: Int64 = 30_000_000_000
 
     /// The clock whose present time is close to `stamp`; nil if neither clock's present time is. The present times are
@@ -29,7 +30,7 @@ enum CaptureClock: Sendable, Hashable {
     }
 
     /// The offset that converts a timestamp to a time of CLOCK_MONOTONIC, in nanoseconds. It is computed for each
-    /// packet, because the wall clock may be set.
+    /// packet, because the wall clock can be set at any time.
     func shift(monotonic: Int64 = SystemClock().now, wall: Int64 = Self.wallTime) -> Int64 {
         self == .monotonic ? 0 : monotonic &- wall
     }

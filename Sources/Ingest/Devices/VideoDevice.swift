@@ -47,8 +47,8 @@ extension VideoDevice {
         }
     }
 
-    /// The device that `ask` calls; nil if it does not capture video: a camera may have several nodes, and not all of
-    /// them capture video.
+    /// The device that `ask` calls; nil if it does not capture video: a camera can have several nodes in `/dev`, and
+    /// not all of them capture video.
     init?(path: String, ask: Ask) {
         var capability = v4l2_capability()
         guard ask(relay_v4l2_querycap, &capability) == 0 else { return nil }

@@ -7,8 +7,8 @@ internal import Media
 struct BacklogWatch {
     private let timing: SourceTiming
     private let sink: any SourceSink
-    /// The number of the placement whose backlog is decoded; nil before the first. The source is placed when the due
-    /// times of its packets become known.
+    /// The number of the last placement whose backlog has been decoded; nil before the first. The source is placed when
+    /// the due times of its packets become known.
     private var done: Int?
     private var placement: Int?
 

@@ -33,8 +33,8 @@ final class DecodingLane {
         case idle
         /// A frame or a run of audio was decoded.
         case advanced
-        /// A decoder broke. `isInVain` if it was itself a replacement and has not delivered a frame either, or if no
-        /// decoder could be made.
+        /// A decoder broke. `isInVain` is true if that decoder had itself replaced a broken one and has delivered
+        /// nothing, or if no decoder could be made.
         case failed(AVFailure, isInVain: Bool)
     }
 
@@ -49,14 +49,14 @@ final class DecodingLane {
     private var isInterrupted = false
     /// Whether a decoder could not be made since a decoder last delivered a frame or audio.
     private var isUndecodable = false
-    /// Whether this failure was logged since a decoder last delivered something.
+    /// Whether such a failure was logged since a decoder last delivered something.
     private var isLogged = false
     /// Whether it was logged that the queue is full, since the lane was restarted.
     private var isFullLogged = false
     /// How much media time may be queued for decoding.
     private var timeLimit = LiveOpening.usualTimeLimit
 
-    /// The lane of the `kind` track of a source that errors call `name`.
+    /// The lane of the `kind` track of a source. `name` stands for the source in error messages.
     init(_ kind: TrackKind, timing: SourceTiming, monitor: SourceMonitor, name: String, make: @escaping Maker) {
         self.kind = kind
         self.timing = timing
@@ -71,7 +71,7 @@ final class DecodingLane {
     /// Bytes queued for decoding.
     var bytes: Int { current?.track.decoder.queue.bytes ?? 0 }
 
-    /// Counts the next packet of the track.
+    /// Queues the next packet of the track.
     func append(_ packet: LivePacket) { waiting.append(packet) }
 
     /// The sender has disconnected: the decoder is drained.
@@ -86,8 +86,8 @@ final class DecodingLane {
         self.timeLimit = timeLimit
     }
 
-    /// Decodes a frame, or a run of audio samples, if that is due at `now` and the track is not `isHeld`. The number of
-    /// queued packets is limited even if it is held.
+    /// Decodes a frame, or a run of audio samples, if that is due at `now` and the track is not `isHeld`. The amount of
+    /// queued packets is limited even while the track is held.
     func step(now: Timestamp, isHeld: Bool = false) -> Progress {
         if let failure = fill(at: now) { return .failed(failure, isInVain: true) }
         guard !isHeld, let (_, track) = current, !track.isFinished else { return .idle }
@@ -134,7 +134,7 @@ final class DecodingLane {
         return nil
     }
 
-    /// Whether a decoder may be made for this packet, so that it begins with the packet.
+    /// Whether a new decoder can begin with this packet.
     private func mayBegin(with packet: LivePacket) -> Bool {
         kind == .audio || packet.isKeyframe || packet.coding.beginsAnywhere && !isUndecodable
     }

@@ -21,7 +21,7 @@ struct DecodingLoad {
         case keyframes(until: Timestamp)
     }
 
-    /// How long the machine may be overloaded before decoding is reduced to keyframes.
+    /// How long the machine must be overloaded before decoding is reduced to keyframes.
     private static let patience = Duration.seconds(2)
     /// After this long without a pause of the decoding thread, a late frame counts as the fault of the machine.
     private static let notice = Duration.milliseconds(100)

@@ -7,13 +7,13 @@ internal import Media
 ///
 /// A value without a clock or I/O of its own.
 struct DecodingRefusal: Sendable {
-    /// How much media may be refused before the decoder is replaced, counted from a packet with which decoding can
+    /// How much media must be refused before the decoder is replaced, counted from a packet with which decoding can
     /// begin. From the second replacement on, the limit doubles each time, up to ``longestPatience``.
     static let patience = Duration.seconds(1)
     /// The upper bound of the doubled ``patience``.
     static let longestPatience = Duration.seconds(60)
-    /// How much media may be refused if it contains no packet with which decoding can begin: the longest usual distance
-    /// of keyframes (10 s), and a margin of 2 s.
+    /// How much media must be refused before that if it contains no packet with which decoding can begin: the longest
+    /// usual distance of keyframes (10 s), and a margin of 2 s.
     static let keyframePatience = Duration.seconds(12)
     /// The minimum number of errors: a single damaged packet proves nothing about the decoder.
     static let leastErrors = 3
@@ -29,7 +29,7 @@ struct DecodingRefusal: Sendable {
 
     /// Records a packet that the decoder gets. All audio packets count as keyframes.
     mutating func note(packetAt time: Duration, isKeyframe: Bool) {
-        // Times that go back mean that the sender's clock was restarted.
+        // Times that go back mean that the sender's clock was restarted, so the count begins again.
         if let newest, time < newest { (first, keyframe) = (nil, nil) }
         newest = time
         if first == nil { (first, errors) = (time, 0) }

@@ -20,8 +20,8 @@ final class DecodingWatch {
         restore()
     }
 
-    /// The input was opened, or its sender restarted. All frames are decoded at first, because the media may be easier
-    /// to decode than before.
+    /// The input was opened, or its sender restarted. All frames are decoded at first, because the media might be
+    /// easier to decode than before.
     func begin() {
         load = DecodingLoad(at: now)
         restore()

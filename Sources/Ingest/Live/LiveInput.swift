@@ -134,8 +134,8 @@ final class LiveInput: LiveFeed {
         return streams
     }
 
-    /// How much of a playlist may be queued for decoding, in target durations: three segments from the start, one that
-    /// arrives before the first of these is played, and two for late segments.
+    /// How much of a playlist is queued for decoding at most, in target durations: three segments from the start, one
+    /// that arrives before the first of these is played, and two for late segments.
     private static let segmentLimit = 6
 
     /// Converts a packet's times to the source's timeline and passes it on. `ends` has the end of the last packet of

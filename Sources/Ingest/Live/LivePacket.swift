@@ -43,8 +43,8 @@ struct LivePacket {
         }
     }
 
-    /// The packet in the form that decoders need, with the times of the source's timeline. Errors call the source
-    /// `subject`.
+    /// The packet in the form that decoders need, with the times of the source's timeline. `subject` stands for the
+    /// source in error messages.
     func box(subject: String) throws(AVFailure) -> PacketBox {
         switch content {
         case .read(let box, _): return box
@@ -73,14 +73,14 @@ enum LiveCoding {
         }
     }
 
-    /// Whether decoding may begin with any packet. It may with libav, whose parser does not mark every packet with
-    /// which decoding can begin. It may not with a client, whose first packets may refer to frames that it sent
-    /// earlier.
+    /// Whether decoding is allowed to begin with any packet. It is for streams that libav reads, because its parser
+    /// does not mark every packet with which decoding can begin. It is not for a client's tracks, because their first
+    /// packets can refer to frames that the client sent earlier.
     var beginsAnywhere: Bool {
         if case .stream = self { true } else { false }
     }
 
-    /// The description of the stream from which a decoder is made. Errors call the source `subject`.
+    /// The description of the stream from which a decoder is made. `subject` stands for the source in error messages.
     func stream(subject: String) throws(AVFailure) -> StreamInfo {
         switch self {
         case .stream(let stream): stream.info
@@ -103,8 +103,8 @@ final class LiveStream: Sendable {
     }
 
     /// The decoding time of a packet that has no decoding time, in ticks of `base`: the end of the previous packet. If
-    /// the presentation time differs from it by a second or more, the sender has restarted, and the presentation time
-    /// is used.
+    /// the presentation time differs from that end by a second or more, the sender has restarted, and the presentation
+    /// time is used.
     static func decodeTime(pts: Int64?, end: Int64?, in base: TimeBase) -> Int64? {
         guard let pts, let end else { return end ?? pts }
         return base.duration(pts &- end).inNanoseconds.magnitude < 1_000_000_000 ? end : pts
@@ -117,7 +117,7 @@ struct LiveOpening {
     enum Tracks {
         /// The streams of an input that libav opened.
         case streams([LiveStream])
-        /// The tracks that a client announced; it may also send others.
+        /// The tracks that a client announced; the client is allowed to send other tracks, too.
         case sent(StreamDescription)
         /// Any track: the client has announced none.
         case any
@@ -126,8 +126,8 @@ struct LiveOpening {
     var tracks: Tracks
     /// How much media time may be queued for decoding; older packets are dropped.
     var timeLimit = Self.usualTimeLimit
-    /// Whether unread media stays available on the server, as the segments of a playlist do, so that the reader may
-    /// pause.
+    /// Whether unread media stays available on the server, as the segments of a playlist do, so that the reader can
+    /// pause without loss.
     var canWait = false
 
     /// The limit for sources that do not arrive in segments.

@@ -30,8 +30,8 @@ final class PacketInbox: PacketSourceSink {
     }
 
     /// How many bytes may be queued here (32 MiB). Above this limit, a feed that reads from a server pauses; packets of
-    /// a feed that cannot pause are dropped. This limit and the decoder's own queue together are less than a track may
-    /// retain, so that no packet of a playlist that was read ahead is dropped.
+    /// a feed that cannot pause are dropped. Together with the 16 MiB at which ``SourceDecoder`` pauses, this limit
+    /// stays below ``CompressedQueue/usualByteLimit``, so that no packet of a playlist that was read ahead is dropped.
     private static let byteLimit = CompressedQueue.usualByteLimit / 2
 
     /// The source's clock.
@@ -44,8 +44,8 @@ final class PacketInbox: PacketSourceSink {
     private let delivered = DispatchSemaphore(value: 0)
 
     /// An empty inbox for packets of the `wanted` tracks, whose due times are computed by `timing`. `timing` knows the
-    /// `tracks`; other wanted tracks may appear later. The timestamps of these have `stampBits` bits; nil means that
-    /// they do not wrap.
+    /// `tracks`; other wanted tracks can appear later. The timestamps of such tracks have `stampBits` bits; nil means
+    /// that they do not wrap.
     init(
         _ wanted: Set<TrackKind>, known tracks: [TrackKind: TrackStamps], stampBits: Int?, timing: SourceTiming,
         monitor: SourceMonitor

@@ -26,13 +26,13 @@ final class SourceDecoder {
     private let clock: any MonotonicClock
     private var backlog: BacklogWatch
     private var canWait = false
-    /// Whether the sender of this opening has disconnected, so that none of its packets follow.
+    /// Whether the sender has disconnected since the last opening, so that none of its packets follow.
     private var isInterrupted = false
     private var hasEnded = false
     /// Why the feed was asked to open the input again; nil once the feed has reported the interruption.
     private var refusal: IngestError?
-    /// Whether the input may be opened again because it cannot be decoded. This is allowed again only after the leading
-    /// track was decoded.
+    /// Whether the input is allowed to be opened again because it cannot be decoded. After such a reopening, this is
+    /// false until the leading track was decoded.
     private var mayOpenAgain = true
 
     /// A decoder of the packets that `feed` puts into `inbox`. It delivers frames in the formats `video` and `audio`;
@@ -81,7 +81,7 @@ final class SourceDecoder {
     func run() {
         while !monitor.isStopped {
             takeItems()
-            // Audio gets its time on the program's timeline, so the program must have begun.
+            // Audio is held until the program has begun, because it is placed on the program's timeline.
             let hasBegun = sink.programTime.line != nil
             backlog.begin()
             let now = Timestamp(nanoseconds: clock.now)
@@ -93,7 +93,8 @@ final class SourceDecoder {
                 inbox.markDelivered()
             }
             backlog.end()
-            // A read may have begun just after the feed was asked to open the input again, so the request is repeated.
+            // A read might have begun just after the feed was asked to open the input again, so the request is
+            // repeated.
             if let refusal { _ = feed.openAgain(after: refusal) }
             // Between two openings nothing is due, and any entry in the inbox ends the wait.
             inbox.wait(.milliseconds(isIdle ? 500 : hasBegun ? 20 : 5))

@@ -22,8 +22,8 @@ final class TapFeeder {
     /// How many packets are kept until the due times are known: at least a second of any source.
     private static let mostWaiting = 4000
 
-    /// A feeder that copies the packets of the source `name` into `sink`; nil if the sink wants no packets. Tracks that
-    /// `options` change are not passed on.
+    /// A feeder that copies the packets of the source `name` into `sink`; nil if the sink wants no packets. If
+    /// `options` choose channels of the audio, nothing is passed on.
     init?(
         into sink: any SourceSink, options: TrackOptions, of name: String, timing: SourceTiming, monitor: SourceMonitor
     ) {

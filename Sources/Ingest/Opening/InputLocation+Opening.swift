@@ -21,7 +21,7 @@ extension InputLocation {
             bytes = try AddressBytes(
                 url: url, options: settings, interrupter: monitor.interrupter, subject: description)
         } catch {
-            // libavformat has no other code for a format that is not on the list.
+            // libavformat refuses a format that is not on the list with this unspecific error.
             let isOther = options.isSelfContained && error.isInvalidArgument
             throw IngestError.cannotBeOpened(
                 input: description, reason: isOther ? "it is no file that holds its media itself" : error.message)
@@ -69,7 +69,7 @@ extension InputLocation {
             if options.isSelfContained {
                 settings.values["format_whitelist"] = Self.selfContainedFormats.joined(separator: ",")
                 settings.values["protocol_whitelist"] = "file"
-                // An image's name is no pattern for the names of others.
+                // A name such as `image%03d.png` means one file, and not a sequence of images.
                 settings.values["pattern_type"] = "none"
             }
             return ("file:" + path, settings)
@@ -89,12 +89,12 @@ extension InputLocation {
             let values =
                 switch scheme {
                 case "rtsp": ["rtsp_flags": "prefer_tcp"]
-                // The size is in packets of 188 bytes: 24 MB, some 10 s at 20 Mbit/s. If even this buffer overflows,
-                // packets are lost as if on the network, and the input does not end (ffmpeg-protocols(1), udp). Options
-                // in the address take precedence.
+                // The buffer's size is in packets of 188 bytes: 24 MB, some 10 s at 20 Mbit/s. If even this buffer
+                // overflows, packets are lost as if on the network, and the input does not end (ffmpeg-protocols(1),
+                // udp). Options in the address take precedence.
                 case "udp": ["fifo_size": "131072", "overrun_nonfatal": "1"]
-                // How long a playlist may have no new segment is limited by the read deadline. It must not be limited
-                // by the number of reloads, whose default differs between libavformat's versions.
+                // The read deadline limits how long a playlist can be without a new segment. The number of reloads,
+                // whose default differs between libavformat's versions, must not end the wait earlier.
                 case "http", "https": ["max_reload": "1000"]
                 default: [:] as [String: String]
                 }
@@ -161,7 +161,7 @@ extension InputLocation {
     }
 }
 
-/// The bytes that arrive on an SRT connection. Closing this closes the connection.
+/// The bytes that arrive on an SRT connection. The connection is closed when this object is released.
 private final class SRTBytes: ByteStream {
     private let connection: SRTConnection
     private let input: SRTInput

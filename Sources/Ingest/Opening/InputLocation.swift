@@ -51,7 +51,7 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     private static let liveSchemes: Set<String> = [
         "rtmp", "rtmps", "rtmpt", "rtmpe", "rtsp", "rtsps", "srt", "udp", "rtp", "tcp",
     ]
-    /// Protocols of libavformat that have no part that may be shown.
+    /// Protocols of libavformat whose addresses are shown only up to the colon.
     private static let bareSchemes: Set<String> = ["pipe", "concat", "concatf", "data", "subfile", "fd", "tee"]
     /// Protocols of libavformat that read through another protocol, whose address follows after the colon.
     private static let wrappingSchemes: Set<String> = ["cache", "async", "crypto"]
@@ -113,7 +113,7 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     /// The address in `text`, and the options after it. The options begin after the first `#` that is followed by a
     /// name and `=`, so that the `#!` of SRT stream ids does not count. The name of a file may contain any character,
     /// so for a file the first option must be an option of ``TrackOptions``, of a source, or in `known`. This does not
-    /// apply to text that begins with a reference to a secret, because the secret may be an address.
+    /// apply to text that begins with a reference to a secret, because the secret might be an address.
     package static func split(
         _ text: String, knowing known: Set<String> = []
     ) -> (address: String, options: Substring) {
@@ -150,8 +150,8 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether a device's name contains an address, such as the filter `movie=rtmp\\://…`, or a credential. In filters,
-    /// colons must be escaped and slashes may be escaped.
+    /// Whether a device's name contains an address, such as the filter `movie=rtmp\\://…`, or a credential. Escape
+    /// characters are ignored, because filters require them before colons and allow them before slashes.
     private static func mayHoldSecrets(_ name: String) -> Bool {
         let bytes = Array(name.utf8)
         let plain = bytes.filter { !FilterGraphSecrets.isEscape($0) }
@@ -250,7 +250,7 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         return text
     }
 
-    /// Whether the input listens for a connection, which may never arrive.
+    /// Whether the input listens for a connection, which might never arrive.
     var listens: Bool {
         guard case .url(_, let text) = place, let mark = text.firstIndex(of: "?") else { return false }
         let pairs = text[text.index(after: mark)...].split(separator: "&")
@@ -263,12 +263,12 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The form of an address that may be shown. `rest` is the text after `//`. The last path component of an RTMP
-    /// address is its key.
+    /// address is its stream key, and is masked.
     private static func masked(_ scheme: String, _ rest: Substring) -> String {
         var shown = rest.prefix { $0 != "?" && $0 != "#" }
         var authority = shown.prefix { $0 != "/" }
-        // A password may contain a slash that was not escaped. Digits after a colon are a port; anything else is a
-        // password.
+        // A password can contain an unescaped slash, so the user info can extend beyond the first slash. Digits after a
+        // colon are a port; anything else is a password.
         if !authority.contains("@"), let colon = authority.lastIndex(of: ":"), shown.contains("@"),
             !authority.hasSuffix("]"), !authority[authority.index(after: colon)...].allSatisfy(\.isNumber)
         {

@@ -23,8 +23,8 @@ final class OpenedInput {
     /// Makes the decoder of a stream. `subject` stands for the input in error messages.
     typealias DecoderMaker = (StreamInfo, Decoder.Threading, _ subject: String) throws(AVFailure) -> any PacketDecoder
 
-    /// Opens `location`. Blocks; the monitor's interrupter ends that. If `isReopened` is set, the program's size is
-    /// known, and opening does not wait for a keyframe.
+    /// Opens `location`. Blocks until the input is open or the monitor's interrupter interrupts it. If `isReopened` is
+    /// set, opening does not wait for a keyframe, because the size of the video is not needed.
     convenience init(
         _ location: InputLocation, options: IngestOptions, isReopened: Bool = false, monitor: SourceMonitor,
         makeDecoder: @escaping DecoderMaker = { (stream, threading, subject) throws(AVFailure) in

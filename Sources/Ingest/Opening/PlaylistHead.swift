@@ -16,7 +16,7 @@ struct PlaylistHead: Sendable, Hashable {
     /// The media sequence number that follows the playlist's last segment (4.3.3.2); nil for a list of variants.
     private(set) var end: Int64?
 
-    /// Reads `text`, which may be cut off at its end; nil if it is not a playlist.
+    /// Reads `text`, which can be cut off at its end; nil if it is not a playlist.
     init?(_ text: String) {
         let lines = text.split(whereSeparator: \.isNewline)
         guard lines.first?.hasPrefix("#EXTM3U") == true else { return nil }
@@ -61,10 +61,10 @@ extension InputLocation {
 
     /// The maximum duration of the segments of the playlist at this address, which libavformat has opened as
     /// `formatName` without reporting that duration; nil if the input has no segments. Sends one or two more requests
-    /// to the server, which take at most 3 s each. Blocks; `interrupter` ends that.
+    /// to the server, which take at most 3 s each. Blocks until the server has answered or `interrupter` interrupts it.
     @Sendable func targetDuration(_ formatName: String, _ interrupter: Interrupter) -> Duration? {
         guard SourceClockSettings.isPlaylist(formatName: formatName) else { return nil }
-        // Only HLS playlists are read, and no manifests of DASH.
+        // Only HLS playlists are read; for DASH the usual duration is assumed.
         let isHLS = formatName.split(separator: ",").contains("hls")
         return (isHLS ? mediaPlaylist(interrupter)?.head.target : nil) ?? SourceClockSettings.usualTarget
     }
@@ -72,7 +72,7 @@ extension InputLocation {
     /// The media sequence number that the next segment of the playlist at this address will have; nil if it is not
     /// known. Blocks for 6 s at most.
     @Sendable func playlistEnd(_ interrupter: Interrupter) -> Int64? {
-        // A playlist that is longer than the limit was not read to its end.
+        // The end of a playlist that is longer than the limit is not known, because only the beginning was read.
         mediaPlaylist(interrupter).flatMap { $0.isWhole ? $0.head.end : nil }
     }
 

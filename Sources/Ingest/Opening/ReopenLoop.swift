@@ -15,7 +15,7 @@ final class ReopenLoop {
     /// Whether the input is the one that was opened when its source was created.
     private(set) var isFirst = true
 
-    /// A loop for the input that logs call `name`.
+    /// A loop for an input. `name` stands for the input in logs.
     init(_ name: String, monitor: SourceMonitor, clock: any MonotonicClock = SystemClock()) {
         (self.name, self.monitor, self.clock) = (name, monitor, clock)
     }

@@ -37,7 +37,7 @@ package enum SourceOpener {
     }
 }
 
-/// An attempt to open an input, which another thread may cancel.
+/// An attempt to open an input, which another thread can cancel.
 package final class SourceOpening: Sendable {
     let monitor: SourceMonitor
     private let onCancel = Mutex<(@Sendable () -> Void)?>(nil)

@@ -7,7 +7,7 @@ internal import Media
 /// Finds the size of an input's video if probing found no keyframe, for example because the stream was joined between
 /// two keyframes. Reads on until the first frame can be decoded. Used by one thread.
 struct VideoDiscovery {
-    /// How long discovery may take: the longest usual distance of keyframes (10 s), and a margin of 2 s.
+    /// How long discovery takes at most: the longest usual distance of keyframes (10 s), and a margin of 2 s.
     static let patience = Duration.seconds(12)
     /// The maximum number of bytes that are read (64 MiB): 12 s at 40 Mbit/s.
     static let byteLimit = 64 << 20
@@ -18,7 +18,7 @@ struct VideoDiscovery {
     private let monitor: SourceMonitor
     private let clock: any MonotonicClock
 
-    /// A discovery for the input that errors and logs call `name`.
+    /// A discovery for an input. `name` stands for the input in error messages and logs.
     init(
         _ demuxer: Demuxer, of name: String, isLive: Bool, monitor: SourceMonitor,
         clock: any MonotonicClock = SystemClock()
@@ -42,7 +42,7 @@ struct VideoDiscovery {
                 if demuxer.transportStream?.isChanged == true {
                     throw IngestError.unreadable(input: name, reason: "its coding changed while it was opened")
                 }
-                // At its end, the decoder outputs the frames that it retains.
+                // The input has ended: drained, the decoder outputs the frames that it retains.
                 try? decoder.send(nil)
                 guard let frame = frame(of: decoder) else { break }
                 return stream.described(by: frame, rate: decoder.statedRate, reordered: decoder.reorderedFrames)
@@ -50,7 +50,7 @@ struct VideoDiscovery {
             packets.append(packet)
             bytes += packet.size
             guard packet.streamIndex == stream.index else { continue }
-            // A packet that cannot be decoded refers to frames from before the stream was joined.
+            // Errors are ignored: a packet that cannot be decoded refers to frames from before the stream was joined.
             try? decoder.send(packet)
             guard let frame = frame(of: decoder) else { continue }
             if isLive { packets = Self.decodable(packets, of: stream, with: frame) }

@@ -4,14 +4,15 @@ internal import Media
 
 /// Measures the frame rate of a publisher that announces none, from the decoding times of its first frames.
 ///
-/// Times in milliseconds cannot tell 29.97 from 30 within half a second, so the whole rate is taken; the program follows
-/// the sender's clock by as much as they differ, see `ReferenceClock`.
+/// Within half a second, timestamps in milliseconds cannot tell 29.97 from 30 frames a second, so the integer rate is
+/// assumed. The program follows the sender's clock, which makes up for the difference; see `ReferenceClock`.
 struct FrameRateMeter {
     /// Number of intervals that are measured.
     static let intervals = 12
-    /// Fewer intervals say nothing: one frame may be missing in them.
+    /// With fewer intervals there is no result, because a single missing frame would falsify it.
     private static let fewest = 3
-    /// How far the measured rate may be from a usual one, in parts of it: neighbours are 4 % apart.
+    /// How far the measured rate is allowed to be from a usual rate, as a fraction of the usual rate. The closest usual
+    /// rates are 4 % apart.
     private static let tolerance = 0.02
 
     private var last: Int64?

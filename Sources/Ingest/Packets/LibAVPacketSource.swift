@@ -30,7 +30,7 @@ package final class LibAVPacketSource: PacketSource {
     package var status: SourceStatus { monitor.status }
 
     package func open() throws(IngestError) -> PacketSourceDescription {
-        // No other thread takes this lock before the source is open.
+        // The lock can be held while the opening blocks, because no other thread takes it before the source is open.
         try opened.withLock { (opened) throws(IngestError) in
             let input = try PacketInput(location, monitor: monitor)
             opened = input
@@ -53,7 +53,8 @@ package final class LibAVPacketSource: PacketSource {
         let isLive = next?.isLive ?? false
         let loop = ReopenLoop(location.description, monitor: monitor)
         let failure = loop.run(lasts: { _ in isLive }) {
-            // An address must be free before it can be opened again, so the input is closed here.
+            // The input is moved to a local variable, so that it is closed when this closure returns: its address must
+            // be free before it can be opened again.
             var input = next
             next = nil
             do throws(IngestError) {

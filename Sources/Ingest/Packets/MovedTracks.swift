@@ -8,7 +8,7 @@ internal import Media
 /// This is a value without a clock or I/O of its own.
 struct MovedTracks: Sendable {
     /// The minimum time for which the packets of a track must arrive only in a new stream: as long as an SRT sender
-    /// must be silent before another may replace it.
+    /// must be silent before another sender is allowed to replace it.
     private static let leastPatience = Duration.seconds(3)
 
     /// The numbers of the streams that are read.
@@ -21,16 +21,16 @@ struct MovedTracks: Sendable {
     private var since: [TrackKind: Timestamp] = [:]
 
     /// A detector for an input from which these `streams` are read. Tracks that are not `wanted` are ignored; a wanted
-    /// track may have no stream yet. Each track may be silent for `patience`: if whole segments arrive at once, all
-    /// packets of one track may follow all packets of the other.
+    /// track need not have a stream yet. Each track is allowed to be silent for `patience`: if whole segments arrive at
+    /// once, all packets of one track can follow all packets of the other.
     init(reading streams: [Int: TrackKind], wanted: Set<TrackKind>, patience: Duration) {
         (self.streams, self.wanted, read) = (streams, wanted, Set(streams.keys))
         self.patience = max(Self.leastPatience, patience)
     }
 
     /// Records a packet of the stream `index` that was read at `arrival`. `late` is the kind of that stream if the
-    /// stream was announced after the input was opened. Returns a track that has moved to another stream, once this is
-    /// certain.
+    /// stream was announced after the input was opened. Returns the track once it is certain that the track has moved
+    /// to that stream.
     mutating func note(_ index: Int, late: TrackKind?, at arrival: Timestamp) -> TrackKind? {
         if let track = streams[index] { since[track] = nil }
         guard let late, wanted.contains(late) else { return nil }

@@ -11,15 +11,14 @@ final class PacketInput {
     private let demuxer: Demuxer
     private let monitor: SourceMonitor
     private let readers: [TrackReader]
-    /// The stream of splice information; its times refer to the times of the stream's frames.
+    /// The stream of splice information (SCTE-35), whose times refer to the timestamps of the input's frames.
     private let splices: (index: Int, track: TrackDescription)?
     private let location: InputLocation
     /// Whether the input delivers media in real time, and is opened again when it ends.
     let isLive: Bool
     /// The sum of the durations of all earlier rounds of a loop, in nanoseconds, which is added to the timestamps.
     private var shift: Int64 = 0
-    /// The start and the end of this round of the leading track, in nanoseconds, according to the track's own
-    /// timestamps.
+    /// The start and the end of the leading track in this round, in nanoseconds of the track's own timestamps.
     private var (start, end): (Int64, Int64) = (.max, .min)
     /// The end of the audio in all rounds so far, in nanoseconds.
     private var audioEnd = Int64.min
@@ -28,15 +27,16 @@ final class PacketInput {
     /// Packets that were read to find out the codecs of the tracks, with their arrival times.
     private var peeked: [(packet: EncodedPacket, arrival: Timestamp)] = []
 
-    /// The maximum number of packets that are read until the codec of each track is known: some seconds.
+    /// The maximum number of packets that are read to find out the codecs of the tracks: a few seconds of media.
     private static let longestPeek = 500
     /// A read that returns faster than this, in nanoseconds, was served from a buffer.
     private static let shortestWait: Int64 = 3_000_000
     /// The maximum by which arrival times are moved back, in nanoseconds.
     private static let longestBacklog: Int64 = 30_000_000_000
 
-    /// Opens `location`. Blocks; the monitor's interrupter ends that. Audio in a codec that no output carries makes the
-    /// input unusable, unless the input `isReopened`: then the audio is dropped, so that the video continues.
+    /// Opens `location`. Blocks until the input is open or the monitor's interrupter interrupts it. Audio in a codec
+    /// that no output carries makes the input unusable, unless the input `isReopened`: then the audio is dropped, so
+    /// that the video continues.
     init(_ location: InputLocation, isReopened: Bool = false, monitor: SourceMonitor) throws(IngestError) {
         (self.location, self.monitor) = (location, monitor)
         let name = location.description
@@ -77,7 +77,7 @@ final class PacketInput {
         let deadline = clock.now + VideoDiscovery.patience.inNanoseconds
         var (isWaiting, bytes) = (canWait, 0)
         while !isWaiting || isAwaited && readers.contains(where: { $0.track == nil }) {
-            // A video track states its codec parameters with its next keyframe.
+            // The codec parameters of video come only with its next keyframe, so the wait for video has other limits.
             let isDescribing = isAwaited && readers.contains { $0.stream.kind == .video && $0.track == nil }
             if isDescribing { monitor.isDescribing = true }
             let isOver = clock.now >= deadline || bytes >= VideoDiscovery.byteLimit
@@ -115,12 +115,12 @@ final class PacketInput {
         }
     }
 
-    /// Whether the reader may pause, because unread media stays available. Over HTTP, media arrives in bursts and stays
-    /// on the server.
+    /// Whether the reader is allowed to pause, because unread media stays available: in a file, or on the server from
+    /// which live media is read over HTTP.
     private var canWait: Bool { !isLive || location.isLiveByNature == nil }
 
-    /// The properties of the input that probing found. If probing could not find out the codec of a track, it is taken
-    /// from the track's first packet.
+    /// The properties of the input that probing found. If probing could not find out the codec of a track, the codec is
+    /// taken from the track's first packet.
     var description: PacketSourceDescription {
         let tracks = readers.compactMap(\.track)
         let stream = StreamDescription(

@@ -12,7 +12,7 @@ package protocol PacketSource: AnyObject, Sendable {
     /// call has an effect.
     func start(into sink: any PacketSourceSink)
     /// Ends delivery and all blocking reads. Returns at once; may be called on any thread, any number of times. A
-    /// delivery that has begun may still reach the sink.
+    /// delivery that has begun can still reach the sink.
     func stop()
     /// The current status of the source. May be read on any thread. ``SourceStatus/framesDecoded`` stays 0.
     var status: SourceStatus { get }
@@ -20,12 +20,12 @@ package protocol PacketSource: AnyObject, Sendable {
 
 /// The properties of a source of packets that were found when it was opened.
 package struct PacketSourceDescription: Sendable {
-    /// The known tracks. Other tracks may appear later, and each track may change.
+    /// The known tracks. Other tracks can appear later, and each track can change.
     package var stream: StreamDescription
     /// Whether the source can be blocked without losing packets, as a file can. Otherwise packets arrive in real time.
     package var canWait: Bool
-    /// Whether the source produces new media in real time. A source that can be blocked may also be live: a playlist
-    /// that grows.
+    /// Whether the source produces new media in real time. A source that can be blocked can also be live, as a growing
+    /// playlist is.
     package var isLive: Bool
     /// How the source's timestamps and the arrival times of its packets are converted to due times.
     package var clock: SourceClockSettings

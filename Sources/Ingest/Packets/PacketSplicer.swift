@@ -9,7 +9,7 @@ package import SourceClock
 /// A switch to another input takes effect at that input's next keyframe. The time between that keyframe and the last
 /// packet of the previous input is the time that elapsed between their arrivals, so the gap between the two inputs is
 /// neither stretched nor filled. Each input keeps its own offset between audio and video, and the intervals between its
-/// packets. Packets of another codec configuration refer to another track description.
+/// packets. When the codec configuration changes, the packets refer to a new track description.
 ///
 /// This is a value without a clock or I/O of its own.
 package struct PacketSplicer: Sendable {
@@ -32,13 +32,13 @@ package struct PacketSplicer: Sendable {
     private var ends: [TrackKind: Int64] = [:]
     /// The start of the input on air: audio before this time is taken from the previous input.
     private var begin = Int64.min
-    /// The previous input on air, as long as its audio from before ``begin`` may still arrive: broadcasters multiplex
+    /// The previous input on air, as long as its audio from before ``begin`` can still arrive: broadcasters multiplex
     /// audio up to a second behind its video.
     package private(set) var leaving: Int?
-    /// Limits for this late audio, in nanoseconds: how late it may be in media time, and how recently the previous
-    /// input must have delivered its last packet.
+    /// Limits for this late audio, in nanoseconds: how late it is allowed to be in media time, and how recently the
+    /// previous input must have delivered its last packet.
     private static let (longestLag, freshness): (Int64, Int64) = (3_000_000_000, 500_000_000)
-    /// How much earlier than the newest packet on air the first packet of the next input may have arrived, in
+    /// How much earlier than the newest packet on air the first packet of the next input is allowed to have arrived, in
     /// nanoseconds.
     private static let tolerance: Int64 = 100_000_000
 
@@ -91,8 +91,8 @@ package struct PacketSplicer: Sendable {
         inputs[index]?.timeline.take(packet, at: arrival) ?? []
     }
 
-    /// Takes packets of an input that belong together and already have their times. Returns, in order, the packets that
-    /// go on air as a result. `arrival` is when the packets arrived or are due.
+    /// Takes packets of an input that one call of ``time(_:of:at:)`` returned. Returns, in order, the packets that go
+    /// on air as a result. `arrival` is when the packets arrived or are due.
     package mutating func splice(_ packets: [EncodedPacket], of index: Int, at arrival: Timestamp) -> [EncodedPacket] {
         guard let leading = inputs[index]?.leading else { return [] }
         // Audio before the first keyframe is played while the keyframe is being decoded, so it is passed on as well.
@@ -139,7 +139,8 @@ package struct PacketSplicer: Sendable {
         leaving = onAir != index && isFresh(at: arrival) ? onAir : nil
         (onAir, next) = (index, nil)
         guard let newest = newest[packet.track] ?? newest.values.max(by: { $0.time < $1.time }) else {
-            // The program begins at 0, even if the input was read for some time before it went on air.
+            // The time for which the input was read before it went on air is subtracted, so that the program begins at
+            // 0.
             inputs[index]?.shift = -packet.ptsNanoseconds
             return
         }

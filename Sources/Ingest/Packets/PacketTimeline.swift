@@ -11,8 +11,8 @@ package import SourceClock
 /// and after ``restart()`` time continues without a gap. Packets are not buffered, except audio before the first
 /// keyframe. Video begins with a keyframe, also after a restart. A track whose codec configuration is unchanged keeps
 /// its earlier description. Video times in milliseconds or in whole frames are converted to 90 kHz, because otherwise a
-/// switch could not move them exactly (frames of 24000/1001 and 60000/1001 by half a tick). Audio times are converted
-/// to samples, see ``SampleTimes``.
+/// switch could not move them exactly (at 24000/1001 and 60000/1001 frames a second, half a tick remains). Audio times
+/// are converted to samples, see ``SampleTimes``.
 ///
 /// This is a value without a clock or I/O of its own.
 package struct PacketTimeline: Sendable {
@@ -31,8 +31,8 @@ package struct PacketTimeline: Sendable {
         let time: Int64
     }
 
-    /// `longestLag`: how far a track may be behind the other track, in nanoseconds of media, before it counts as
-    /// silent. `leap`: how far the times of one track may jump before all tracks count as restarted.
+    /// `longestLag`: a track that is further behind the other track, in nanoseconds of media, counts as silent. `leap`:
+    /// if the times of one track jump further than this, in nanoseconds, all tracks count as restarted.
     private static let (longestLag, leap): (Int64, Int64) = (2_000_000_000, 1_000_000_000)
     /// The minimum time between two reports of jumps, in nanoseconds.
     private static let jumpInterval: Int64 = 1_000_000_000
@@ -58,7 +58,7 @@ package struct PacketTimeline: Sendable {
     private var tracks: [TrackKind: (given: TrackDescription, known: TrackDescription)] = [:]
     private var samples = SampleTimes()
     private let data: [TrackDescription]
-    /// The newest packet of the leading track: its time in the program, and that time minus the sender's time stamp.
+    /// The newest packet of the leading track: its time in the program, and that time minus the sender's timestamp.
     /// Both are in ticks of 90 kHz.
     private var newest: (dts: Int64, later: Int64)?
     /// The time of the source at which the program's time is 0.
@@ -115,7 +115,7 @@ package struct PacketTimeline: Sendable {
             case .silent(let track): silentTracks.insert(track)
             case .resumed(let track): silentTracks.remove(track)
             case .jumped, .jumpedAlone:
-                // If two senders use one address, there is a jump at each packet.
+                // Reports are limited, because there is a jump at each packet if two senders use one address.
                 guard arrival.nanoseconds - Self.jumpInterval >= jumpTold else { continue }
                 jumpTold = arrival.nanoseconds
             default: continue
@@ -175,7 +175,7 @@ package struct PacketTimeline: Sendable {
         }
         zero = placed.time
         firstDecode = placed.decode
-        // Audio is kept only if it is played while the first frames are decoded and shown.
+        // Earlier audio is dropped if it ends before the first frame is decoded.
         let audio = preRoll.filter(reachesProgram)
         preRoll = []
         return (audio + [placed]).map { renamed($0, from: placed.time) }
@@ -212,8 +212,8 @@ package struct PacketTimeline: Sendable {
             isDisposable: packet.isDisposable, payload: packet.payload)
     }
 
-    /// Splice information, placed directly after the frame before it. Its times are the sender's times;
-    /// `pts_adjustment` converts them to the program's times. Nil before the first frame, and for damaged splice
+    /// The packet of splice information, with the time of the newest frame. The times in the section stay the sender's;
+    /// its `pts_adjustment` converts them to the program's times. Nil before the first frame, and for damaged splice
     /// information.
     private mutating func splice(_ packet: EncodedPacket) -> EncodedPacket? {
         guard let newest, packet.description.codec == .scte35 else { return nil }
@@ -254,10 +254,10 @@ extension TrackDescription {
 /// Gives audio packets times in samples if their timestamps were rounded to ticks that are longer than a sample, such
 /// as milliseconds.
 ///
-/// A packet directly follows the previous packet if that position is within half a tick of the packet's timestamp,
-/// which is the maximum that rounding can explain. If the position is up to one tick further away, the packet is moved
-/// to the nearest time within half a tick of its timestamp, so that a sender's drift is followed. If it is even further
-/// away, the packet gets the time of its timestamp. `av_rescale_delta` of libavutil does the same.
+/// A packet directly follows the previous packet if the end of the previous packet is within half a tick of the
+/// packet's timestamp, which is the maximum that rounding can explain. If that end is up to one tick further away, the
+/// packet is moved to the nearest time within half a tick of its timestamp, so that a sender's drift is followed. If it
+/// is even further away, the packet gets the time of its timestamp. `av_rescale_delta` of libavutil does the same.
 struct SampleTimes {
     /// The end of the previous packet, in samples.
     private var end: Int64?

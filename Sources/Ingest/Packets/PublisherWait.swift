@@ -13,16 +13,16 @@ struct PublisherWait {
         case known
         /// Decide again when something changes, and at this time, if there is one.
         case wait(until: Int64?)
-        /// The publisher lacks the needed track. Decide again when something changes: the track may still come, or
+        /// The publisher lacks the needed track. Decide again when something changes: the track can still come, or
         /// another publisher. Returned once for each publisher.
         case useless
     }
 
-    /// How long a track may be missing that the sender did not announce, and how long the frame rate is measured.
+    /// How long to wait for a track that the sender did not announce, and for the measurement of the frame rate.
     private static let usualPatience: Int64 = 1_000_000_000
-    /// How long a track may be missing that the sender did announce: its packets come many times a second.
+    /// How long to wait for a track that the sender did announce: its packets come many times a second.
     private static let announcedPatience: Int64 = 2_000_000_000
-    /// How long a keyframe may be missing while other frames come: the longest usual GOP, and a margin.
+    /// How long to wait for a keyframe while other frames come: the longest usual GOP, and a margin.
     private static let keyframePatience: Int64 = 12_000_000_000
 
     private let needed: TrackKind?
@@ -43,7 +43,7 @@ struct PublisherWait {
         return stream.tracks.contains { $0.kind == needed }
     }
 
-    /// Decides at `now` about the publisher of which `reader` read the messages.
+    /// Decides at `now` about the publisher whose messages `reader` has read.
     mutating func decide(on reader: RTMPPacketReader, at now: Int64) -> Decision {
         let tracks = reader.stream.tracks.count
         guard tracks > 0 else { return .wait(until: nil) }

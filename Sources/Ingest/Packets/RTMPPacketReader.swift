@@ -16,20 +16,21 @@ struct RTMPPacketReader {
     private(set) var uncarriedTracks: [String] = []
 
     private var metadata: [String: AMF0Value] = [:]
-    /// The newest video configuration, with lengths of 4 bytes, until it can be read together with a keyframe.
+    /// The newest video configuration, converted to NAL unit lengths of 4 bytes; nil once it was read together with a
+    /// keyframe.
     private var configuration: [UInt8]?
-    /// Whether frames came before the keyframe that describes them.
+    /// Whether frames came before the keyframe that is needed to read their configuration.
     private var hasUndescribedFrames = false
     private var meter = FrameRateMeter()
-    /// The lengths of NAL units in the frames that the sender sends now.
+    /// The size of the length fields before the NAL units in the sender's current frames.
     private var lengths = UnitLengths()
-    /// How much earlier than the sender's the decoding times of our frames are, in milliseconds. Some encoders write
-    /// the frame's number as its decoding time, so that frames are shown before they are decoded (a negative
+    /// By how much the decoding times of our packets are earlier than the sender's, in milliseconds. Some encoders
+    /// write the frame's number as its decoding time, so that frames are shown before they are decoded (a negative
     /// composition time). MPEG-TS and libav refuse that, so decoding times are made earlier; the times at which frames
     /// are shown stay the sender's.
     private var lead: Int64 = 0
-    /// The limit for ``lead``, and for its growth at one frame, which must not look like a jump of the sender's times. A
-    /// longer negative composition time is a fault of the sender.
+    /// The limit for ``lead``, and for its growth at one frame, which must not look like a jump of the sender's times.
+    /// A longer negative composition time is a fault of the sender.
     private static let (longestLead, longestGrowth): (Int64, Int64) = (800, 200)
 
     /// Whether a track that the sender announced, or one of the usual two tracks, is still missing. Video counts as
@@ -155,8 +156,9 @@ struct RTMPPacketReader {
     }
 
     /// Makes decoding times early enough for a sender of negative composition times, so that they need not go back when
-    /// the first negative time comes. Such a sender shows its keyframe when it decodes it, although `depth`, from the
-    /// parameter sets, says how many frames are decoded before a frame that is shown earlier.
+    /// the first negative time comes. Such a sender is recognised by a keyframe that is shown no later than it is
+    /// decoded, although `depth` from the parameter sets says that frames are reordered: it is the number of frames
+    /// that are decoded before a frame that is shown earlier.
     private mutating func prepareLead(for depth: Int64, at rate: FrameRate, offset: Int64) {
         guard offset <= 0, depth > 0 else { return }
         let needed = rate.timeBase.rescale(depth, to: .milliseconds, rounding: .up)

@@ -46,8 +46,8 @@ package final class RTMPServerSource: PacketSource {
     private let changed = DispatchSemaphore(value: 0)
 
     /// A source of the stream that clients publish at `url`, an input's address, to `server`. `identity` is needed if
-    /// the address uses TLS; `authorization` decides about each client that has the key. ``open()`` waits for a publisher
-    /// that has a track of the kind `needs`, if that is given.
+    /// the address uses TLS; `authorization` decides about each client that has the stream key. ``open()`` waits for a
+    /// publisher that has a track of the kind `needs`, if that is given.
     package init(
         _ url: RTMPListenURL, server: RTMPServer, identity: TLSServerIdentity?, authorization: RTMPAuthorization? = nil,
         needs: TrackKind? = nil, clock: any MonotonicClock = SystemClock(), logger: Logger
@@ -186,7 +186,7 @@ extension RTMPServerSource.State {
     fileprivate mutating func hand(on packet: EncodedPacket, _ arrival: Timestamp, limit: Int) {
         status.packetsRead += 1
         if let sink { return sink.take(packet, at: arrival) }
-        // What a useless publisher sends is not kept, unless the needed track has come.
+        // What a publisher without the needed track sends is not kept, until that track comes.
         if wait.isUseless, !wait.isSatisfied(by: reader.stream) { return }
         pending.append((packet, arrival))
         pendingBytes += packet.payload.count

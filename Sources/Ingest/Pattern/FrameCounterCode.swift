@@ -6,8 +6,8 @@
 /// to bottom, most significant bit first: 32 bits of frame number, then 8 check bits (CRC-8, polynomial x⁸+x²+x+1,
 /// initial value 255, over the number's four bytes, highest first). The blocks are in the frame's bottom left corner,
 /// in as few rows as possible with blocks of 16 pixels or more: one row from 640 columns on, two from 320, four from
-/// 160. If blocks of 16 pixels do not fit, they may shrink to 8 pixels. A block's edge is an equal share of the width,
-/// rounded down to an even number of pixels.
+/// 160. If blocks of 16 pixels do not fit, smaller ones of at least 8 pixels are used. A block's edge is an equal share
+/// of the width, rounded down to an even number of pixels.
 package enum FrameCounterCode {
     /// The position of the blocks in a frame.
     package struct Layout: Sendable, Hashable {
@@ -24,13 +24,13 @@ package enum FrameCounterCode {
     /// Bits in the code.
     package static let bitCount = 40
 
-    /// The layout in a frame of this size; nil if the code does not fit. It fits in frames of
-    /// at least 160 by 90 pixels.
+    /// The layout in a frame of this size; nil if the code does not fit. It fits in frames of at least 160 by 90
+    /// pixels.
     package static func layout(width: Int, height: Int) -> Layout? {
         for smallest in [16, 8] {
             for rows in [1, 2, 4, 5, 8] {
                 let columns = bitCount / rows
-                // The code takes at most half of the frame's height.
+                // The code is limited to half of the frame's height.
                 let block = min(width / columns, height / (2 * rows)) & ~1
                 if block < smallest { continue }
                 return Layout(rows: rows, columns: columns, block: block, top: (height - block * rows) & ~1)

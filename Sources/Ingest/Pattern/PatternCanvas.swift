@@ -4,8 +4,8 @@ internal import Glibc
 
 /// A packed 4:2:0 frame on which the test signal and the slate are drawn.
 ///
-/// Everything is clipped to the frame, so any position and size may be drawn without a trap. Used by one thread at a
-/// time, within the closure that lends `pixels`.
+/// Everything is clipped to the frame, so drawing at any position and size is safe. Used by one thread at a time,
+/// within the closure that lends `pixels`.
 struct PatternCanvas {
     /// Positions and lengths are limited to this many pixels before they are used in computations: far more than any
     /// frame has, and far from the bounds of `Int`.
@@ -27,8 +27,8 @@ struct PatternCanvas {
         }
     }
 
-    /// Fills the part of a rectangle that is within the frame with `color`. A chroma sample has the color of its even
-    /// column and row.
+    /// Fills the part of a rectangle that is within the frame with `color`. A chroma sample, which belongs to four
+    /// pixels, takes the color of the one in the even column and row.
     func fill(x: Int, y: Int, width: Int, height: Int, with color: TestColors.Color) {
         let columns = Self.clipped(x, width, to: self.width)
         let luma = self.width * self.height

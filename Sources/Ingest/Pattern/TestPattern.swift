@@ -26,7 +26,8 @@ struct TestPattern {
     private let track: Area
     private let flash: Area
 
-    /// A pattern of the size and colors of `format`. Below 160 by 90 the frame counter does not fit and is omitted.
+    /// A pattern of the size and colors of `format`. The frame counter is omitted if it does not fit, which is possible
+    /// only below 160 by 90.
     init(format: VideoFormat, clock: TestClock) {
         (width, height) = (format.width, format.height)
         (white, black) = format.color.isFullRange ? (255, 0) : (235, 16)

@@ -28,7 +28,7 @@ package enum SlatePattern {
     }
 
     /// Draws `lines` on a black field in the middle, with each dot as large as fits in three fifths of the width. Lines
-    /// that do not fit at the smallest size may fill the width; lines that are still too long end with two dots.
+    /// that do not fit at the smallest size can fill the width; lines that are still too long end with two dots.
     private static func write(_ lines: [[UInt8]], _ colors: TestColors, on canvas: PatternCanvas) {
         let lines = lines.map { BitmapFont.shortened($0, to: canvas.width / BitmapFont.advance) }
         let longest = max(1, lines.map(\.count).max() ?? 1)

@@ -15,16 +15,17 @@ package import Media
 /// after a preferred source was healthy for that long, so a source that fails again and again cannot prevent the others
 /// from being opened.
 ///
-/// If the program has several sources and the selector belongs to one of them, the input on air may be unwanted,
+/// If the program has several sources and the selector belongs to one of them, the input on air might be unwanted,
 /// because it is not shown. Then only its keyframes are decoded; or, after it was on air, all inputs are closed, and
 /// the selection begins again when the source is wanted.
 package struct SourceSelector: Sendable {
     /// How ready sources that are not on air are kept.
     package enum Standby: String, Sendable, Hashable, CaseIterable {
-        /// Read and decoded all the time: a switch takes the timeout and one frame, and each source needs a decoder.
+        /// Read and decoded all the time: a switch is made one frame after the timeout, and each source needs a
+        /// decoder.
         case hot
-        /// Read all the time, but only keyframes are decoded: the last frame of the previous source may stay on screen
-        /// until the next keyframe.
+        /// Read all the time, but only keyframes are decoded: at a switch, the last frame of the previous source can
+        /// stay on screen until the next keyframe.
         case keyframes
         /// Opened only when needed: a switch takes as long as the opening, and until then the slate is shown.
         case cold
@@ -32,7 +33,7 @@ package struct SourceSelector: Sendable {
 
     /// The rules by which sources are chosen.
     package struct Options: Sendable, Hashable {
-        /// How long a source may show no video before it counts as lost; more than 0.
+        /// A source that shows no video for this long counts as lost; more than 0.
         package var timeout: Duration
         /// How long a preferred source must be healthy before it returns; nil if it never returns by itself.
         package var returnAfter: Duration?
@@ -120,10 +121,12 @@ package struct SourceSelector: Sendable {
     private struct Source {
         var openedAt: Int64?
         var decoding = Decoding.all
-        /// Whether the source could not be opened or was lost, since it was opened or last had video.
+        /// Whether the source was lost or could not be opened, after the last request to open it or after its last
+        /// video.
         var hasFailed = false
         var lastVideo: Int64?
-        /// The time since which the source has had video without an interruption as long as the timeout.
+        /// When the current period of video began, which an interruption as long as the timeout ends; nil without
+        /// video.
         var liveSince: Int64?
     }
 

@@ -34,8 +34,9 @@ package final class StandbySource: Sendable {
         package var isOver = false
     }
 
-    /// Opens the source and starts it. Blocks until the source answers, or the attempt is cancelled; `isWanted` then
-    /// returns false. Throws the reason if opening fails. Called on the source's queue.
+    /// Opens the source and starts it. Blocks until the source answers, or the attempt is cancelled because the source
+    /// was closed; from then on `isWanted` returns false. Throws the reason if opening fails. Called on the source's
+    /// queue.
     package typealias Opener = @Sendable (SourceOpening, _ isWanted: () -> Bool) throws -> Running
 
     private struct State {
@@ -54,7 +55,7 @@ package final class StandbySource: Sendable {
     private let state = Mutex(State())
     private let changed = DispatchSemaphore(value: 0)
 
-    /// A closed source that logs call `name`.
+    /// A closed source. `name` stands for the source in logs.
     package init(name: String, logger: Logger, open: @escaping Opener) {
         (self.name, self.logger, self.open) = (name, logger, open)
         queue = DispatchQueue(label: "relay.standby.\(name)")
@@ -80,7 +81,7 @@ package final class StandbySource: Sendable {
         }?.decode(onlyKeyframes: onlyKeyframes)
     }
 
-    /// Closes the source. Returns at once; a delivery that has begun may still reach the sink.
+    /// Closes the source. Returns at once; a delivery that has begun can still reach the sink.
     package func stop() {
         let (opening, source) = state.withLock { state in
             if state.turn % 2 == 1 { state.turn += 1 }
@@ -104,8 +105,8 @@ package final class StandbySource: Sendable {
 
     private func isWanted(_ turn: Int) -> Bool { state.withLock { $0.turn == turn } }
 
-    /// Changes the state, unless the source was closed since `turn` began. It may already be open again, and then the
-    /// state belongs to the next turn.
+    /// Changes the state, unless the source was closed since `turn` began. The source might already be open again, and
+    /// then the state belongs to the next turn.
     private func update(_ turn: Int, _ change: (inout State) -> Void) {
         state.withLock { if $0.turn == turn { change(&$0) } }
     }

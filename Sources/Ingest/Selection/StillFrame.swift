@@ -7,7 +7,7 @@ internal import Synchronization
 
 /// The first frame of an image or a video file.
 package enum StillFrame {
-    /// How long reading the frame from a file may take.
+    /// How long to wait for the first frame of a file.
     private static let patience = DispatchTimeInterval.seconds(10)
 
     /// Reads the first frame of `location` in `format`, and whether more frames follow, which makes the file a video.

@@ -3,7 +3,7 @@
 internal import LibAV
 internal import Media
 
-/// Decodes and resamples the audio of a source that may be blocked, such as a file, and places it on the timeline. Used
+/// Decodes and resamples the audio of a source that can be blocked, such as a file, and places it on the timeline. Used
 /// by one thread.
 final class AudioTrack {
     let decoder: TrackDecoder
@@ -143,7 +143,7 @@ package struct AudioTimeline: Sendable, Hashable {
         case starts(at: Int64)
     }
 
-    /// How far a timestamp may be from the end of the previous run, in samples.
+    /// How far a timestamp is allowed to be from the end of the previous run, in samples.
     package let tolerance: Int64
     /// The position at which the last run ended; nil before the first run.
     package private(set) var end: Int64?

@@ -49,7 +49,7 @@ final class LiveAudioTrack {
             case .frame(let frame): try take(frame)
             }
         } catch {
-            // The run is lost. The next run is placed by its timestamp.
+            // The run is lost, and the next run must be placed by its timestamp.
             servo.restart()
             resampler.start(at: 0)
             monitor.noteConversionFailure(error)

@@ -32,7 +32,7 @@ final class TrackDecoder {
     }
 
     /// The number of errors in a row, without a frame or an accepted packet in between, after which a decoder counts as
-    /// broken. A healthy decoder may report as many errors as it has threads, and at the end of a file as many as it
+    /// broken. A healthy decoder can report as many errors as it has threads, and at the end of a file as many as it
     /// retains frames.
     static let stuckLimit = 64
     /// If this many packets in a row cause only errors and no frame, the status reports it; it is logged each time the
@@ -72,8 +72,8 @@ final class TrackDecoder {
     /// are only counted.
     func watch() { failsWhenRefusing = true }
 
-    /// Replaces `other`, whose decoder is broken: continues with the packets in its queue. Decoding begins at a
-    /// keyframe, unless `beginsAnywhere` is set.
+    /// Replaces `other`, whose decoder is broken: continues with the packets in the queue of `other`. Decoding begins
+    /// at a keyframe, unless `beginsAnywhere` is set.
     func takeOver(from other: TrackDecoder, beginsAnywhere: Bool) {
         (queue, other.queue) = (other.queue, queue)
         if !beginsAnywhere { queue.dropToKeyframe() }

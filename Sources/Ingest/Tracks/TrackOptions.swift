@@ -38,7 +38,7 @@ package struct TrackOptions: Sendable, Hashable {
     /// The default: tracks as libavformat chooses them, unchanged.
     package init() {}
 
-    /// The maximum by which audio can be moved: a file is read ahead by 10 s.
+    /// The maximum by which audio can be moved. It is less than the 10 s by which a file is read ahead.
     package static let longestOffset = Duration.seconds(5)
     /// The options' names.
     static let names: Set<String> = ["program", "video-track", "audio-track", "channels", "audio", "audio-offset"]

@@ -2,13 +2,13 @@
 
 internal import Media
 
-/// Cuts a copied program, whose keyframes come whenever its encoder makes them.
+/// Cuts a copied program, in which keyframes cannot be requested.
 ///
 /// A file shows the program from the frame nearest to the requested start, and contains all packets from the keyframe
 /// at or before that frame. The previous file contains everything that is decoded before the new file begins, including
 /// the frames to which its last frames refer. So each packet is in one or two files, and each frame is shown by exactly
-/// one. The frames arrive in decoding order, and so does the audio; each track may be behind the other. A file begins
-/// when the audio before it has come, so a change of one track's coding loses nothing of the other track.
+/// one file. The frames arrive in decoding order, and so does the audio; each track can be behind the other. A file
+/// begins when the audio before it has come, so a change of one track's coding loses nothing of the other track.
 struct CopiedCutter: SegmentCutting {
     private var isWriting = false
     /// No file shows anything before this program time, in nanoseconds.
@@ -25,13 +25,13 @@ struct CopiedCutter: SegmentCutting {
     /// The duration of a frame, in nanoseconds.
     private var frameLength: Int64 = 40_000_000
 
-    /// `audioBefore` is how much audio from before its first keyframe a file may need. `patience` is how long the first
+    /// `audioBefore` is how much audio from before its first keyframe a file can need. `patience` is how long the first
     /// file waits for audio if none has come. Both are in nanoseconds.
     private static let (audioBefore, patience): (Int64, Int64) = (500_000_000, 1_000_000_000)
     private static let mostCuts = 64
-    /// If frames are behind audio by more than `absence`, the video counts as interrupted. For later files, audio is
-    /// kept from `absence` before the newest frame on; if no frames come, from `absence` before the newest `keptAudio`
-    /// of audio. Both are in nanoseconds.
+    /// Audio that is behind the frames by more than `absence` counts as interrupted, and so do frames that are behind
+    /// audio of a new coding. Audio for later files is kept back to `absence` before the newest frame or, if no frames
+    /// come, back to `keptAudio` and `absence` before the newest audio. Both are in nanoseconds.
     private static let (absence, keptAudio): (Int64, Int64) = (1_500_000_000, 5_000_000_000)
     /// How much audio after a cut is kept in memory until a frame comes with which the next file can begin, in
     /// nanoseconds.
@@ -44,7 +44,7 @@ struct CopiedCutter: SegmentCutting {
     private var bytes = 0
     /// Whether `recent` contains a keyframe.
     private var hasGroup = false
-    /// Audio after the next cut. It belongs to the next file if that begins at the cut.
+    /// Audio after the next cut. It belongs to the next file if that file begins at the cut.
     private var withheld: [EncodedPacket] = []
     /// Decoding time of the newest frame, in nanoseconds.
     private var newestFrame = Int64.min
@@ -84,7 +84,7 @@ struct CopiedCutter: SegmentCutting {
     mutating func interrupt() -> [SegmentAction] {
         defer { forget() }
         guard isWriting else { return [] }
-        // Frames with a new coding wait for the next file, which will not come.
+        // Frames with a new coding wait for the next file, which will not come, so they are skipped.
         let waiting = hasNextCoding ? recent.filter { $0.track == .video && $0.description !== fileVideo } : []
         return waiting.map(SegmentAction.skip) + [.close]
     }
@@ -138,7 +138,7 @@ struct CopiedCutter: SegmentCutting {
         }
         // A file that contains only audio ends at the first keyframe.
         let isBack = isWriting && fileVideo == nil
-        // If the first keyframe came too early for the cut, later keyframes request it again.
+        // If the first keyframe came too early for the cut, later keyframes request the cut again.
         if isBack, frame.isKeyframe, cuts.first.map({ $0 > frame.ptsNanoseconds }) ?? true {
             cut(at: frame.ptsNanoseconds)
         }
@@ -157,7 +157,7 @@ struct CopiedCutter: SegmentCutting {
             guard let begin else { return }
             let hasAudio = recent.contains { $0.track == .audio && end(of: $0) > begin }
             let waited = frame.dtsNanoseconds - begin
-            // At this point the audio that belongs to the first frame has arrived.
+            // The file is opened when the audio that belongs to its first frame has arrived, or does not come.
             if reached >= begin, hasAudio || waited > Self.patience {
                 open(at: begin, &actions)
             }
@@ -169,7 +169,7 @@ struct CopiedCutter: SegmentCutting {
     }
 
     /// Whether the first frame of a file that begins at `cut` has come, and all audio before that frame, even if frames
-    /// are missing after the cut. Frames were decoded up to half a frame before `reached`.
+    /// are missing after the cut. `reached` is half a frame before the newest decoding time.
     private func canOpen(at cut: Int64, reached: Int64) -> Bool {
         let time = shown(first: cut)
         return reached >= time - frameLength / 2 && hasAudio(before: time)
@@ -229,7 +229,7 @@ struct CopiedCutter: SegmentCutting {
     }
 
     /// Drops packets that are not needed by a file that begins at `keyframe` or later, or with audio that is still to
-    /// come. `isOfGroup` means that the frames before `keyframe` are coded like it.
+    /// come. `isOfGroup` means that the frames before `keyframe` have the same coding as `keyframe`.
     private mutating func dropGroup(before keyframe: EncodedPacket, isOfGroup: Bool) {
         let limit = isWriting ? cuts.first : earliest
         let time = keyframe.ptsNanoseconds
@@ -287,7 +287,7 @@ struct CopiedCutter: SegmentCutting {
                     boundary: cuts.first { $0 > time + frameLength / 2 },
                     shown: ShownStart(time: time, asked: asked, continues: isWriting))))
         (isWriting, begun) = (true, time)
-        // A file has the same tracks as the previous one, even if no packet of a track has come yet.
+        // A file has an audio track if the previous one has one of the same coding, even if no audio has come yet.
         let same = audio === fileAudio ? audio : nil
         (fileVideo, fileAudio, cutFor) = (keyframe.description, firstAudio?.description ?? same, nil)
         cuts.removeAll { $0 <= max(asked, time) }
@@ -326,7 +326,8 @@ struct CopiedCutter: SegmentCutting {
         begun = time
         (fileVideo, fileAudio, cutFor) = (nil, packet.description, nil)
         cuts.removeAll { $0 <= time }
-        // Later frames do not refer to the earlier frames, and audio of another codec configuration has its own file.
+        // These packets are not needed any more: the next keyframe does not refer to earlier frames, and audio of
+        // another codec configuration has its own file.
         recent.removeAll { $0.track == .video || $0.description !== packet.description }
         bytes = recent.reduce(0) { $0 + $1.payload.count }
         hasGroup = false

@@ -82,14 +82,14 @@ struct SegmentCutter: SegmentCutting {
     /// Handles the next packet of the interleaved program.
     mutating func push(_ packet: EncodedPacket) -> [Action] {
         var actions: [Action] = []
-        // Video has resumed: its keyframes decide from now on.
+        // Video has resumed: from now on its keyframes decide where files are cut.
         if packet.track == .video, packet.isKeyframe, leading == .audio { lead(by: .video) }
         note(packet)
         switch packet.track {
         case leading: lead(packet, &actions)
         case .audio: audio(packet, &actions)
         case .data: takeData(packet, &actions)
-        // A decoder can begin only with a keyframe.
+        // Video without a keyframe is skipped while audio leads, because a decoder can begin only with a keyframe.
         case .video: actions.append(.skip(packet))
         }
         passOver(packet)
@@ -170,7 +170,7 @@ struct SegmentCutter: SegmentCutting {
         }
     }
 
-    /// Whether a file no longer waits for audio.
+    /// Whether audio is so late that a new file no longer waits for it.
     private var isAudioOverdue: Bool { leadAlone.passed > Self.longestHold }
 
     private mutating func audio(_ packet: EncodedPacket, _ actions: inout [Action]) {

@@ -71,7 +71,7 @@ enum SegmentAction: Sendable {
 /// Measures how much of one track has come, by its own timestamps, while the other track was silent.
 struct TrackProgress {
     /// The amount in nanoseconds. A gap in the track's own timestamps counts as at most ``longestStep``, because the
-    /// other track may have the same gap.
+    /// other track might have the same gap.
     var passed: Int64 = 0
     private var newest: Int64?
     private static let longestStep: Int64 = 1_000_000_000

@@ -28,14 +28,15 @@ struct SegmentSchedule {
     private var largestGroup: Int64 = 0
     private var isCutRequested = false
 
-    /// A keyframe is requested this long before its boundary. An encoder looks ahead, and a request is useless once the
-    /// encoder already has the frame.
+    /// When a file begins, keyframes are requested for all boundaries within this time: an encoder looks ahead, and a
+    /// request is useless once the encoder already has the frame.
     private static let lead = Duration.seconds(5)
     /// A wall-clock boundary that is closer than this is skipped: it occurs a second time because the clock was set
     /// back a little.
     private static let nearest = Duration.seconds(2)
 
-    /// More cuts than this accumulate only while nothing is recorded; the oldest are then dropped.
+    /// The maximum number of future cuts. More accumulate only while nothing is recorded, and then the oldest are
+    /// dropped.
     private static let mostCuts = 64
 
     init(length: SegmentLength?, grid: WallClockGrid? = nil) {
@@ -63,7 +64,7 @@ struct SegmentSchedule {
         return boundary(number, duration, origin)
     }
 
-    /// The latest possible presentation time of the frame, because its time may have been rounded to the track's time
+    /// The latest possible presentation time of the frame, because its time might have been rounded to the track's time
     /// base.
     private func latest(_ keyframe: EncodedPacket) -> Timestamp {
         let tick = keyframe.duration > 1 ? keyframe.timeBase.duration(1) : .zero

@@ -64,14 +64,15 @@ final class FileSynchroniser: Sendable {
         }
     }
 
-    /// Returns the failure of the file at `path` so far. It says nothing about other files, which the disk may have
-    /// stored correctly.
+    /// Returns the failure of the file at `path` so far. The failure says nothing about other files, which might have
+    /// been stored correctly.
     func failure(of path: String) -> FileFailure? { state.withLock { $0.failures[path] } }
 
     /// Returns the same failure as ``failure(of:)``, and removes it. The operating system also reports it only once:
     /// closing the file does not report it again.
     func takeFailure(of path: String) -> FileFailure? { state.withLock { $0.failures.removeValue(forKey: path) } }
 
-    /// Waits until all requested work is done. This may take long, so it must not be called where media waits.
+    /// Waits until all requested work is done. The wait can be long, so it must not happen on a thread for which media
+    /// waits.
     func waitUntilIdle() { queue.sync {} }
 }

@@ -18,7 +18,7 @@ struct MovieContainer: SegmentContainer {
     private var video: MovieTrack?
     private var audio: MovieTrack?
     private var sequence: UInt32 = 0
-    /// Program time of the first visible frame, in nanoseconds, if the file may begin with hidden frames.
+    /// Program time of the first visible frame, in nanoseconds, if the file can begin with hidden frames.
     private let shownStart: Int64?
     private(set) var shown: (frames: Int, audioSamples: Int64)?
     private var written: (runs: [Fragment.Run], offsets: [Int], at: Int64)?
@@ -74,8 +74,8 @@ struct MovieContainer: SegmentContainer {
 
     mutating func end(at time: Int64) {
         guard let shownStart else { return }
-        // This is the difference of two rounded program times, so that one file's audio ends at exactly the sample at
-        // which the next file's audio begins.
+        // The end is the difference of two rounded program times, so that one file's audio ends at exactly the sample
+        // at which the next file's audio begins.
         let base = TimeBase(1, Int32(clamping: layout.timescale))
         layout.end = TimeBase.nanoseconds.rescale(time, to: base) - TimeBase.nanoseconds.rescale(shownStart, to: base)
     }
@@ -109,7 +109,7 @@ struct MovieContainer: SegmentContainer {
         if !isHybrid, let run = runs.first { index.append(run, at: position) }
     }
 
-    // The head of a fragmented file cannot become longer, so it gets no chapters.
+    // The head of a fragmented file cannot become longer, so a fragmented file gets no chapters.
     mutating func mark(_ chapters: [Chapter]) { if isHybrid { tags.chapters = chapters } }
 
     mutating func appendIndex(

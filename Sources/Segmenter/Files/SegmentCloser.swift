@@ -37,7 +37,7 @@ final class SegmentCloser: Sendable {
     /// The maximum number of postponed files; each keeps a descriptor open.
     private static let mostPostponed = 64
 
-    /// Minimum time between attempts, in nanoseconds: each may read hours of media.
+    /// Minimum time between attempts, in nanoseconds: an attempt can read hours of media.
     private static let retryInterval: Int64 = 60_000_000_000
 
     private let queue: DispatchQueue
@@ -150,8 +150,8 @@ final class SegmentCloser: Sendable {
 
     private func failed(_ file: SegmentFile, _ failure: FileFailure) {
         state.withLock { $0.isUnfinished = true }
-        // If the file was removed (`code` is 0), nothing is known about it, and the operating system reports no error
-        // either.
+        // A file that was removed (`code` is 0) is not noted, so it is not counted as a gap: no error of the disk is
+        // known.
         if failure.code != 0 { unconfirmed.withLock { $0[file.name.open] = file.written } }
         status.value.withLock { $0.lastError = failure.description }
         logger.error("segment not closed, to be tried again: \(failure)", metadata: ["segment": "\(file.name)"])
@@ -178,7 +178,8 @@ final class SegmentCloser: Sendable {
     private func recover() {
         let entries: [SegmentRecovery.Entry]
         do {
-            // If the disk refused one write, it may also have lost any other write.
+            // If the disk refused one write, it might have lost any other, so the files are checked from beginning to
+            // end.
             let own = unconfirmed.withLock { $0.mapValues(\.bytes) }
             entries = try SegmentRecovery.run(in: directory, channel: channel, checkedTail: .max, own: own)
         } catch {
@@ -199,8 +200,8 @@ final class SegmentCloser: Sendable {
                 logger.warning("set aside \(name), which cannot be played: \(reason)")
                 resolve(entry.fileName, .nothing)
             case .inUse:
-                // Another process, such as `relay recordings repair`, is using a file of this run. It is tried again,
-                // because that process will release the file.
+                // Another process, such as `relay recordings repair`, is using a file of this run. The file is tried
+                // again later, because that process will release it.
                 let isOwn = unconfirmed.withLock { $0[entry.fileName] != nil }
                 if isOwn { state.withLock { $0.isUnfinished = true } }
             case .failed(let failure):
@@ -210,7 +211,7 @@ final class SegmentCloser: Sendable {
         }
     }
 
-    /// Counts files that no longer exist under these names as gaps: not even their names have reached the disk. A file
+    /// Counts unconfirmed files that are not among `names` as gaps: not even their names have reached the disk. A file
     /// that another process, such as `relay recordings repair`, has completed in the meantime has its final name and is
     /// accepted.
     private func resolveAll(but names: Set<String>) {
@@ -261,7 +262,7 @@ final class SegmentCloser: Sendable {
         for attempt in 0..<10 {
             let closed = name.closed(attempt: attempt)
             guard access("\(directory.path)/\(closed)", F_OK) == 0 else { break }
-            // A transport stream has no metadata: only its frames can be counted.
+            // A transport stream has no metadata that could identify it: only its frames can be counted.
             if name.fileExtension == RecordFormat.ts.fileExtension {
                 let frames = try? TransportStreamFile.frames(in: "\(directory.path)/\(closed)", written: written.bytes)
                 return (closed, min(frames ?? 0, written.frames))

@@ -9,7 +9,7 @@ protocol SegmentContainer {
     /// Whether a file begins with a hidden audio packet, because the container can hide one.
     var hidesPreRoll: Bool { get }
 
-    /// Whether frames may be written after much later audio. Formats with a separate index for each track allow this.
+    /// Whether frames can be written after much later audio. Formats with a separate index for each track allow this.
     var takesLateFrames: Bool { get }
 
     /// How many frames and audio samples are visible, for a file in which parts of the media are hidden; known after

@@ -12,11 +12,12 @@ struct SegmentFileSettings {
     var format = RecordFormat.hybrid
     var description: StreamDescription
     var tags: MovieTags
-    /// How much media time a fragment contains, which is how much a crash may lose.
+    /// How much media time a fragment contains, which is also how much a crash can lose.
     var fragmentDuration: Duration
     /// Whether closing the file waits until it is on the disk.
     var isDurable = true
-    /// How many bytes the file may have, if its file system and the process allow no less; nil means any number.
+    /// The maximum size of the file in bytes, unless its file system or the process has a lower limit; nil means that
+    /// only those limits apply.
     var largestBytes: Int64?
 }
 
@@ -39,7 +40,7 @@ final class SegmentFile {
     private var audioSamples: Int64 = 0
     /// Packets on disk.
     private var packets: Int64 = 0
-    /// How many bytes the file may have.
+    /// The maximum size of the file, in bytes.
     private let limit: Int64
     /// Whether the recorder was asked to end the file because it is nearly full.
     var isCutRequested = false
@@ -79,17 +80,17 @@ final class SegmentFile {
 
     /// How many consecutive fragments were ended by the timeout and held frames back for the next fragment.
     private var heldBack = 0
-    /// How many consecutive fragments may hold frames back, which is about 2 s. If a sender breaks off, its last frames
-    /// may follow missing frames, and the file should end before them. But frames of a slow track must not wait for
-    /// long.
+    /// How many consecutive fragments are allowed to hold frames back, which is about 2 s. Frames after a missing frame
+    /// are held back because the sender might have broken off, and the file should then end before them. The limit
+    /// exists because frames of a slow track must not wait for long.
     private static let longestHold = 4
-    /// Bytes that the index of a file takes: at least this many, and so many for each packet (measured: 13 to 20).
+    /// The assumed size of a file's index, in bytes: a fixed part, and a part for each packet (measured: 13 to 20).
     private static let (indexBytes, indexBytesOfPacket): (Int64, Int64) = (64 << 10, 24)
-    /// A file is nearly full when less than this part of its largest size is left, which is enough for several GOPs.
+    /// A file is nearly full when less than one 16th of its maximum size is left, which is enough for several GOPs.
     private static let lastPart: Int64 = 16
 
     /// How long a fragment waits after its end if the leading track is silent, in nanoseconds. This is longer than the
-    /// distance between the tracks in most programs, and so short that a crash loses at most 0.6 s.
+    /// distance between the tracks in most programs, but short enough that a crash loses at most 0.6 s.
     private static let patience: Int64 = 50_000_000
 
     /// Creates the file, which must not exist, and writes its head.
@@ -119,7 +120,7 @@ final class SegmentFile {
         try writeHead()
     }
 
-    // The lock is released explicitly: the synchroniser's thread may keep the descriptor open for longer, and must not
+    // The lock is released explicitly: the synchroniser's thread can keep the descriptor open for longer, and must not
     // prevent recovery.
     deinit { descriptor.unlock() }
 
@@ -130,7 +131,7 @@ final class SegmentFile {
             try descriptor.write([head], at: 0)
             bytes = Int64(head.count)
         } catch {
-            // The file contains no media.
+            // The file is removed, because it contains no media.
             _ = try? parent.remove(entry: name.open)
             throw error
         }
@@ -144,9 +145,9 @@ final class SegmentFile {
     /// The frames that were appended and are not on disk yet.
     var pendingVideo: [EncodedPacket] { videoPackets }
 
-    /// If some frames before the last pending frames in presentation order are missing, removes and returns the latter,
-    /// so that no frames are missing in a file that ends here. The remaining frames come earlier in decoding order, so
-    /// none of them depends on a removed frame.
+    /// If frames are missing before the last pending frames in presentation order, removes and returns those last
+    /// frames, so that no frames are missing in a file that ends here. The remaining frames come earlier in decoding
+    /// order, so none of them depends on a removed frame.
     func dropDisordered() -> [EncodedPacket] {
         guard let whole = order.wholePrefix, whole < videoPackets.count else { return [] }
         let dropped = Array(videoPackets[whole...])
@@ -180,8 +181,8 @@ final class SegmentFile {
         return elapsed
     }
 
-    /// How long the pending packets may still wait for the packet that ends their fragment, in nanoseconds; nil if
-    /// no packet is pending.
+    /// How long the pending packets can still wait for the packet that ends their fragment, in nanoseconds; nil if no
+    /// packet is pending.
     func wait(at now: Int64) -> Int64? {
         pendingSince.map { max(0, $0 + fragmentDuration + Self.patience - now) }
     }
@@ -245,7 +246,7 @@ final class SegmentFile {
             throw error
         }
         container.wrote()
-        // Frames before the file's start are hidden, and needed only for decoding.
+        // Frames before the file's start do not count, because they are hidden and needed only for decoding.
         showsAnything = showsAnything || leading == .audio || videoPackets.contains { $0.ptsNanoseconds >= start }
         bytes += total
         frames += videoPackets.count

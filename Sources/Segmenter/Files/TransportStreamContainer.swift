@@ -18,7 +18,7 @@ struct TransportStreamContainer: SegmentContainer {
     /// A transport stream has no edit list: an additional audio packet at its start would be audible.
     let hidesPreRoll = false
 
-    /// The stream's clock is already later than such frames, and writing them would make it go back.
+    /// When late frames come, the stream's clock (PCR) is already later, and writing the frames would make it go back.
     let takesLateFrames = false
 
     /// `path` is for error texts.
@@ -66,7 +66,7 @@ struct TransportStreamContainer: SegmentContainer {
     ) throws(FileFailure) -> Int64 { mediaEnd }
 
     func seal(_ file: FileDescriptor, mediaEnd: Int64, size: Int64, isDurable: Bool) throws(FileFailure) {
-        // Releases the reserved space after the end.
+        // This releases the reserved space after the end.
         try file.truncate(to: size)
         if isDurable { try file.synchronise() }
     }

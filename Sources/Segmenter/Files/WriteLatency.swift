@@ -9,7 +9,7 @@ package struct WriteLatencyStatus: Sendable, Codable, Equatable {
     package var p50Milliseconds = 0.0
     /// The longest write, in milliseconds.
     package var maximumMilliseconds = 0.0
-    /// The same for the 99th percentile.
+    /// An upper bound of the 99th percentile, in milliseconds, computed like ``p50Milliseconds``.
     package var p99Milliseconds = 0.0
     /// How many writes took no longer than each of ``bounds``.
     package var counts: [Int] = []

@@ -63,11 +63,11 @@ struct ClockTrust {
 
     /// If the wall clock moves by more than this, it was set.
     static let tolerance: Int64 = 60_000
-    /// The maximum time for which relay may have been off, if no time server confirms the clock. A clock that is wrong
-    /// by this much causes the deletion of at most a quarter of what `--keep` keeps.
+    /// The longest time for which relay is believed to have been off if no time server confirms the clock. A clock that
+    /// is wrong by this much causes the deletion of at most a quarter of what `--keep` keeps.
     private static let believedGap: Int64 = 86_400_000
-    /// If the clock is confirmed, files that became too old while relay was off are deleted this many times as fast as
-    /// time passes.
+    /// If the clock is confirmed, files that became too old while relay was off are deleted step by step: in one hour,
+    /// the files of this many hours.
     private static let catchUp: Int64 = 4
 
     /// The `--keep` limit in milliseconds; nil without `--keep`.
@@ -109,7 +109,7 @@ struct ClockTrust {
         if reading.isConfirmed { resolve(at: now) }
     }
 
-    /// By how much a file may look older than it is, for `limit`; `isOwn` means that the file ended in this run.
+    /// By how much a file might look older than it is, for `limit`; `isOwn` means that the file ended in this run.
     func lead(_ limit: Limit, isOwn: Bool, at reading: Reading) -> Int64 {
         switch limit {
         case .least: least.lead(isOwn: isOwn)
@@ -146,7 +146,7 @@ struct ClockTrust {
         let gap = last.map { reading.wall.milliseconds - $0.milliseconds } ?? 0
         if abs(gap) > Self.tolerance { least.move(by: gap, at: now) }
         if gap < -Self.tolerance || gap > max(Self.tolerance, believed) { greatest.move(by: gap, at: now) }
-        // The files of earlier runs did not end in this run.
+        // No file of this run has ended yet, so the jumps since the previous run do not concern files of this run.
         (least.own, greatest.own) = (0, 0)
     }
 
@@ -157,8 +157,8 @@ struct ClockTrust {
     }
 
     /// Handles the confirmation that the wall clock is right. If it was also right when the previous run last read it,
-    /// the difference is the time for which relay was off. Then files look too old only because of what the previous
-    /// run remembered.
+    /// the difference is the time for which relay was off. Then only the jumps that the previous run remembered can
+    /// make files look too old.
     private mutating func resolve(at now: Int64) {
         guard !isResolved else { return }
         isResolved = true
@@ -179,7 +179,8 @@ struct ClockTrust {
     /// The running time within which a whole archive can be deleted step by step.
     private var sweep: Int64 { (keep ?? 0) / Self.catchUp }
 
-    /// How far the wall clock may be ahead of its last reading to be believed without a time server's confirmation.
+    /// Without a time server's confirmation, the wall clock is believed only if it is ahead of its last reading by no
+    /// more than this.
     private var believed: Int64 { min(Self.believedGap, (keep ?? 0) / 4) }
 
     private static func milliseconds(_ duration: Duration) -> Int64 { max(0, duration.inNanoseconds) / 1_000_000 }

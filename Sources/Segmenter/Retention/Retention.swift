@@ -36,7 +36,7 @@ package final class Retention: RecordingObserver {
         var reported: Set<String> = []
         /// Whether files are being deleted for a recording that is about to begin.
         var isMakingRoom = false
-        /// Bytes of the files that may be deleted during the recording; nil until the directory was read.
+        /// Bytes of the files that can be deleted during the recording; nil until the directory was read.
         var room: Int64?
         var isStopped = false
         /// Files that ended in this run: their age is known, even if the clock was set before.
@@ -118,10 +118,10 @@ package final class Retention: RecordingObserver {
     package func segmentRecovered(fileName: String) { state.withLock { $0.nextSweep = .min } }
     package func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {}
 
-    /// Deletes at once what the rules require, and computes ``room``, which is how much may be deleted during a
-    /// recording of `budget`. If the deletion takes longer than a start may wait, it continues while the program runs:
-    /// files that are not deleted yet count as files that may be deleted. Waits until the directory is read and the
-    /// vetoes have answered; must not be called on retention's queue.
+    /// Deletes at once what the rules require, and computes ``room``, which is how much can be deleted during a
+    /// recording of `budget`. If the deletion takes longer than the start of the recording waits, it continues while
+    /// the program runs: files that are not deleted yet count as files that can be deleted. Waits until the directory
+    /// is read and the vetoes have answered; must not be called on retention's queue.
     package func makeRoom(for budget: StorageBudget) {
         let isUnderWay = state.withLock { state in
             defer { state.isMakingRoom = true }
@@ -133,16 +133,16 @@ package final class Retention: RecordingObserver {
             let deletion = DispatchWorkItem(qos: .userInitiated, flags: .enforceQoS) { self.deleteDue(budget) }
             queue.async(execute: look)
             queue.async(execute: deletion)
-            // It must be known how much may be deleted, however long that takes; the deletion itself need not be
+            // It must be known how much can be deleted, however long that takes; the deletion itself need not be
             // finished.
             look.wait()
             _ = deletion.wait(timeout: deadline)
         }
     }
 
-    /// Bytes of the files that may still be deleted during the recording for which ``makeRoom(for:)`` was last called.
+    /// Bytes of the files that can still be deleted during the recording for which ``makeRoom(for:)`` was last called.
     /// The file that is being deleted does not count, so that a caller that has measured free space before does not
-    /// count it twice.
+    /// count that file twice.
     package var room: Int64 { state.withLock { $0.room ?? 0 } }
 
     private func updateRoom(_ budget: StorageBudget) {
@@ -180,7 +180,7 @@ package final class Retention: RecordingObserver {
             isConfirmed: isConfirmed(wallClock), own: own)
     }
 
-    /// Reads the previous run's clock memory when a disk is first seen: a disk may be mounted after the start, or in
+    /// Reads the previous run's clock memory when a disk is first seen: a disk can be mounted after the start, or in
     /// place of another.
     private func recall() {
         let generation = directory.generation
@@ -237,8 +237,7 @@ package final class Retention: RecordingObserver {
     /// Checks once. The timer calls it on retention's queue.
     func check() {
         do throws(FileFailure) {
-            // Throws if another file system was mounted there, or if this is an empty mount point, so that nothing is
-            // deleted.
+            // Nothing is deleted if this throws, because the disk of the recordings is not mounted.
             try directory.checkMount()
             let space = try measure()
             let now = clock.now
@@ -274,7 +273,7 @@ package final class Retention: RecordingObserver {
 
     private func sweep(_ space: DiskSpace?, _ now: Int64) throws(FileFailure) {
         let look = try look(space)
-        // A veto may take long to answer, so no lock is held; no other thread changes the policy in the meantime.
+        // A veto can take long to answer, so no lock is held; no other thread changes the policy in the meantime.
         var policy = state.withLock { $0.policy }
         var plan = policy.plan(look) { segment in vetoes.allSatisfy { $0.mayDelete(segment.fileName) } }
         plan.problem = plan.problem ?? vetoes.lazy.compactMap(\.problem).first
@@ -326,8 +325,8 @@ package final class Retention: RecordingObserver {
     /// Deletes one file; returns false if the file still exists.
     private func delete(_ deletion: RetentionPolicy.Deletion) -> Bool {
         let segment = deletion.segment
-        // Whether or not the deletion succeeds, the file no longer counts as deletable. `room` must shrink before the
-        // file's space becomes free.
+        // The file no longer counts as deletable, even if the deletion fails. `room` must shrink before the file's
+        // space becomes free.
         state.withLock { state in state.room = state.room.map { max(0, $0 - segment.bytes) } }
         do throws(FileFailure) {
             guard try directory.delete(segment, of: channel) else {
@@ -367,7 +366,7 @@ package final class Retention: RecordingObserver {
         }
     }
 
-    /// The space that retention has freed and may still free.
+    /// The space that retention has freed and can still free.
     package var balance: RetentionBalance {
         state.withLock {
             RetentionBalance(deletedBytes: $0.status.deletedBytes, reclaimableBytes: $0.status.reclaimableBytes)

@@ -15,7 +15,7 @@ struct RetentionPolicy {
         var wallClock: UTCTime
         /// Nanoseconds of a clock that never steps.
         var now: Int64
-        /// The disk, if its free space matters.
+        /// The space of the disk; nil if free space does not matter.
         var space: DiskSpace?
         /// Whether a time server confirms the wall clock.
         var isConfirmed = false
@@ -30,7 +30,7 @@ struct RetentionPolicy {
     /// The decision.
     struct Plan: Equatable {
         var deletions: [Deletion] = []
-        /// Bytes of the files that may be deleted to free disk space after these deletions.
+        /// Bytes of the files that can be deleted after these deletions to free disk space.
         var reclaimableBytes: Int64 = 0
         /// Whether there is too little free space.
         var wantsRoom = false
@@ -49,7 +49,8 @@ struct RetentionPolicy {
     /// A deletion that was made to free disk space, and has not increased it yet.
     private struct Attempt {
         var since: Int64
-        /// The lowest free space since the deletion. Data that is written meanwhile may hide that space is freed late.
+        /// The lowest free space since the deletion. The lowest value is kept because data that is written meanwhile
+        /// can hide that space is freed late.
         var lowest: Int64
         var bytes: Int64
     }
@@ -69,7 +70,7 @@ struct RetentionPolicy {
     private static let mostAtOnce = 100
     /// At most this many bytes, or one file, are deleted to free disk space before the effect is measured.
     private static let freeingStep: Int64 = 256 << 20
-    /// How long a file system may take to release deleted space, in nanoseconds (btrfs commits every 30 s).
+    /// How long to wait for a file system to release deleted space, in nanoseconds (btrfs commits every 30 s).
     private static let freeingTime: Int64 = 60_000_000_000
     /// After this many attempts without effect, no more files are deleted to free disk space: snapshots or other
     /// programs keep the space.
@@ -102,7 +103,7 @@ struct RetentionPolicy {
     /// Whether `space` is so low that the recording is about to stop.
     func isUrgent(_ space: DiskSpace) -> Bool { rules.minimumFree != nil && space.free < leastFree }
 
-    /// Whether `space` requires that files are deleted, and deleting may help.
+    /// Whether `space` requires that files are deleted, and deleting is likely to help.
     mutating func wantsRoom(_ space: DiskSpace, now: Int64) -> Bool {
         judge(space, now)
         return space.free < goal(of: space) && attempt == nil && failedAttempts < Self.mostFailedAttempts
@@ -175,7 +176,7 @@ struct RetentionPolicy {
         return leastFree <= most ? leastFree : 0
     }
 
-    /// Returns the bytes of the files in `look` that may be deleted during a recording of `budget`: to free disk space,
+    /// Returns the bytes of the files in `look` that can be deleted during a recording of `budget`: to free disk space,
     /// or because a limit will require it by then. `mayDelete` is called for each file.
     mutating func deletable(_ look: Look, during budget: StorageBudget, mayDelete: (StoredSegment) -> Bool) -> Int64 {
         let look = dated(look)
@@ -190,7 +191,8 @@ struct RetentionPolicy {
         let old = expired.reduce(0) { $0 + $1.bytes }
         guard let limit = rules.maximumBytes else { return old }
         let total = Self.sum(look.segments.reduce(0) { $0 + $1.bytes }, budget.requiredBytes)
-        // The limit requires this only as the recording grows, and the reserve stays free until the recording's end.
+        // The limit on the total size requires deletions only as the recording grows. The reserve is subtracted,
+        // because it stays free until the recording ends.
         return max(old, min(all, total - Self.sum(limit, budget.reserveBytes)))
     }
 
@@ -253,7 +255,7 @@ struct RetentionPolicy {
     private func age(_ segment: StoredSegment, _ look: Look, _ limit: ClockTrust.Limit) -> Duration {
         let isOwn = look.own.contains(segment.fileName)
         var lead = trust.lead(limit, isOwn: isOwn, at: look.clocks)
-        // A date that was taken from another file is also as uncertain as that file's date.
+        // A corrected date was taken from another file, possibly of another run, so the larger uncertainty applies.
         if look.redated.contains(segment.fileName) {
             lead = max(lead, trust.lead(limit, isOwn: !isOwn, at: look.clocks))
         }

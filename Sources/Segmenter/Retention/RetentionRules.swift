@@ -7,11 +7,11 @@ package import Media
 package struct RetentionRules: Sendable, Equatable {
     /// Files that ended longer ago than this are deleted.
     package var maximumAge: Duration?
-    /// Bytes that all files of the channel together may take.
+    /// Bytes that all files of the channel together are allowed to take.
     package var maximumBytes: Int64?
     /// How much of the disk should be free.
     package var minimumFree: FreeSpaceGoal?
-    /// The minimum age of a file that may be deleted.
+    /// No file that ended more recently than this is deleted.
     package var minimumAge: Duration
 
     /// Rules that delete only what the given limits require, and by default no file younger than an hour.

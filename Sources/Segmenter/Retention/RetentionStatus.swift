@@ -10,13 +10,13 @@ package struct RetentionStatus: Sendable, Codable, Equatable {
     package var bytes: Int64 = 0
     /// When the oldest finished file ended.
     package var oldest: UTCTime?
-    /// Finished files that may not be deleted because something else still needs them, such as an upload.
+    /// Finished files that must not be deleted because something else still needs them, such as an upload.
     package var heldFiles = 0
     /// Files deleted since the start.
     package var deletedFiles = 0
     /// Bytes of the deleted files.
     package var deletedBytes: Int64 = 0
-    /// Bytes of the files that may be deleted to free disk space; 0 if no minimum of free space is configured.
+    /// Bytes of the files that can be deleted to free disk space; 0 if no minimum of free space is configured.
     package var reclaimableBytes: Int64 = 0
     /// Why a limit is exceeded, in words; nil if no limit is exceeded.
     package var problem: String?
@@ -38,9 +38,9 @@ package struct RetentionBalance: Sendable, Equatable {
 /// Can prevent retention from deleting a finished file, for example because an upload still needs it. It is called on
 /// retention's queue, where waiting for a disk is allowed.
 package protocol RetentionVeto: AnyObject, Sendable {
-    /// Whether the finished file `fileName`, relative to the recording's directory, may be deleted.
+    /// Whether the finished file `fileName`, relative to the recording's directory, is allowed to be deleted.
     func mayDelete(_ fileName: String) -> Bool
-    /// Why more files may be kept than necessary, in words for an operator; nil if there is no such reason.
+    /// Why more files might be kept than necessary, in words for an operator; nil if there is no such reason.
     var problem: String? { get }
 }
 

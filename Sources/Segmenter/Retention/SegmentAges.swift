@@ -4,8 +4,8 @@ internal import Archive
 
 /// Corrects the dates of files that are dated in the future, because the clock was ahead.
 enum SegmentAges {
-    /// The maximum time between two such files that counts, in milliseconds. If the clock was set between them, the
-    /// earlier file must not look years older.
+    /// The maximum time between two files that are dated in the future that counts, in milliseconds. If the clock was
+    /// set between them, the earlier file must not look years older.
     private static let longestStep: Int64 = 600_000
 
     /// Returns `segments`, oldest first, with corrected dates at `now`. In a series of files dated in the future, the

@@ -67,14 +67,14 @@ package struct StorageBudget: Sendable, Hashable {
     }
 
     /// Free bytes from which recording resumes. This is five seconds of recording above the reserve, so that recording
-    /// does not stop again at once; it is no more, because the operator who has freed space is waiting for it. At a low
-    /// bitrate it is more than closing a file releases and a new file takes: otherwise the stop itself would restart
-    /// the recording.
+    /// does not stop again at once; it is no more, because the operator who has freed space is waiting for the
+    /// recording to resume. At a low bitrate it is two preallocation steps instead: closing a file releases
+    /// preallocated space, which must not restart the recording by itself.
     package var resumeBytes: Int64 { Self.sum(reserveBytes, max(bytes(in: .seconds(5)), 2 * Preallocation.leastStep)) }
 
     /// The minimum of free bytes that retention maintains, so that old files are deleted before recording stops: a
-    /// minute of recording above the resume limit. As a minute may be much for a small disk, it counts as at most a
-    /// tenth of the file system.
+    /// minute of recording above the resume limit. On a small disk, this minute counts as at most a tenth of the file
+    /// system.
     package var retentionGoalBytes: Int64 {
         Self.sum(resumeBytes, min(bytes(in: .seconds(60)), capacity.map { $0 / 10 } ?? .max))
     }

@@ -9,8 +9,8 @@ internal import Synchronization
 /// Watches the disk to which a recorder writes: lets recording begin only if there is enough space, warns before the
 /// disk is full, stops the recorder in time, and lets it continue when there is space again.
 ///
-/// It checks each second on its own queue: a file system that hangs delays nothing else, and the status shows the age
-/// of its numbers.
+/// The guard checks each second, on its own queue: a file system that hangs delays nothing else, and the status shows
+/// the age of its numbers.
 package final class StorageGuard: Sendable {
     private struct State {
         var policy: StoragePolicy
@@ -21,7 +21,8 @@ package final class StorageGuard: Sendable {
         var generation: Int
     }
 
-    /// How many files must be possible: those of a minute of short recordings, with the catalogue's own and marks.
+    /// How many more files it must be possible to create: those of a minute of short recordings, with marks and the
+    /// files of the catalogue.
     private static let leastFiles: Int64 = 64
 
     private let directory: RecordDirectory
@@ -42,9 +43,9 @@ package final class StorageGuard: Sendable {
     private let state: Mutex<State>
 
     /// A guard of `directory` for recordings of `budget`. `writtenBytes` returns the recorder's total so far,
-    /// `retained` what retention has freed and may free. `makeRoom` is called before recording would be refused: it
-    /// deletes old recordings, and may block on the disk. `room` is read after that, and returns the bytes of old
-    /// recordings that may still be deleted during the new one, except those being deleted. Guards with the same
+    /// `retained` what retention has freed and can free. `makeRoom` is called before recording would be refused: it
+    /// deletes old recordings, and can block on the disk. `room` is read after that, and returns the bytes of old
+    /// recordings that can still be deleted during the new one, except those being deleted. Guards with the same
     /// `ledger` share the space of a file system. In the ledger, a guard replaces the previous one of the same `owner`,
     /// and counts as `recordings` recordings of this size. `promised` returns the bytes that this recording must leave
     /// to another recording that is part of the same ledger entry.
@@ -94,8 +95,8 @@ package final class StorageGuard: Sendable {
         control.directoryChanged()
     }
 
-    /// Measures free space. An empty mount point counts as a failure: its file system may have enough space, but is the
-    /// wrong one.
+    /// Measures free space. An empty mount point counts as a failure: the file system that it is on might have enough
+    /// space, but is the wrong one.
     private func measure() -> StoragePolicy.Measurement {
         let found = look()
         follow(found)
@@ -138,8 +139,8 @@ package final class StorageGuard: Sendable {
         var admission = decide(measurement(found), deletable: 0)
         if !admission.isAdmitted, case .success = found {
             makeRoom(state.withLock { $0.policy.budget })
-            // The order matters: a file that is deleted in between counts neither as free nor as deletable space, but
-            // never as both.
+            // The order matters: a file that is deleted between the two calls can be missing from both numbers, but is
+            // never counted in both.
             let measurement = measure()
             admission = decide(measurement, deletable: room())
         }

@@ -27,7 +27,7 @@ struct StoragePolicy {
 
     private(set) var state = StorageState.ok
     private(set) var freeBytes: Int64 = 0
-    /// Bytes that retention may free.
+    /// Bytes that retention can free.
     private(set) var reclaimableBytes: Int64 = 0
     /// Bytes that this recording must leave to another recording.
     private(set) var promisedBytes: Int64 = 0
@@ -36,8 +36,8 @@ struct StoragePolicy {
     /// The last measurement, without the space that retention has freed, so that a deletion does not hide that another
     /// program writes.
     private var previous: (time: Int64, free: Int64)?
-    /// When the recorder's total last grew, or when it is expected to begin to grow; in nanoseconds. And the total at
-    /// that time.
+    /// The time at which the recorder's total last grew or from which growth is expected, in nanoseconds, and the total
+    /// at that time.
     private var lastWrite: (time: Int64, written: Int64)?
     /// Smoothed rates in bytes per second: `slope` is the decrease of free space, `ownRate` is how much the recorder
     /// writes.
@@ -58,8 +58,9 @@ struct StoragePolicy {
         critical = min(.seconds(300), warning / 2)
     }
 
-    /// Decides whether recording may begin. `deletable` is the size of old recordings that retention may delete during
-    /// this one, in bytes. It counts as space for the recording, but not for the reserve, which must be free now.
+    /// Decides whether recording is allowed to begin. `deletable` is the size of old recordings that retention can
+    /// delete during this one, in bytes. It counts as space for the recording, but not for the reserve, which must be
+    /// free now.
     mutating func admit(_ measurement: Measurement, deletable: Int64 = 0, now: Int64) -> StorageAdmission {
         let required = budget.requiredBytes
         var admission = StorageAdmission(
@@ -116,7 +117,7 @@ struct StoragePolicy {
     }
 
     /// Evaluates one measurement, with the bytes that the recorder has written so far, the space that retention has
-    /// freed and may still free, and the space that is `promised` to another recording.
+    /// freed and can still free, and the space that is `promised` to another recording.
     mutating func update(
         _ measurement: Measurement, written: Int64, retained: RetentionBalance = .init(), promised: Int64 = 0,
         now: Int64
@@ -161,7 +162,7 @@ struct StoragePolicy {
         }
     }
 
-    /// Returns how much of `free`, and of the space that retention may free, is neither reserved nor promised.
+    /// Returns how much of `free`, and of the space that retention can free, is neither reserved nor promised.
     private func room(of free: Int64) -> Int64 {
         let (taken, overflow) = budget.reserveBytes.addingReportingOverflow(promisedBytes)
         let (all, isLarge) = free.addingReportingOverflow(reclaimableBytes)
@@ -185,7 +186,8 @@ struct StoragePolicy {
 
     /// Forecasts when the disk will be full, from the higher of two smoothed rates: the recorder's rate, and the
     /// decrease of free space. Until something was written, the configured bitrate is used. It is also used while
-    /// nothing may be written, because the question is then how long the space would last if recording continued.
+    /// recording is stopped or refused, because the question is then how long the space would last if recording
+    /// continued.
     private mutating func observe(_ free: Int64, _ written: Int64, _ retained: RetentionBalance, _ now: Int64) {
         let unaided = free - retained.deletedBytes
         if let previous, now > previous.time {

@@ -22,9 +22,9 @@ package struct StorageStatus: Sendable, Codable, Equatable {
     package var freeBytes: Int64
     /// Bytes that must be free before recording starts.
     package var requiredBytes: Int64
-    /// Bytes that stay free.
+    /// Bytes that stay free: recording stops before it uses them.
     package var reserveBytes: Int64
-    /// Bytes that retention may free before the reserve is reached.
+    /// Bytes that retention can free before the reserve is reached.
     package var reclaimableBytes: Int64 = 0
     /// Seconds until the reserve is reached and nothing more can be deleted, at the recorder's own rate or the observed
     /// rate, whichever is higher; nil if free space does not shrink or is unknown.
@@ -43,7 +43,7 @@ package struct StorageAdmission: Sendable, Equatable {
     package var isAdmitted: Bool
     /// Free bytes.
     package var freeBytes: Int64
-    /// Bytes of old recordings that retention may delete during this recording. They count as available space.
+    /// Bytes of old recordings that retention can delete during this recording. They count as available space.
     package var deletableBytes: Int64 = 0
     /// Bytes that must be free, or become free by deleting.
     package var requiredBytes: Int64
