@@ -222,7 +222,7 @@ def leaves(studio: Studio) -> Sent:
 def twice(studio: Studio) -> Sent:
     units = studio.plain()
     intruder = stamps.moved([unit for unit in units if unit.due < 2], 4.0)
-    return Sent("a second sender comes while the first one sends", [Session(units), Session(intruder)],
+    return Sent("a second sender comes while the first one sends", [Session(units), Session(intruder, intrudes=True)],
                 says="(refus|second|already|another|turned away|busy)")
 
 

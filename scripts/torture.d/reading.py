@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import json
+import statistics
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,7 +52,7 @@ class Reading:
 def probe(path: Path) -> dict:
     answer = subprocess.run(
         ["ffprobe", "-v", "error", "-of", "json", "-show_entries",
-         "stream=codec_type,width,height,sample_aspect_ratio,avg_frame_rate,r_frame_rate", path],
+         "stream=codec_type,width,height,sample_aspect_ratio", path],
         stdin=subprocess.DEVNULL, capture_output=True, check=False)
     return json.loads(answer.stdout or b"{}")
 
@@ -96,8 +97,6 @@ def read(path: Path, regions: list[Region], work: Path) -> Reading:
         if stream["codec_type"] == "video" and not result.size[0]:
             result.size = stream["width"], stream["height"]
             result.aspect = stream.get("sample_aspect_ratio", "1:1")
-            top, _, bottom = stream["avg_frame_rate"].partition("/")
-            result.rate = float(top) / (float(bottom or 1) or 1)
         result.audio |= stream["codec_type"] == "audio"
     codes, times, audio = work / "codes", work / "times", work / "audio"
     if result.size[0]:
@@ -117,6 +116,8 @@ def read(path: Path, regions: list[Region], work: Path) -> Reading:
             region = next((place for place, value in enumerate(numbers) if value >= 0), -1)
             result.frames.append(Frame(time, numbers[region] if region >= 0 else -1, region))
         result.shown = len(shown)
+        steps = [later - earlier for earlier, later in zip(shown, shown[1:]) if later > earlier]
+        result.rate = 1 / statistics.median(steps) if steps else 0.0
     if result.audio:
         subprocess.run([*media.FFMPEG, "-i", path, "-map", "0:a:0", "-af",
                         f"aresample={HERTZ}:async=1:min_hard_comp=0.003:first_pts=0", "-ac", "1", "-f", "s16le", audio],

@@ -82,6 +82,11 @@ class Sender:
     def address(self) -> str:
         raise NotImplementedError
 
+    @property
+    def last(self) -> Session:
+        """The session that stays until the case is over."""
+        return [session for session in self.sent.sessions if not session.intrudes][-1]
+
     def prepare(self) -> None:
         """What must be there before relay is."""
 
@@ -95,6 +100,8 @@ class Sender:
             except InterruptedError:
                 pass
             except OSError as error:
+                if any(isinstance(argument, Session) and argument.intrudes for argument in arguments):
+                    return
                 self.failure = self.failure or f"{type(error).__name__}: {error}"
 
         thread = threading.Thread(target=guarded, daemon=True)
@@ -142,7 +149,7 @@ class RTMP(Sender):
         link = self.connect()
         self.pace.begin()
         for number, session in enumerate(self.sent.sessions):
-            self.run(self.publish, session, link if number == 0 else None, number + 1 == len(self.sent.sessions))
+            self.run(self.publish, session, link if number == 0 else None, session is self.last)
 
     def connect(self) -> socket.socket:
         give_up = time.monotonic() + PATIENCE
@@ -250,7 +257,7 @@ class SRT(UDP):
                 self.pace.wait(due)
                 caller.stdin.write(data)
                 caller.stdin.flush()
-            if session is self.sent.sessions[-1]:
+            if session is self.last:
                 self.pace.over.wait()
         except BrokenPipeError:
             pass  # turned away

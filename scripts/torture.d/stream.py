@@ -38,6 +38,8 @@ class Session:
     """Commands of RTMP, and when they are sent."""
     abrupt: bool = False
     """Leaves without a word."""
+    intrudes: bool = False
+    """Comes while another one sends, and may be turned away."""
 
 
 @dataclass

@@ -8,10 +8,10 @@ import json
 import math
 import unittest
 
+import media  # first: it says where the modules of other scripts are
 import flv
 import kinds
 import main
-import media
 import mp4
 import play
 import reading
