@@ -164,8 +164,8 @@ def flv_tags(data: bytes) -> Iterator[tuple[int, int, bytes]]:
 def read_flv(data: bytes, rate: int = RATE, samples: int = SAMPLES, begin: int = 0) -> Clip:
     """Takes an FLV file of ffmpeg's apart; its times become exact again."""
     clip, configs = Clip(), {"video": b"", "audio": b""}
-    at, shown = begin / RATE, 0.0
-    packets, first = 0, None
+    at = begin / RATE
+    packets, first, hidden = 0, None, 0
     for kind, milliseconds, body in flv_tags(data):
         if kind == 18:
             clip.metadata = body
@@ -175,11 +175,12 @@ def read_flv(data: bytes, rate: int = RATE, samples: int = SAMPLES, begin: int =
             configs["audio"] = body[2:]
         elif kind == 9 and body[1] == 1:
             offset = int.from_bytes(body[2:5], "big", signed=True) / 1000
-            time = round(milliseconds * rate / 1000) / rate
-            offset = round(offset * rate) / rate
             if first is None:
-                first = time + offset
-            shown = time + offset - first
+                first = milliseconds / 1000
+                hidden = round(offset * rate)
+            steps, offset = round((milliseconds / 1000 - first) * rate), round(offset * rate) / rate
+            time = first + steps / rate
+            shown = steps / rate + offset - hidden / rate
             clip.units.append(Unit("video", at + time, body[5:], offset, body[0] >> 4 == 1, configs["video"],
                                    begin + round(shown * RATE), at + time))
         elif kind == 8:

@@ -104,7 +104,7 @@ def read(path: Path, regions: list[Region], work: Path) -> Reading:
         chosen = regions if result.size[1] >= 80 else []
         picture = graph(chosen) if chosen else "[0:v:0]format=gray,scale=20:2,split[cells][times]"
         done = subprocess.run(
-            [*media.FFMPEG, "-i", path, "-filter_complex", picture, "-map", "[cells]", "-vsync", "passthrough", "-f",
+            [*media.FFMPEG, "-copyts", "-i", path, "-filter_complex", picture, "-map", "[cells]", "-vsync", "passthrough", "-f",
              "rawvideo", codes, "-map", "[times]", "-vsync", "passthrough", "-enc_time_base", "1/90000", "-f",
              "framemd5", times], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         result.errors = done.stderr.splitlines()
@@ -119,7 +119,8 @@ def read(path: Path, regions: list[Region], work: Path) -> Reading:
         steps = [later - earlier for earlier, later in zip(shown, shown[1:]) if later > earlier]
         result.rate = 1 / statistics.median(steps) if steps else 0.0
     if result.audio:
-        subprocess.run([*media.FFMPEG, "-i", path, "-map", "0:a:0", "-af",
+        # Without -copyts each of the two would begin at its own first time, and not at the file's.
+        subprocess.run([*media.FFMPEG, "-copyts", "-i", path, "-map", "0:a:0", "-af",
                         f"aresample={HERTZ}:async=1:min_hard_comp=0.003:first_pts=0", "-ac", "1", "-f", "s16le", audio],
                        stdin=subprocess.DEVNULL, capture_output=True, check=False)
         samples = array.array("h")
