@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a case sends, and what is asked of the program that is made of it."""
+from __future__ import annotations
+
+import random
+import subprocess
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import flv
+import media
+import reading
+import ts
+from media import RATE, Clip, Coding, Unit
+
+LIVE = ("rtmp", "srt", "udp", "rtsp", "hls", "http")
+OWN = ("rtmp", "srt", "udp", "http")
+"""Those that hand on each stamp as it is made here. HLS has them, too, in segments."""
+PACKETS = ("srt", "udp", "http")
+PACKED = (*PACKETS, "hls")
+WHOLE = (0.0, 0.0, 1.0, 1.0)
+READABLE = 320, 1280
+"""Columns of pictures whose relation of audio to video is measured."""
+JOINS = {"hls": 4, "rtsp": 8}
+"""Seconds after which relay joins, where a sender must be there before it."""
+
+
+@dataclass
+class Session:
+    """One connection of a sender: its units, or a file that is played. Units are due since the case began."""
+
+    units: list[Unit] = field(default_factory=list)
+    packets: Callable[[list[ts.Timed]], list[ts.Timed]] | None = None
+    """What is done to its packets where it is a transport stream."""
+    changes: tuple[tuple[float, ts.Program], ...] = ()
+    commands: tuple[tuple[float, tuple], ...] = ()
+    """Commands of RTMP, and when they are sent."""
+    abrupt: bool = False
+    """Leaves without a word."""
+    intrudes: bool = False
+    """Comes while another one sends, and may be turned away."""
+
+
+@dataclass
+class Shape:
+    """What the program must look like."""
+
+    size: tuple[int, int] = (media.WIDTH, media.HEIGHT)
+    aspect: str = "1:1"
+    rate: float = RATE
+
+
+@dataclass
+class Sent:
+    """One case's stream."""
+
+    told: str
+    """What was done, with its numbers."""
+    sessions: list[Session] = field(default_factory=list)
+    file: Path | None = None
+    """In place of sessions: a file that is played, or served by HTTP."""
+    disturbed: list[tuple[float, float]] = field(default_factory=list)
+    """When the stream is not as it should be: begin and end, when due."""
+    shape: Shape = field(default_factory=Shape)
+    later: Shape | None = None
+    """The shape of the last file where packets are passed on as they are."""
+    regions: list[tuple[float, float, float, float]] = field(default_factory=lambda: [WHOLE])
+    """Where in the program the sender's picture is: x, y, width and height as parts of it."""
+    moves: list[tuple[int, int]] = field(default_factory=list)
+    """From which frame on the picture is in which region of an encoded program."""
+    numbered: bool = True
+    """Whether frames are large enough for their numbers."""
+    frames: tuple[int, int] | None = None
+    """The first and last frame that must be in a file's program; of a live stream its last one is known."""
+    audible: bool = True
+    says: str = ""
+    """What a line of relay's log must match; empty where nothing needs to be told."""
+    bound: float = 0.0
+    """Seconds that are allowed in addition to the transport's own bound."""
+    begins: float = 0.0
+    """When something is there that can be shown."""
+    av: bool = True
+    """Whether the sender's relation of audio to video is known."""
+    restarts: bool = False
+    """Whether the playlist of HLS counts from 0 with each session."""
+
+    @property
+    def units(self) -> list[Unit]:
+        return [unit for session in self.sessions for unit in session.units]
+
+
+class Studio:
+    """Makes clips for a case. The same coding is made once."""
+
+    def __init__(self, master: Path, work: Path, rng: random.Random, transport: str, form: str, short: bool) -> None:
+        self.master, self.work, self.rng, self.short = master, work, rng, short
+        self.transport, self.form = transport, form
+        self.number = 0
+        self.own: dict[int, float] = {}
+        """The relation of audio to video in what was coded, by second."""
+        self.gop = 0.0
+        joins = JOINS.get(transport, 0)
+        self.at = 4.0 + joins
+        """When relay has long been on air, in seconds since the sender began: what is done is done here."""
+        self.frames = ((9 if short else 14) + joins) * RATE
+        """Frames of a usual case."""
+
+    def pick(self, low: float, high: float) -> float:
+        """A number between two, as likely to be in each octave; rounded so that it can be read."""
+        value = low * (high / low) ** self.rng.random()
+        return round(value, 2)
+
+    def path(self, suffix: str) -> Path:
+        self.number += 1
+        return self.work / f"clip-{self.number}{suffix}"
+
+    def clip(self, coding: Coding) -> Clip:
+        path = self.file_of(coding, self.path(".flv"))
+        return media.read_flv(path.read_bytes(), coding.rate, coding.samples, coding.begin)
+
+    def file_of(self, coding: Coding, path: Path, *more: str) -> Path:
+        media.encode(self.master, coding, path, *more)
+        self.gop = max(self.gop, coding.gop)
+        if READABLE[0] <= coding.size[0] <= READABLE[1]:
+            self.own |= reading.offsets(reading.read(path, [WHOLE], self.work))
+        return path
+
+    def mux(self, paths: list[Path], into: Path, *tracks: str) -> Path:
+        """A file of tracks of several, as they are: `0:v` is the video of the first."""
+        inputs = [word for path in paths for word in ("-i", path)]
+        maps = [word for track in tracks for word in ("-map", track)]
+        subprocess.run([*media.FFMPEG, *inputs, *maps, "-c", "copy", into], check=True)
+        return into
+
+    def plain(self, **coding: object) -> list[Unit]:
+        """A usual stream: metadata, where its form has them, and a clip."""
+        exact = Coding(**{"frames": self.frames, **coding})  # type: ignore[arg-type]
+        return [described(exact), *self.clip(exact).units]
+
+    def joined(self, first: Coding, second: Coding) -> list[Unit]:
+        """Two clips, one after the other, with the times of one stream."""
+        before, behind = [described(first), *self.clip(first).units], self.clip(second).units
+        # The last packets of an encoder of audio are beyond the end of its clip.
+        begin = next(unit.time for unit in behind if unit.kind == "audio") - 512 / first.samples
+        return [unit for unit in before if unit.kind != "audio" or unit.time < begin] + behind
+
+
+def metadata_of(coding: Coding, **values: float) -> dict[str, float]:
+    width, height = coding.size
+    return {"width": float(width), "height": float(height), "framerate": float(coding.rate), "videocodecid": 7.0,
+            "audiocodecid": 10.0, "audiosamplerate": float(coding.samples), **values}
+
+
+def described(coding: Coding) -> Unit:
+    """The metadata of a coding."""
+    return Unit("data", coding.begin / RATE, flv.metadata(metadata_of(coding)), due=coding.begin / RATE)
+
+
+def by_due(units: Iterable[Unit]) -> list[Unit]:
+    return sorted(units, key=lambda unit: unit.due)
+
+
+def after(units: list[Unit], due: float) -> list[Unit]:
+    return [unit for unit in units if unit.due >= due]
+
+
+def only(units: list[Unit], kind: str) -> list[Unit]:
+    return [unit for unit in units if unit.kind == kind]
