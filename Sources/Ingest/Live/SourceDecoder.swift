@@ -54,7 +54,10 @@ final class SourceDecoder {
         let decoder = { (coding: LiveCoding) throws(AVFailure) -> TrackDecoder in
             let stream = try coding.stream(subject: name)
             let track = TrackDecoder(
-                stream, decoder: try Decoder(stream, threading: .slices, subject: name), monitor: monitor)
+                stream,
+                decoder: try Decoder(
+                    stream, threading: .slices, mostPixels: LargestFrame.pixels, subject: name),
+                monitor: monitor)
             track.watch()
             return track
         }
@@ -90,6 +93,7 @@ final class SourceDecoder {
             let isIdle = isInterrupted && isDelivered
             if isIdle {
                 if hasEnded { break }
+                for lane in lanes.values { lane.rest() }
                 inbox.markDelivered()
             }
             backlog.end()
