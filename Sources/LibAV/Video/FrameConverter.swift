@@ -22,6 +22,11 @@ package final class FrameConverter {
         var rowsRunDown: Bool
     }
 
+    /// What a frame states about its pixel aspect ratio.
+    private struct StatedAspect: Hashable {
+        var ratio: SampleAspectRatio?
+    }
+
     private let target: VideoFormat
     private let fitting: FrameFitting
     private let mapsTones: Bool
@@ -29,6 +34,8 @@ package final class FrameConverter {
     private let stream: StreamInfo.Video
     private let timeBase: TimeBase
     private let subject: String
+    /// What the first frame stated.
+    private var firstAspect: StatedAspect?
     private var shape: Shape?
     private var graph: FilterGraph?
     /// The region of the video in frames of `shape`.
@@ -111,13 +118,21 @@ extension FrameConverter {
     private func traits(of decoded: DecodedFrame) -> Shape {
         let values = decoded.frame.pointee
         let sameSize = decoded.width == stream.width && decoded.height == stream.height
-        let stated = values.sample_aspect_ratio.asAspectRatio
         return Shape(
             width: decoded.width, height: decoded.height, pixelFormat: values.format,
-            aspect: (sameSize ? stream.sampleAspectRatio ?? stated : stated) ?? .square, color: color(of: decoded),
+            aspect: aspect(values.sample_aspect_ratio.asAspectRatio, sameSize: sameSize), color: color(of: decoded),
             // Deinterlacing stays on after the first interlaced frame: bwdif leaves progressive frames alone.
             isInterlaced: stream.isInterlaced || relay_frame_is_interlaced(decoded.frame) != 0
                 || (shape?.isInterlaced == true && sameSize), rowsRunDown: values.linesize.0 > 0)
+    }
+
+    /// The pixel aspect ratio of a frame that states `stated`. The container's ratio counts, until the size changes or
+    /// frames state another ratio than the first frame did.
+    private func aspect(_ stated: SampleAspectRatio?, sameSize: Bool) -> SampleAspectRatio {
+        let first = firstAspect ?? StatedAspect(ratio: stated)
+        firstAspect = first
+        let isKept = sameSize && (stated == nil || stated == first.ratio)
+        return (isKept ? stream.sampleAspectRatio ?? stated : stated) ?? .square
     }
 
     /// The frame's color tags, else the container's, else the default for its size.
