@@ -10,23 +10,27 @@ package struct AVFailure: Error, Sendable, Hashable, CustomStringConvertible {
     package let subject: String
     /// libav's code: a negated `errno` or one of its tags.
     package let code: Int32
-    /// libav's own text for ``code``.
+    /// libav's own text for ``code``, or a better one.
     package let message: String
 
     /// The failure of `operation` on `subject` with libav's `code`.
     package init(operation: String, subject: String, code: Int32) {
+        self.init(operation: operation, subject: subject, code: code, message: Self.text(of: code))
+    }
+
+    /// The failure of `operation` on `subject` with libav's `code`, which `message` explains.
+    init(operation: String, subject: String, code: Int32, message: String) {
         self.operation = operation
         self.subject = subject
         self.code = code
-        message = Self.text(of: code)
+        self.message = message
     }
 
     /// The failure of `operation` on `subject` because the shared library `library` cannot be loaded.
     init(operation: String, subject: String, missingLibrary library: String) {
-        self.operation = operation
-        self.subject = subject
-        code = relay_averror(ELIBACC)
-        message = "\(library) is not installed, or cannot be loaded"
+        self.init(
+            operation: operation, subject: subject, code: relay_averror(ELIBACC),
+            message: "\(library) is not installed, or cannot be loaded")
     }
 
     /// Whether a shared library could not be loaded; the next call would fail in the same way.

@@ -11,11 +11,16 @@ package struct CodedShape: Sendable {
     package let reorderDepth: Int64
 
     /// Reads `configuration`, as in ``Media/TrackDescription/decoderConfiguration``, and decodes `keyframe` with it,
-    /// which takes some milliseconds. Throws if that fails.
-    package init(of codec: Codec, configuration: [UInt8], keyframe: SharedBytes, subject: String) throws(AVFailure) {
-        let reader = try ShapeReader(codec, configuration, subject)
+    /// which takes some milliseconds. Throws if that fails, or if the frames have more than `mostPixels` pixels.
+    package init(
+        of codec: Codec, configuration: [UInt8], keyframe: SharedBytes, mostPixels: Int64 = LargestFrame.pixels,
+        subject: String
+    ) throws(AVFailure) {
+        let reader = try ShapeReader(codec, configuration, mostPixels: mostPixels, subject)
         try reader.decode(keyframe)
         let values = reader.context.pointee
+        try AVFailure.check(
+            width: Int(values.width), height: Int(values.height), limit: mostPixels, "decode", subject)
         guard values.width > 0, values.height > 0 else {
             throw AVFailure(operation: "read the parameter sets of", subject: subject, code: relay_averror_invalid_data)
         }
@@ -43,7 +48,7 @@ private final class ShapeReader {
     let context: UnsafeMutablePointer<AVCodecContext>
     private let subject: String
 
-    init(_ codec: Codec, _ configuration: [UInt8], _ subject: String) throws(AVFailure) {
+    init(_ codec: Codec, _ configuration: [UInt8], mostPixels: Int64, _ subject: String) throws(AVFailure) {
         _ = Library.prepared
         self.subject = subject
         guard let decoder = avcodec_find_decoder(codec.libavID) else {
@@ -52,6 +57,7 @@ private final class ShapeReader {
         context = try AVFailure.unwrap(avcodec_alloc_context3(decoder), "allocate a decoder for", subject)
         // From here on every property is set: if the initializer throws, `deinit` frees the context.
         context.pointee.thread_count = 1
+        context.pointee.max_pixels = mostPixels
         let room = configuration.count + Int(AV_INPUT_BUFFER_PADDING_SIZE)
         let bytes = try AVFailure.unwrap(av_mallocz(room), "describe", subject)
         bytes.copyMemory(from: configuration, byteCount: configuration.count)
@@ -73,7 +79,11 @@ private final class ShapeReader {
             box.packet.pointee.data?.update(from: source.assumingMemoryBound(to: UInt8.self), count: bytes.count)
         }
         box.packet.pointee.flags |= AV_PKT_FLAG_KEY
-        try AVFailure.check(avcodec_send_packet(context, box.packet), "decode", subject)
+        do throws(AVFailure) {
+            try AVFailure.check(avcodec_send_packet(context, box.packet), "decode", subject)
+        } catch {
+            throw context.explained(error)
+        }
         guard context.pointee.width <= 0 else { return }
         // A decoder with its own threads may report the format only with its first frame.
         try AVFailure.check(avcodec_send_packet(context, nil), "decode", subject)

@@ -33,13 +33,18 @@ package final class Decoder {
     /// Number of samples in all frames so far that were infinite, not a number or beyond ``loudestSample``.
     package private(set) var repairedSamples: Int64 = 0
 
-    /// A decoder for `stream`. At most two threads, so that it does not compete with the encoder.
-    package convenience init(_ stream: StreamInfo, threading: Threading, subject: String) throws(AVFailure) {
-        try self.init(stream, threading: threading, subject: subject, preferring: nil)
+    /// A decoder for `stream`. At most two threads, so that it does not compete with the encoder. It refuses frames of
+    /// more than `mostPixels` pixels, see ``LargestFrame``; nil means libav's own limit.
+    package convenience init(
+        _ stream: StreamInfo, threading: Threading, mostPixels: Int64? = nil, subject: String
+    ) throws(AVFailure) {
+        try self.init(stream, threading: threading, mostPixels: mostPixels, subject: subject, preferring: nil)
     }
 
     /// Uses the decoder that libavcodec calls `name`, if it is available.
-    init(_ stream: StreamInfo, threading: Threading, subject: String, preferring name: String?) throws(AVFailure) {
+    init(
+        _ stream: StreamInfo, threading: Threading, mostPixels: Int64? = nil, subject: String, preferring name: String?
+    ) throws(AVFailure) {
         _ = Library.prepared
         self.subject = "\(stream.codecName) of \(subject)"
         let parameters = stream.parameters.pointer
@@ -55,12 +60,20 @@ package final class Decoder {
         context.pointee.pkt_timebase = AVRational(num: stream.timeBase.numerator, den: stream.timeBase.denominator)
         context.pointee.thread_count = stream.kind == .video ? 2 : 1
         context.pointee.thread_type = threading == .frames ? FF_THREAD_FRAME : FF_THREAD_SLICE
+        if let mostPixels {
+            let (width, height) = (Int(context.pointee.width), Int(context.pointee.height))
+            try AVFailure.check(width: width, height: height, limit: mostPixels, "decode", self.subject)
+            context.pointee.max_pixels = mostPixels
+        }
         try AVFailure.check(avcodec_open2(context, codec, nil), "open a decoder for", self.subject)
     }
 
-    /// A decoder for packets of `track`; its frames' times are in the track's time base.
+    /// A decoder for packets of `track`, whose frames are at most ``LargestFrame``; their times are in the track's time
+    /// base.
     package convenience init(_ track: TrackDescription, subject: String) throws(AVFailure) {
-        try self.init(try StreamInfo(track, subject: subject), threading: .slices, subject: subject)
+        try self.init(
+            try StreamInfo(track, subject: subject), threading: .slices, mostPixels: LargestFrame.pixels,
+            subject: subject)
     }
 
     deinit {
@@ -71,7 +84,15 @@ package final class Decoder {
     /// Sends a packet, or nil to end the input. Call it only when ``receive()`` asked for a packet. If it throws, this
     /// packet is lost; the next one may be good.
     package func send(_ packet: PacketBox?) throws(AVFailure) {
-        try AVFailure.check(avcodec_send_packet(context, packet?.packet), "decode", subject)
+        try check(avcodec_send_packet(context, packet?.packet))
+    }
+
+    private func check(_ code: Int32) throws(AVFailure) {
+        do throws(AVFailure) {
+            try AVFailure.check(code, "decode", subject)
+        } catch {
+            throw context.explained(error)
+        }
     }
 
     /// Like ``send(_:)``, for a packet that was already read.
@@ -95,7 +116,7 @@ package final class Decoder {
         let code = avcodec_receive_frame(context, frame.frame)
         if code == relay_averror(EAGAIN) { return .needsPacket }
         if code == relay_averror_eof { return .ended }
-        try AVFailure.check(code, "decode", subject)
+        try check(code)
         if context.pointee.codec_type == AVMEDIA_TYPE_AUDIO { try repairSamples(of: frame) }
         return .frame(frame)
     }

@@ -27,6 +27,9 @@ package final class Demuxer {
         /// Whether reads return at once if there is no data, because the input ignores deadlines, as capture devices
         /// do. ``Demuxer/readPacket()`` then throws an error whose ``AVFailure/isWouldBlock`` is true.
         package var isPolled = false
+        /// How many pixels the frames of a stream may have, see ``LargestFrame``; nil means libav's own limit. Opening
+        /// an input whose frames have more fails.
+        package var mostPixels: Int64?
         /// Called when the format's name is known: returns the maximum duration of a playlist's segments, or nil for an
         /// input without segments. It may use the interrupter. Probing and each read then use
         /// ``Demuxer/readTimeout(_:target:)``.
@@ -108,8 +111,15 @@ package final class Demuxer {
         // If the playlist has just begun, probing waits for its next segment.
         if let targetDuration { interrupter.allow(Self.readTimeout(options.openTimeout, target: targetDuration)) }
         do {
-            try Self.check(avformat_find_stream_info(context, nil), "probe", subject, interrupter)
+            let probed = Self.probe(context, mostPixels: options.mostPixels)
+            try Self.check(probed, "probe", subject, interrupter)
             streams = try Self.describe(context, subject)
+            if let limit = options.mostPixels {
+                for video in streams.compactMap(\.video) {
+                    try AVFailure.check(
+                        width: video.width, height: video.height, limit: limit, "decode", subject)
+                }
+            }
             programs = Self.programs(of: context)
         } catch {
             var owned: UnsafeMutablePointer<AVFormatContext>? = context
@@ -253,6 +263,17 @@ extension Demuxer {
         // On failure libav frees the context itself.
         try check(relay_open_input(&context, url, format, &dictionary), "open", subject, interrupter)
         return try AVFailure.unwrap(context, "open", subject)
+    }
+
+    /// Reads as much as is needed to know the streams. Returns libav's code.
+    private static func probe(_ context: UnsafeMutablePointer<AVFormatContext>, mostPixels: Int64?) -> Int32 {
+        guard let mostPixels else { return avformat_find_stream_info(context, nil) }
+        // libav reads one dictionary for each stream that is known before it probes.
+        var options = [OpaquePointer?](repeating: nil, count: Int(context.pointee.nb_streams))
+        for index in options.indices { av_dict_set(&options[index], "max_pixels", "\(mostPixels)", 0) }
+        defer { for index in options.indices { av_dict_free(&options[index]) } }
+        return options.isEmpty
+            ? avformat_find_stream_info(context, nil) : avformat_find_stream_info(context, &options)
     }
 
     private static func describe(

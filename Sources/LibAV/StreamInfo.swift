@@ -47,7 +47,7 @@ package struct StreamInfo: Sendable {
     /// 300 468, 6.2.18; ISO/IEC 13818-1, 2.6.18). Letters and hyphens only.
     package private(set) var languages: [String] = []
 
-    let parameters: CodecParameters
+    private(set) var parameters: CodecParameters
 }
 
 /// Owns a copy of an `AVCodecParameters`.
@@ -55,9 +55,17 @@ final class CodecParameters: Sendable {
     // Written only in `init`; read-only from then on; freed in `deinit`.
     nonisolated(unsafe) let pointer: UnsafeMutablePointer<AVCodecParameters>
 
-    init(copying source: UnsafeMutablePointer<AVCodecParameters>, subject: String) throws(AVFailure) {
+    /// A copy of `source`, with another decoder `configuration` if that is given.
+    init(
+        copying source: UnsafeMutablePointer<AVCodecParameters>, configuration: SharedBytes? = nil, subject: String
+    ) throws(AVFailure) {
         pointer = try AVFailure.unwrap(avcodec_parameters_alloc(), "describe", subject)
         try AVFailure.check(avcodec_parameters_copy(pointer, source), "describe", subject)
+        guard let configuration else { return }
+        av_free(pointer.pointee.extradata)
+        pointer.pointee.extradata = nil
+        pointer.pointee.extradata_size = 0
+        try pointer.setExtradata(configuration, subject: subject)
     }
 
     deinit {
@@ -137,6 +145,14 @@ extension StreamInfo {
             isInterlaced: known.isInterlaced || relay_frame_is_interlaced(frame.frame) != 0,
             reorderedFrames: max(known.reorderedFrames, reordered))
         return described
+    }
+
+    /// This stream with `configuration` for its decoder.
+    package func configured(by configuration: [UInt8]) throws(AVFailure) -> StreamInfo {
+        var configured = self
+        configured.parameters = try CodecParameters(
+            copying: parameters.pointer, configuration: SharedBytes(configuration), subject: codecName)
+        return configured
     }
 
     /// The container's configuration for the decoder; empty if it has none.

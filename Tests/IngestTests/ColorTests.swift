@@ -106,6 +106,27 @@ struct ColorTests {
         }
     }
 
+    @Test(
+        "White of standard range has 203 nits in an HDR program: 58 % of PQ, 75 % of HLG (ITU-R BT.2408, table 1)",
+        .enabled(if: ToneMapping.isPossible), arguments: [(UInt8(16), 143), (18, 180)])
+    func standardRange(transfer: UInt8, luma: Int) throws {
+        let clips = [
+            try Clip(
+                "-f", "lavfi", "-i", "color=white:s=320x180:r=25:d=0.2,format=yuv420p", "-c:v", "ffv1", suffix: ".mkv"),
+            try Clip(
+                "-f", "lavfi", "-i", "color=white:s=320x180:r=25:d=0.2,format=bgr0", "-c:v", "ffv1", suffix: ".mkv"),
+        ]
+        let color = ColorDescription(primaries: 9, transfer: transfer, matrix: 9, isFullRange: false)
+        for clip in clips {
+            let sink = CollectingSink()
+            try clip.play(
+                into: sink, video: VideoFormat(width: 320, height: 180, frameRate: FrameRate(25), color: color))
+            let frame = try #require(sink.taken.frames.first)
+            let found = [frame.luma[4], frame.middleU, frame.middleV].map(Int.init)
+            #expect(zip(found, [luma, 128, 128]).allSatisfy { abs($0 - $1) <= 3 }, "\(found)")
+        }
+    }
+
     /// The values that ffmpeg makes from a clip of 320x180 with the filters of tone mapping. They depend on the
     /// processor: zimg has code of its own for each kind.
     private func toneMapped(_ clip: Clip) throws -> [Int] {

@@ -220,6 +220,30 @@ struct DecodingLaneTests {
         #expect(drain(lane) == [] && made.first?.sent.count == 51)
     }
 
+    @Test("A decoder is released when its sender has left and all is decoded, and not before")
+    func released() throws {
+        place()
+        weak var made: ScriptedTrack?
+        let lane = DecodingLane(.video, timing: timing, monitor: monitor, name: "in") { (coding) throws(AVFailure) in
+            let track = ScriptedTrack(try coding.stream(subject: "in"), works: true, monitor: self.monitor)
+            made = track
+            return track
+        }
+        for packet in try packets(30, of: stream(.video)) { lane.append(packet) }
+        _ = drain(lane)
+        lane.rest()
+        #expect(made != nil)
+        lane.interrupt()
+        lane.rest()
+        #expect(made != nil)
+        _ = drain(lane)
+        lane.rest()
+        #expect(made == nil && lane.isEmpty)
+        for packet in try packets(30, from: 60, of: stream(.video)) { lane.append(packet) }
+        _ = drain(lane)
+        #expect(made != nil)
+    }
+
     /// A lane of video that waits 30 s before it is due, with the tracks that it makes.
     private func waitingLane(_ made: @escaping (ScriptedTrack) -> Void) -> DecodingLane {
         var settings = SourceClockSettings.rtmp

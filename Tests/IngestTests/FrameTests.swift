@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Foundation
 import Ingest
 import Media
 import Testing
@@ -107,6 +108,26 @@ struct FrameTests {
         let converted = CollectingSink()
         try clip.play(into: converted, video: target)
         #expect(abs(Int(converted.taken.frames.first?.luma[4] ?? 0) - 63) <= 2)
+    }
+
+    @Test("A pixel aspect ratio that changes in mid-stream, at the same size, is honored from that frame on")
+    func changedAspect() throws {
+        func clip(_ aspect: String) throws -> Clip {
+            try Clip(
+                "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=1", "-vf", "setsar=\(aspect)", "-c:v", "libx264", "-bf",
+                "0", "-pix_fmt", "yuv420p", suffix: ".ts")
+        }
+        let (square, wide) = (try clip("1/1"), try clip("2/1"))
+        let parts = try [square, wide, square].map { try Data(contentsOf: URL(fileURLWithPath: $0.path)) }
+        try (parts[0] + parts[1] + parts[2]).write(to: URL(fileURLWithPath: wide.path))
+        let sink = CollectingSink()
+        try wide.play(
+            into: sink, video: VideoFormat(width: 320, height: 180, frameRate: FrameRate(25), color: .bt709))
+        let regions = sink.taken.frames.map(\.region)
+        #expect(regions.count == 75)
+        #expect(regions.prefix(25).allSatisfy { $0 == nil } && regions.suffix(25).allSatisfy { $0 == nil })
+        let middle = FrameRegion(x: 0, y: 44, width: 320, height: 90)
+        #expect(regions.dropFirst(25).prefix(25).allSatisfy { $0 == middle })
     }
 
     @Test("Deinterlacing loses no frame")

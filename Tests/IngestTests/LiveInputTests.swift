@@ -159,6 +159,38 @@ struct LiveInputTests {
         reading.end()
     }
 
+    /// The video of a file of FLV with a keyframe each second, of this size.
+    private func flash(_ size: String) throws -> [UInt8] {
+        let clip = try Clip(
+            "-f", "lavfi", "-i", "testsrc=s=\(size):r=25:d=2", "-c:v", "libx264", "-preset", "ultrafast", "-g", "25",
+            "-pix_fmt", "yuv420p", suffix: ".flv")
+        return [UInt8](try Data(contentsOf: URL(fileURLWithPath: clip.path)))
+    }
+
+    @Test("After another decoder configuration the packets are those of another stream, which has it")
+    func configuration() throws {
+        let (location, monitor) = (InputLocation("udp://127.0.0.1:9"), SourceMonitor())
+        // The second file without its header of 13 bytes.
+        let demuxer = try Demuxer(
+            reading: Bytes(try flash("160x90") + flash("320x180").dropFirst(13)), options: .init(format: "flv"),
+            interrupter: monitor.interrupter, subject: "in")
+        let opened = try OpenedInput(
+            demuxer, at: location, isReopened: true, monitor: monitor,
+            makeDecoder: { (stream, threading, subject) throws(AVFailure) in
+                try Decoder(stream, threading: threading, subject: subject)
+            })
+        let reading = Reading(opened, at: location, monitor: monitor)
+        let streams = try reading.takeUntilInterrupted().compactMap { item -> LiveStream? in
+            guard case .packet(let packet) = item, case .read(_, let stream) = packet.content else { return nil }
+            return stream
+        }
+        reading.inbox.markDelivered()
+        reading.end()
+        let (first, last) = (try #require(streams.first), try #require(streams.last))
+        #expect(first !== last && first.info.configuration != last.info.configuration)
+        #expect(streams.count { $0 === first } == 50 && streams.count { $0 === last } == 50)
+    }
+
     @Test("Streams that were announced after opening are distinguished from those that existed before")
     func lateStreams() throws {
         let demuxer = try Demuxer(

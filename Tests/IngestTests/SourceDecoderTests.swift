@@ -28,13 +28,15 @@ struct SourceDecoderTests {
         func status(with own: SourceStatus) -> SourceStatus { own }
     }
 
-    private let monitor = SourceMonitor()
+    private let monitor: SourceMonitor
+    private let log = CollectedLog()
     private let feed = ScriptedFeed()
     private let sink = CollectingSink()
     private let inbox: PacketInbox
     private let timing: SourceTiming
 
     init() {
+        monitor = SourceMonitor(logger: log.logger)
         timing = SourceTiming(
             SourceClock(.rtmp, tracks: [.video: (.mpegTS, 33)]), frameRate: FrameRate(25), programTime: ProgramTime(),
             name: "in", monitor: monitor)
@@ -74,9 +76,7 @@ struct SourceDecoderTests {
     }
 
     /// Runs the decoder until the inbox ends.
-    private func run() -> DispatchGroup {
-        let clock = ManualClock()
-        clock.advance(by: .seconds(1_000_000))
+    private func run(_ clock: ManualClock = ManualClock(now: 1_000_000_000_000_000)) -> DispatchGroup {
         let group = DispatchGroup()
         DispatchQueue(label: "decoder").async(group: group) { [inbox, feed, sink, monitor] in
             SourceDecoder(
@@ -124,6 +124,41 @@ struct SourceDecoderTests {
         group.wait()
         let frames = sink.taken.frames.count
         #expect(feed.asked == asked && frames == count && count == 150)
+    }
+
+    @Test("An input that cannot be decoded after it was opened again is opened once more after 10 s")
+    func refusedAgain() throws {
+        let (good, other) = (try clip("libx264"), try clip("libx265"))
+        let stream = LiveStream(try #require(try demuxer(good).bestVideo))
+        let clock = ManualClock(now: 1_000_000_000_000_000)
+        let group = run(clock)
+        /// Opens the input again, and puts what is refused into the inbox.
+        func open(_ second: Int64) throws {
+            if second > 0 { timing.restart([.video: (.mpegTS, 33)]) }
+            let next = LiveStream(stream.info)
+            inbox.put(.opening(LiveOpening(tracks: .streams([next]))))
+            _ = try put(other, as: next, from: second)
+        }
+        func end() {
+            inbox.interrupt()
+            inbox.waitUntilDelivered()
+        }
+        let replaced = "a decoder refused everything and was replaced"
+        try open(0)
+        try eventually("the input is to be opened again") { feed.asked > 0 }
+        end()
+        let (asked, told) = (feed.asked, log.lines(containing: replaced).count)
+        try open(20)
+        // The second of these decoders fails in vain, and so does the third.
+        try eventually("decoders are replaced again") { log.lines(containing: replaced).count >= told + 3 }
+        #expect(feed.asked == asked)
+        end()
+        clock.advance(by: .seconds(10))
+        try open(40)
+        try eventually("the input is to be opened once more") { feed.asked > asked }
+        end()
+        inbox.end(failure: nil)
+        group.wait()
     }
 
     @Test("An input that is opened again is decoded in full, although only its keyframes were decoded before")

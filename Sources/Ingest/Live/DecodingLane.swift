@@ -77,6 +77,10 @@ final class DecodingLane {
     /// The sender has disconnected: the decoder is drained.
     func interrupt() { isInterrupted = true }
 
+    /// Releases the decoder if all packets before the interruption are decoded: it may hold much memory, and the next
+    /// sender may come late.
+    func rest() { if isInterrupted, waiting.isEmpty, current?.track.isFinished == true { current = nil } }
+
     /// Drops all packets and the decoder. Decoding begins again with the packets that follow; at most `timeLimit` of
     /// media may be queued.
     func restart(timeLimit: Duration) {

@@ -83,7 +83,8 @@ final class LiveInput: LiveFeed {
     /// Passes on packets of the wanted tracks until the input ends, a track moves to another stream, the decoder
     /// refuses the packets, or the source is stopped.
     private func read(_ input: OpenedInput, into inbox: PacketInbox, _ wanted: Set<TrackKind>) throws(IngestError) {
-        let streams = begin(input, into: inbox, wanted)
+        var streams = begin(input, into: inbox, wanted)
+        var configurations: [Int: [UInt8]] = [:]
         var errors = ReadErrors()
         var ends: [Int: Int64] = [:]
         var moved = MovedTracks(
@@ -97,8 +98,9 @@ final class LiveInput: LiveFeed {
             switch monitor.read(input.demuxer, &errors, isEnding: { isRefused }) {
             case .packet(let packet):
                 let (index, arrival) = (packet.streamIndex, Timestamp(nanoseconds: clock.now))
-                if let stream = streams.first(where: { $0.info.index == index }) {
-                    place(packet, of: stream, arrival, &ends, into: inbox)
+                if let number = streams.firstIndex(where: { $0.info.index == index }) {
+                    streams[number] = changed(streams[number], at: packet, &configurations)
+                    place(packet, of: streams[number], arrival, &ends, into: inbox)
                 }
                 let late = input.demuxer.kindOfLateStream(index, beside: moved.read)
                 if let track = moved.note(index, late: late, at: arrival) {
@@ -109,6 +111,19 @@ final class LiveInput: LiveFeed {
             case .failed(let failure): throw IngestError.unreadable(input: input.name, reason: failure.message)
             }
         }
+    }
+
+    /// The stream as it is coded from `packet` on: another one, with a decoder of its own, if the container has given
+    /// another decoder configuration. A configuration that comes between two keyframes takes effect at the next
+    /// keyframe; `configurations` has it until then, and the decoder reads it from the packet.
+    private func changed(
+        _ stream: LiveStream, at packet: PacketBox, _ configurations: inout [Int: [UInt8]]
+    ) -> LiveStream {
+        if let new = packet.newConfiguration { configurations[stream.info.index] = new }
+        guard packet.isKeyframe, let new = configurations.removeValue(forKey: stream.info.index),
+            new != stream.info.configuration, let info = try? stream.info.configured(by: new)
+        else { return stream }
+        return LiveStream(info, shift: stream.shift, clock: stream.clock)
     }
 
     private var isRefused: Bool { refusal.withLock { $0 != nil } }

@@ -31,9 +31,13 @@ final class SourceDecoder {
     private var hasEnded = false
     /// Why the feed was asked to open the input again; nil once the feed has reported the interruption.
     private var refusal: IngestError?
-    /// Whether the input is allowed to be opened again because it cannot be decoded. After such a reopening, this is
-    /// false until the leading track was decoded.
-    private var mayOpenAgain = true
+    /// The pause after the first time that the input is opened again because it cannot be decoded. It doubles each
+    /// time until the leading track is decoded, because each reopening interrupts the other track, which may be good.
+    private static let shortestPause = Duration.seconds(10)
+    /// The longest of these pauses.
+    private static let longestPause = Duration.seconds(300)
+    /// From when on the input may be opened again because it cannot be decoded, and the pause after that.
+    private var nextOpening = (from: Int64.min, pause: SourceDecoder.shortestPause)
 
     /// A decoder of the packets that `feed` puts into `inbox`. It delivers frames in the formats `video` and `audio`;
     /// without a format the track is not decoded. `options` select and delay the audio. `name` stands for the source
@@ -54,7 +58,10 @@ final class SourceDecoder {
         let decoder = { (coding: LiveCoding) throws(AVFailure) -> TrackDecoder in
             let stream = try coding.stream(subject: name)
             let track = TrackDecoder(
-                stream, decoder: try Decoder(stream, threading: .slices, subject: name), monitor: monitor)
+                stream,
+                decoder: try Decoder(
+                    stream, threading: .slices, mostPixels: LargestFrame.pixels, subject: name),
+                monitor: monitor)
             track.watch()
             return track
         }
@@ -90,6 +97,7 @@ final class SourceDecoder {
             let isIdle = isInterrupted && isDelivered
             if isIdle {
                 if hasEnded { break }
+                for lane in lanes.values { lane.rest() }
                 inbox.markDelivered()
             }
             backlog.end()
@@ -153,16 +161,15 @@ final class SourceDecoder {
         guard refusal == nil, let lane = lanes[kind] else { return false }
         switch lane.step(now: now, isHeld: isHeld) {
         case .idle: return false
-        case .advanced: if kind == leader { mayOpenAgain = true }
+        case .advanced: if kind == leader { nextOpening = (.min, Self.shortestPause) }
         case .failed(let failure, let isInVain):
             // An input that has ended is opened again anyway.
             if isInterrupted { return true }
             if failure.isMissingLibrary, kind == leader {
                 openAgain(after: .missingLibrary(input: name, reason: failure.message))
-            } else if isInVain, kind == leader, mayOpenAgain {
-                // Not again before the leading track was decoded: each reopening interrupts the other track, which can
-                // be decoded.
-                mayOpenAgain = false
+            } else if isInVain, kind == leader, clock.now >= nextOpening.from {
+                nextOpening.from = clock.now + nextOpening.pause.inNanoseconds
+                nextOpening.pause = min(nextOpening.pause * 2, Self.longestPause)
                 openAgain(after: .cannotBeDecoded(input: name, reason: failure.message))
             }
         }

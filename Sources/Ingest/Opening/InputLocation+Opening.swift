@@ -101,6 +101,7 @@ extension InputLocation {
             var options = Demuxer.Options(
                 values: values, openTimeout: listens ? nil : .seconds(15), readTimeout: .seconds(10))
             options.targetDuration = targetDuration
+            options.mostPixels = LargestFrame.pixels
             return (text, options)
         }
     }
@@ -119,7 +120,8 @@ extension InputLocation {
         let input = monitor.srtInput {
             SRTInput(url) { [logger = monitor.logger] in Self.log($0, of: name, logger) }
         }
-        let options = Demuxer.Options(format: "mpegts", openTimeout: .seconds(15), readTimeout: .seconds(10))
+        var options = Demuxer.Options(format: "mpegts", openTimeout: .seconds(15), readTimeout: .seconds(10))
+        options.mostPixels = LargestFrame.pixels
         while true {
             let connection: SRTConnection?
             do throws(OutputFailure) { connection = try input.connect() } catch { throw fail(error.reason) }

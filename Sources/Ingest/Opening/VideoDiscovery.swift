@@ -31,7 +31,8 @@ struct VideoDiscovery {
     /// here; for a live input only from the keyframe on, because no earlier packet can be shown. Blocks.
     func complete(_ stream: StreamInfo) throws(IngestError) -> StreamInfo {
         guard let video = stream.video, video.width <= 0 || video.height <= 0,
-            let decoder = try? Decoder(stream, threading: .slices, subject: name)
+            let decoder = try? Decoder(
+                stream, threading: .slices, mostPixels: isLive ? LargestFrame.pixels : nil, subject: name)
         else { return stream }
         monitor.isDescribing = true
         let deadline = clock.now + Self.patience.inNanoseconds

@@ -24,6 +24,10 @@ final class PacketInput {
     private var audioEnd = Int64.min
     /// Detects, for a live input, that its tracks have moved to other streams.
     private var moved: MovedTracks
+    /// The video that the file's edit list cuts off in this round.
+    private var cut = EditListCut()
+    /// Whether it was logged that frames are left out up to a keyframe.
+    private var isCutLogged = false
     /// Packets that were read to find out the codecs of the tracks, with their arrival times.
     private var peeked: [(packet: EncodedPacket, arrival: Timestamp)] = []
 
@@ -58,6 +62,11 @@ final class PacketInput {
         self.readers = readers
         monitor.note(uncarried: uncarried, of: name)
         let streams = readers.map(\.stream)
+        if let video = streams.compactMap(\.video).first, video.orientation != .upright {
+            monitor.logger.warning(
+                "the video is rotated, which a copy does not carry: its frames are copied as they are coded",
+                metadata: ["input": "\(name)"])
+        }
         let kinds = streams.map { ($0.index, $0.kind) }
         moved = MovedTracks(
             reading: Dictionary(uniqueKeysWithValues: kinds),
@@ -170,10 +179,29 @@ final class PacketInput {
                 payload: SharedBytes(box.content))
         }
         do throws(AVFailure) {
-            return try readers.first { $0.stream.index == box.streamIndex }?.read(box)
+            guard let reader = readers.first(where: { $0.stream.index == box.streamIndex }) else { return nil }
+            let packet = try reader.read(box)
+            return reader.stream.kind == .video && isCut(box) ? nil : packet
         } catch {
             monitor.noteDamage(error)
             return nil
+        }
+    }
+
+    /// Whether a packet of video is left out because of the file's edit list.
+    private func isCut(_ box: PacketBox) -> Bool {
+        guard let time = box.pts ?? box.dts else { return false }
+        switch cut.decide(pts: time, isKeyframe: box.isKeyframe, isHidden: box.isHidden) {
+        case .keep: return false
+        case .cutOff: return true
+        case .undecodable:
+            if !isCutLogged {
+                monitor.logger.warning(
+                    "an edit list cuts the file between two keyframes: the copy continues at the next keyframe",
+                    metadata: ["input": "\(name)"])
+            }
+            isCutLogged = true
+            return true
         }
     }
 
@@ -216,6 +244,7 @@ final class PacketInput {
         guard end > start else { throw IngestError.empty(input: name) }
         shift += end - start
         (start, end) = (.max, .min)
+        cut = EditListCut()
         do throws(AVFailure) {
             try demuxer.seekToStart()
         } catch {

@@ -4,8 +4,8 @@ internal import CFFmpeg
 package import Media
 
 /// Converts every decoded frame of a stream to a given format: upright, progressive, in that size and pixel aspect
-/// ratio with bars if the shapes differ, 8-bit 4:2:0, in that range and matrix. HDR stays HDR, unless tone mapping is
-/// requested and ``ToneMapping/isPossible``.
+/// ratio with bars if the shapes differ, 8-bit 4:2:0, in that range and matrix. Between HDR and standard range nothing is
+/// mapped, unless tone mapping is requested and ``ToneMapping/isPossible``.
 ///
 /// If the matrix of a frame or format is unspecified, ``Media/ColorDescription/resolved(width:height:)`` chooses it by
 /// size. A frame that already has the format passes without a copy. One thread at a time.
@@ -22,6 +22,11 @@ package final class FrameConverter {
         var rowsRunDown: Bool
     }
 
+    /// What a frame states about its pixel aspect ratio.
+    private struct StatedAspect: Hashable {
+        var ratio: SampleAspectRatio?
+    }
+
     private let target: VideoFormat
     private let fitting: FrameFitting
     private let mapsTones: Bool
@@ -29,6 +34,8 @@ package final class FrameConverter {
     private let stream: StreamInfo.Video
     private let timeBase: TimeBase
     private let subject: String
+    /// What the first frame stated.
+    private var firstAspect: StatedAspect?
     private var shape: Shape?
     private var graph: FilterGraph?
     /// The region of the video in frames of `shape`.
@@ -40,7 +47,7 @@ package final class FrameConverter {
     }
 
     /// Converts the frames of `stream` to `target`, where `fitting` positions them. With `mapsTones`, HDR frames are
-    /// mapped to standard range, unless `target` is HDR too.
+    /// mapped to standard range, unless `target` is HDR too, and other frames to the range of an HDR `target`.
     package init(
         _ stream: StreamInfo, target: VideoFormat, fitting: FrameFitting, mapsTones: Bool, subject: String
     ) throws(AVFailure) {
@@ -111,13 +118,21 @@ extension FrameConverter {
     private func traits(of decoded: DecodedFrame) -> Shape {
         let values = decoded.frame.pointee
         let sameSize = decoded.width == stream.width && decoded.height == stream.height
-        let stated = values.sample_aspect_ratio.asAspectRatio
         return Shape(
             width: decoded.width, height: decoded.height, pixelFormat: values.format,
-            aspect: (sameSize ? stream.sampleAspectRatio ?? stated : stated) ?? .square, color: color(of: decoded),
+            aspect: aspect(values.sample_aspect_ratio.asAspectRatio, sameSize: sameSize), color: color(of: decoded),
             // Deinterlacing stays on after the first interlaced frame: bwdif leaves progressive frames alone.
             isInterlaced: stream.isInterlaced || relay_frame_is_interlaced(decoded.frame) != 0
                 || (shape?.isInterlaced == true && sameSize), rowsRunDown: values.linesize.0 > 0)
+    }
+
+    /// The pixel aspect ratio of a frame that states `stated`. The container's ratio counts, until the size changes or
+    /// frames state another ratio than the first frame did.
+    private func aspect(_ stated: SampleAspectRatio?, sameSize: Bool) -> SampleAspectRatio {
+        let first = firstAspect ?? StatedAspect(ratio: stated)
+        firstAspect = first
+        let isKept = sameSize && (stated == nil || stated == first.ratio)
+        return (isKept ? stream.sampleAspectRatio ?? stated : stated) ?? .square
     }
 
     /// The frame's color tags, else the container's, else the default for its size.
@@ -140,8 +155,8 @@ extension FrameConverter {
     }
 
     /// The filters for tone mapping from `source`; empty if it is not requested, not needed or not possible.
-    private func toneFilters(from source: ColorDescription) -> [String] {
-        let filters = mapsTones ? ToneMapping.filters(from: source, to: targetColor) : []
+    private func toneFilters(from source: ColorDescription, isRGB: Bool) -> [String] {
+        let filters = mapsTones ? ToneMapping.filters(from: source, to: targetColor, isRGB: isRGB) : []
         return filters.isEmpty || ToneMapping.isPossible ? filters : []
     }
 
@@ -153,10 +168,12 @@ extension FrameConverter {
         }
         let fit = FrameFit(width: width, height: height, aspect: aspect, target: target, fitting)
         region = fit.region(in: target)
-        let tones = toneFilters(from: shape.color)
+        let isRGB = decoded.pixelFormat.isRGB
+        let tones = toneFilters(from: shape.color, isRGB: isRGB)
         let conversion =
             tones.isEmpty
-            ? colorConversion(shape.color, isRGB: decoded.pixelFormat.isRGB) : colorConversion(.bt709, isRGB: false)
+            ? colorConversion(shape.color, isRGB: isRGB)
+            : colorConversion(ToneMapping.result(for: targetColor), isRGB: false)
         let keepsPixels = decoded.isPlanar420 && tones.isEmpty && conversion == nil && fit.isExact
         if keepsPixels, fit.fills(target), fit.kept == nil, !shape.isInterlaced, stream.orientation == .upright {
             return nil
@@ -219,15 +236,40 @@ extension ColorDescription {
     package var isHDR: Bool { transfer == 16 || transfer == 18 }
 }
 
-/// Converts HDR for screens without HDR.
+/// Converts HDR for screens without HDR, and standard range for programs in HDR.
 package enum ToneMapping {
     /// Whether this machine's libavfilter has the necessary filters. The first call loads it.
     package static let isPossible = FilterGraph.has(["setparams", "zscale", "tonemap"])
 
-    /// The filters that convert frames of `source` to limited-range BT.709; empty if `target` is HDR too, or if
-    /// `source` is not HDR.
-    static func filters(from source: ColorDescription, to target: ColorDescription) -> [String] {
-        guard source.isHDR, !target.isHDR else { return [] }
+    /// The light of white in standard range, in nits, when it is shown in HDR (ITU-R BT.2408, table 1).
+    private static let diffuseWhite = 203
+
+    /// The color of frames that were mapped for `target`: its own if it is HDR, else BT.709, in limited range.
+    static func result(for target: ColorDescription) -> ColorDescription {
+        guard target.isHDR else { return .bt709 }
+        var color = target
+        color.isFullRange = false
+        return color
+    }
+
+    /// The filters that convert frames of `source` to ``result(for:)``; empty if both or neither of `source` and
+    /// `target` are HDR.
+    static func filters(from source: ColorDescription, to target: ColorDescription, isRGB: Bool) -> [String] {
+        if source.isHDR == target.isHDR { return [] }
+        if target.isHDR {
+            // zscale refuses some rare code points.
+            let primaries = [1, 5, 6, 9].contains(source.primaries) ? source.primaries : 1
+            let transfer = [1, 6, 13, 14, 15].contains(source.transfer) ? source.transfer : 1
+            let matrix = [1, 5, 6, 9].contains(source.matrix) ? source.matrix : 1
+            return [
+                "setparams=color_primaries=\(primaries):color_trc=\(transfer):colorspace=\(matrix)"
+                    + ":range=\(source.isFullRange || isRGB ? "pc" : "tv")",
+                "zscale=t=linear:npl=\(diffuseWhite)", "format=gbrpf32le",
+                "zscale=p=\(target.primaries == 9 ? "bt2020" : "bt709")"
+                    + ":t=\(target.transfer == 16 ? "smpte2084" : "arib-std-b67")"
+                    + ":m=\(target.matrix == 9 ? "bt2020nc" : "bt709"):r=tv:npl=\(diffuseWhite)", "format=yuv420p",
+            ]
+        }
         return [
             // Frames may lack the tags that their container has.
             "setparams=color_primaries=\(source.primaries):color_trc=\(source.transfer):colorspace=\(source.matrix)"

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Media
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Ingest
+
+@Suite("Video that an edit list cuts off", .timeLimit(.minutes(2)))
+struct EditListCutTests {
+    /// Collects the times of the packets of a source, and waits for its end.
+    private final class Collector: PacketSourceSink {
+        private let state = Mutex<(packets: [EncodedPacket], isOver: Bool)>(([], false))
+        var packets: [EncodedPacket] { state.withLock { $0.packets } }
+        var isOver: Bool { state.withLock { $0.isOver } }
+
+        func take(_ packet: EncodedPacket, at arrival: Timestamp) { state.withLock { $0.packets.append(packet) } }
+        func interrupt() {}
+        func restart() {}
+        func end(failure: String?) { state.withLock { $0.isOver = true } }
+    }
+
+    /// The packets of `path` that are copied.
+    private func copied(_ path: String, log: CollectedLog) throws -> [EncodedPacket] {
+        let source = LibAVPacketSource(InputLocation(path), loops: false, logger: log.logger)
+        _ = try source.open()
+        let collector = Collector()
+        source.start(into: collector)
+        try eventually("the file ends") { collector.isOver }
+        return collector.packets
+    }
+
+    private func clip() throws -> Clip {
+        try Clip(
+            "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=3", "-c:v", "libx264", "-g", "25", "-bf", "0", "-pix_fmt",
+            "yuv420p", suffix: ".mp4")
+    }
+
+    @Test("A copy has no frame that the edit list cuts off, and begins with a keyframe")
+    func cutFile() throws {
+        let (whole, log) = (try clip(), CollectedLog())
+        #expect(try copied(whole.path, log: log).count == 75 && log.lines.isEmpty)
+        let cut = try Clip("-ss", "0.5", "-i", whole.path, "-c", "copy", suffix: ".mp4")
+        let packets = try copied(cut.path, log: log)
+        #expect(packets.count == 50 && packets.first?.isKeyframe == true)
+        #expect(packets.allSatisfy { $0.pts >= 0 })
+        #expect(log.lines(containing: "cuts the file between two keyframes").count == 1)
+    }
+
+    @Test("The log says that a rotation is not copied")
+    func rotation() throws {
+        let (whole, log) = (try clip(), CollectedLog())
+        let rotated = try Clip(
+            "-i", whole.path, "-c", "copy", "-metadata:s:v", "rotate=90", suffix: ".mp4")
+        #expect(try copied(rotated.path, log: log).count == 75)
+        #expect(log.lines(containing: "the video is rotated").count == 1)
+    }
+
+    @Test("Frames after a cut are left out up to the next keyframe that is shown")
+    func atStart() {
+        var cut = EditListCut()
+        #expect(cut.decide(pts: 0, isKeyframe: true, isHidden: true) == .cutOff)
+        #expect(cut.decide(pts: 1, isKeyframe: false, isHidden: true) == .cutOff)
+        #expect(cut.decide(pts: 2, isKeyframe: false, isHidden: false) == .undecodable)
+        #expect(cut.decide(pts: 3, isKeyframe: true, isHidden: false) == .keep)
+        #expect(cut.decide(pts: 4, isKeyframe: false, isHidden: false) == .keep)
+    }
+
+    @Test("Hidden frames that are shown before the first keyframe leave the frames after it in the copy")
+    func leading() {
+        var cut = EditListCut()
+        #expect(cut.decide(pts: 3, isKeyframe: true, isHidden: false) == .keep)
+        #expect(cut.decide(pts: 1, isKeyframe: false, isHidden: true) == .cutOff)
+        #expect(cut.decide(pts: 6, isKeyframe: false, isHidden: false) == .keep)
+    }
+
+    @Test("At the end of an edit, frames that refer to hidden frames are left out")
+    func atEnd() {
+        var cut = EditListCut()
+        #expect(cut.decide(pts: 0, isKeyframe: true, isHidden: false) == .keep)
+        #expect(cut.decide(pts: 3, isKeyframe: false, isHidden: true) == .cutOff)
+        #expect(cut.decide(pts: 1, isKeyframe: false, isHidden: false) == .undecodable)
+        #expect(cut.decide(pts: 6, isKeyframe: true, isHidden: false) == .keep)
+    }
+}
