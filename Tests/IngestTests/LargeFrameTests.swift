@@ -51,7 +51,8 @@ struct LargeFrameTests {
         let demuxer = try demuxer(clip("libx264"))
         let packet = try #require(try demuxer.readPacket())
         var reader = AnnexBReader(.h264)
-        let unit = try #require(reader.read(packet.content))
+        let read = reader.read(packet.content)
+        let unit = try #require(read)
         let configuration = try #require(reader.sets.configuration)
         func describe(_ limit: Int64) throws -> CodedShape {
             try CodedShape(
