@@ -19,7 +19,7 @@ import Testing
 
     @Test func `A remote that rclone does not know is refused`() {
         #expect(throws: UploadRefusal.self) {
-            _ = try Uploader.answer(within: .seconds(60)) {
+            _ = try Uploader.answer(within: .seconds(600)) {
                 .failure(UploadRefusal("rclone has no remote of this name"))
             }
         }
