@@ -133,7 +133,8 @@ def outlier(studio: Studio) -> Sent:
 def jump(studio: Studio) -> Sent:
     by = studio.pick(0.5, 40_000) * studio.rng.choice([1, -1])
     units = [replace(unit, time=unit.time + 50_000) for unit in studio.plain()]
-    return simple(f"all stamps jump by {by} s after {studio.at:.0f} s", stamps.jump(units, studio.at, by), disturbed=[(studio.at, studio.at)], bound=1.0)
+    return simple(f"all stamps jump by {by} s after {studio.at:.0f} s", stamps.jump(units, studio.at, by),
+                  disturbed=[(studio.at, studio.at)], bound=1.0)
 
 
 def wrap(studio: Studio) -> Sent:
@@ -146,7 +147,8 @@ def wrap(studio: Studio) -> Sent:
 def repeated(studio: Studio) -> Sent:
     kind, count = studio.rng.choice(["video", "audio"]), studio.rng.randrange(1, 6)
     units = stamps.repeated(studio.plain(bframes=0), kind, studio.at, count)
-    return simple(f"{count} stamps of {kind} are repeated", units, disturbed=[(studio.at, studio.at + (count + 1) / RATE)])
+    return simple(f"{count} stamps of {kind} are repeated", units,
+                  disturbed=[(studio.at, studio.at + (count + 1) / RATE)])
 
 
 def unstamped(studio: Studio) -> Sent:
@@ -159,13 +161,15 @@ def burst(studio: Studio) -> Sent:
     length = studio.pick(2, 3 if studio.short else 20)
     units = studio.plain(frames=studio.frames + round(length * RATE))
     return simple(f"{length} s are sent at once after a pause", stamps.held(units, studio.at, length),
-                  disturbed=[(studio.at, studio.at + length)], says="(late|behind|stall|buffer|no video|ran dry|moved)", bound=1.0)
+                  disturbed=[(studio.at, studio.at + length)], bound=1.0,
+                  says="(late|behind|stall|buffer|no video|ran dry|moved)")
 
 
 def outage(studio: Studio) -> Sent:
     length = studio.pick(0.2, 4)
     units = studio.plain(frames=studio.frames + round(length * RATE))
-    return simple(f"{length} s are lost", stamps.paused(units, studio.at, length), disturbed=[(studio.at, studio.at + length)], bound=1.0)
+    return simple(f"{length} s are lost", stamps.paused(units, studio.at, length),
+                  disturbed=[(studio.at, studio.at + length)], bound=1.0)
 
 
 def loss(studio: Studio) -> Sent:
@@ -202,7 +206,8 @@ def header(studio: Studio) -> Sent:
     units = studio.plain()
     head = [replace(unit, body=b"") for unit in (only(units, "video")[0], only(units, "audio")[0])]
     return Sent("a sender that leaves after its headers, and comes back after 1 s",
-                [Session([units[0], *(replace(unit, due=0.0) for unit in head)], abrupt=True), Session(stamps.moved(units, 1.0))],
+                [Session([units[0], *(replace(unit, due=0.0) for unit in head)], abrupt=True),
+                 Session(stamps.moved(units, 1.0))],
                 begins=1.0, bound=AWAY)
 
 
@@ -246,7 +251,8 @@ def commands(studio: Studio) -> Sent:
     words = studio.rng.choice([("deleteStream", 0.0, None, 7.0), ("FCUnpublish", 0.0, None, "another"),
                                ("closeStream", 0.0, None)])
     stream = 5 if words[0] == "closeStream" else 0
-    return Sent(f"{words[0]} of another stream after 4 s", [Session(studio.plain(), commands=((studio.at, (stream, *words)),))])
+    return Sent(f"{words[0]} of another stream after {studio.at:.0f} s",
+                [Session(studio.plain(), commands=((studio.at, (stream, *words)),))])
 
 
 def unknown_codec(studio: Studio) -> Sent:
