@@ -15,6 +15,8 @@ from stream import LIVE, OWN, PACKED, PACKETS, Sent, Session, Shape, Studio, aft
 Make = Callable[[Studio], Sent]
 AWAY = 3.0
 """Seconds until relay takes a sender again, beside the time until it sends a keyframe."""
+JOINT = 8 * RATE
+"""The frame from which on a stream is coded in another way."""
 
 
 @dataclass(frozen=True)
@@ -99,9 +101,10 @@ def audio_lags(studio: Studio) -> Sent:
 
 def two_codings(studio: Studio, told: str, second: dict, **more: object) -> Sent:
     """A stream that changes its coding at a keyframe in the middle."""
-    half = studio.frames // 2 // RATE * RATE
+    # After 8 s a packet of audio of 48 kHz ends with a frame, so that the second coding begins without a step.
+    half = JOINT
     first = Coding(frames=half)
-    units = studio.joined(first, replace(first, begin=half, frames=studio.frames - half, **second))
+    units = studio.joined(first, replace(first, begin=half, frames=6 * RATE, **second))
     return simple(f"after {half // RATE} s {told}", units, disturbed=[(half / RATE, half / RATE)], **more)
 
 
@@ -120,7 +123,7 @@ def size_changes(studio: Studio) -> Sent:
 def aspect_changes(studio: Studio) -> Sent:
     return two_codings(studio, "pixels twice as wide", {"aspect": "2"}, later=Shape(aspect="2:1"),
                        regions=[(0.0, 0.0, 1.0, 1.0), (0.0, 0.25, 1.0, 0.5)],
-                       moves=[(studio.frames // 2 // RATE * RATE, 1)])
+                       moves=[(JOINT, 1)])
 
 
 def outlier(studio: Studio) -> Sent:

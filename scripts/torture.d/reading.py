@@ -104,8 +104,8 @@ def read(path: Path, regions: list[Region], work: Path) -> Reading:
         chosen = regions if result.size[1] >= 80 else []
         picture = graph(chosen) if chosen else "[0:v:0]format=gray,scale=20:2,split[cells][times]"
         done = subprocess.run(
-            [*media.FFMPEG, "-copyts", "-i", path, "-filter_complex", picture, "-map", "[cells]", "-vsync", "passthrough",
-             "-f", "rawvideo", codes, "-map", "[times]", "-vsync", "passthrough", "-enc_time_base", "1/90000", "-f",
+            [*media.FFMPEG, "-copyts", "-i", path, "-filter_complex", picture, "-map", "[cells]", "-vsync",
+             "passthrough", "-f", "rawvideo", codes, "-map", "[times]", "-vsync", "passthrough", "-enc_time_base", "1/90000", "-f",
              "framemd5", times], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         result.errors = done.stderr.splitlines()
         shown = [int(line.split(",")[2]) / 90000 for line in times.read_text().splitlines() if line[:1] not in "#"]

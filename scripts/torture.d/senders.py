@@ -77,6 +77,8 @@ class RTMP(Sender):
                 self.pace.over.wait()
             elif not session.abrupt:
                 link.sendall(flv.command(0, "deleteStream", 5.0, None, 1.0))
+            # Closed alone, it would stay as long as the other thread reads from it.
+            link.shutdown(socket.SHUT_RDWR)
 
     def shake(self, link: socket.socket) -> None:
         link.sendall(b"\x03" + bytes(1536))
