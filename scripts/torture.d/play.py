@@ -171,7 +171,8 @@ def play(case: Case, seed: int, relay: Path, master: Path, backup: Path, work: P
     finally:
         trial.status = subject.end() if subject else None
         sender.stop()
-    assert subject
+    if not subject:
+        raise OSError(f"the sender cannot begin: {sender.failure}")
     trial.mebibytes, trial.late = subject.mebibytes, sender.pace.latest
     trial.log = (work / "relay.log").read_text(errors="replace").splitlines()
     regions = sent.regions

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import flv
+import ts
 from http_senders import HLS, HTTP
 from sender import DATAGRAM, PATIENCE, Sender, form_bytes, joined
 from stream import JOINS, Sent, Session
@@ -154,7 +155,8 @@ class SRT(UDP):
         try:
             for due, data in joined(form_bytes(session, "ts"), 65536):
                 self.pace.wait(due)
-                caller.stdin.write(data)
+                # It sends whole chunks only, and would keep the rest until more comes.
+                caller.stdin.write(ts.filled(data, DATAGRAM))
                 caller.stdin.flush()
             if session is self.last:
                 self.pace.over.wait()

@@ -139,6 +139,11 @@ class TransportStreamTests(unittest.TestCase):
     def test_stamps_wrap(self) -> None:
         self.assertEqual(ts.stamp(2, 2**33 / 90000), ts.stamp(2, 0))
 
+    def test_null_packets_fill_a_datagram(self) -> None:
+        whole = b"".join(packet for _, packet in self.packets()[:9])
+        self.assertEqual(len(ts.filled(whole, 1316)), 2 * 1316)
+        self.assertEqual(ts.filled(whole[:1316], 1316), whole[:1316])
+
     def test_cut_and_loss(self) -> None:
         whole = self.packets()
         self.assertEqual(ts.begin_at(whole, 3), whole[3:])
