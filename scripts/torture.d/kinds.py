@@ -15,6 +15,8 @@ from stream import LIVE, OWN, PACKED, PACKETS, Sent, Session, Shape, Studio, aft
 Make = Callable[[Studio], Sent]
 AWAY = 3.0
 """Seconds until relay takes a sender again, beside the time until it sends a keyframe."""
+JOINT = 8 * RATE
+"""The frame from which on a stream is coded in another way."""
 
 
 @dataclass(frozen=True)
@@ -99,9 +101,12 @@ def audio_lags(studio: Studio) -> Sent:
 
 def two_codings(studio: Studio, told: str, second: dict, **more: object) -> Sent:
     """A stream that changes its coding at a keyframe in the middle."""
-    half = studio.frames // 2 // RATE * RATE
+    # After 8 s a packet of audio of 48 kHz ends with a frame, so that the second coding begins without a step.
+    half = JOINT
     first = Coding(frames=half)
-    units = studio.joined(first, replace(first, begin=half, frames=studio.frames - half, **second))
+    units = studio.joined(first, replace(first, begin=half, frames=6 * RATE, **second))
+    if studio.transport == "file":
+        more["says"] = ""  # what a file's own making brings is no news
     return simple(f"after {half // RATE} s {told}", units, disturbed=[(half / RATE, half / RATE)], **more)
 
 
@@ -120,7 +125,7 @@ def size_changes(studio: Studio) -> Sent:
 def aspect_changes(studio: Studio) -> Sent:
     return two_codings(studio, "pixels twice as wide", {"aspect": "2"}, later=Shape(aspect="2:1"),
                        regions=[(0.0, 0.0, 1.0, 1.0), (0.0, 0.25, 1.0, 0.5)],
-                       moves=[(studio.frames // 2 // RATE * RATE, 1)])
+                       moves=[(JOINT, 1)])
 
 
 def outlier(studio: Studio) -> Sent:
@@ -133,7 +138,8 @@ def outlier(studio: Studio) -> Sent:
 def jump(studio: Studio) -> Sent:
     by = studio.pick(0.5, 40_000) * studio.rng.choice([1, -1])
     units = [replace(unit, time=unit.time + 50_000) for unit in studio.plain()]
-    return simple(f"all stamps jump by {by} s after {studio.at:.0f} s", stamps.jump(units, studio.at, by), disturbed=[(studio.at, studio.at)], bound=1.0)
+    return simple(f"all stamps jump by {by} s after {studio.at:.0f} s", stamps.jump(units, studio.at, by),
+                  disturbed=[(studio.at, studio.at)], bound=1.0)
 
 
 def wrap(studio: Studio) -> Sent:
@@ -146,7 +152,8 @@ def wrap(studio: Studio) -> Sent:
 def repeated(studio: Studio) -> Sent:
     kind, count = studio.rng.choice(["video", "audio"]), studio.rng.randrange(1, 6)
     units = stamps.repeated(studio.plain(bframes=0), kind, studio.at, count)
-    return simple(f"{count} stamps of {kind} are repeated", units, disturbed=[(studio.at, studio.at + (count + 1) / RATE)])
+    return simple(f"{count} stamps of {kind} are repeated", units,
+                  disturbed=[(studio.at, studio.at + (count + 1) / RATE)])
 
 
 def unstamped(studio: Studio) -> Sent:
@@ -159,13 +166,15 @@ def burst(studio: Studio) -> Sent:
     length = studio.pick(2, 3 if studio.short else 20)
     units = studio.plain(frames=studio.frames + round(length * RATE))
     return simple(f"{length} s are sent at once after a pause", stamps.held(units, studio.at, length),
-                  disturbed=[(studio.at, studio.at + length)], says="(late|behind|stall|buffer|no video|ran dry|moved)", bound=1.0)
+                  disturbed=[(studio.at, studio.at + length)], bound=1.0,
+                  says="(late|behind|stall|buffer|no video|ran dry|moved)")
 
 
 def outage(studio: Studio) -> Sent:
     length = studio.pick(0.2, 4)
     units = studio.plain(frames=studio.frames + round(length * RATE))
-    return simple(f"{length} s are lost", stamps.paused(units, studio.at, length), disturbed=[(studio.at, studio.at + length)], bound=1.0)
+    return simple(f"{length} s are lost", stamps.paused(units, studio.at, length),
+                  disturbed=[(studio.at, studio.at + length)], bound=1.0)
 
 
 def loss(studio: Studio) -> Sent:
@@ -202,7 +211,8 @@ def header(studio: Studio) -> Sent:
     units = studio.plain()
     head = [replace(unit, body=b"") for unit in (only(units, "video")[0], only(units, "audio")[0])]
     return Sent("a sender that leaves after its headers, and comes back after 1 s",
-                [Session([units[0], *(replace(unit, due=0.0) for unit in head)], abrupt=True), Session(stamps.moved(units, 1.0))],
+                [Session([units[0], *(replace(unit, due=0.0) for unit in head)], abrupt=True),
+                 Session(stamps.moved(units, 1.0))],
                 begins=1.0, bound=AWAY)
 
 
@@ -223,7 +233,7 @@ def twice(studio: Studio) -> Sent:
     units = studio.plain()
     intruder = stamps.moved([unit for unit in units if unit.due < 2], 4.0)
     return Sent("a second sender comes while the first one sends", [Session(units), Session(intruder, intrudes=True)],
-                says="(refus|second|already|another|turned away|busy)")
+                says="(refus|second|already|another|turned away|sent away|busy)")
 
 
 def negative(studio: Studio) -> Sent:
@@ -246,7 +256,8 @@ def commands(studio: Studio) -> Sent:
     words = studio.rng.choice([("deleteStream", 0.0, None, 7.0), ("FCUnpublish", 0.0, None, "another"),
                                ("closeStream", 0.0, None)])
     stream = 5 if words[0] == "closeStream" else 0
-    return Sent(f"{words[0]} of another stream after 4 s", [Session(studio.plain(), commands=((studio.at, (stream, *words)),))])
+    return Sent(f"{words[0]} of another stream after {studio.at:.0f} s",
+                [Session(studio.plain(), commands=((studio.at, (stream, *words)),))])
 
 
 def unknown_codec(studio: Studio) -> Sent:

@@ -142,12 +142,12 @@ def wait(case: Case, sent: Sent, sender: senders.Sender, subject: Subject) -> bo
     length = sent.frames[1] / RATE if sent.file and sent.frames else sender.length()
     most = length + verdicts.TAILS[case.transport] + 0.5
     is_file = case.transport == "file"
-    ends_itself = is_file and case.use in ("alone", "copy", "copy-video")
+    ends_itself = (is_file or sent.file is not None) and case.use in ("alone", "copy", "copy-video")
     begun = time.monotonic()
     while subject.runs and not sender.failure:
         if sender.pace.begun is None and time.monotonic() - begun > FIRST:
             sender.failure = "relay asks for nothing"
-        if sender.pace.now() > most + (END if ends_itself else 2.0 if is_file else 0.0):
+        if sender.pace.now() > most + (END if ends_itself else 2.0 if sent.file else 0.0):
             break
         time.sleep(0.1)
     return not subject.runs and not ends_itself
@@ -171,7 +171,8 @@ def play(case: Case, seed: int, relay: Path, master: Path, backup: Path, work: P
     finally:
         trial.status = subject.end() if subject else None
         sender.stop()
-    assert subject
+    if not subject:
+        raise OSError(f"the sender cannot begin: {sender.failure}")
     trial.mebibytes, trial.late = subject.mebibytes, sender.pace.latest
     trial.log = (work / "relay.log").read_text(errors="replace").splitlines()
     regions = sent.regions

@@ -52,7 +52,7 @@ class Reading:
 def probe(path: Path) -> dict:
     answer = subprocess.run(
         ["ffprobe", "-v", "error", "-of", "json", "-show_entries",
-         "stream=codec_type,width,height,sample_aspect_ratio", path],
+         "stream=codec_type,width,height,sample_aspect_ratio:stream_side_data=rotation", path],
         stdin=subprocess.DEVNULL, capture_output=True, check=False)
     return json.loads(answer.stdout or b"{}")
 
@@ -96,6 +96,9 @@ def read(path: Path, regions: list[Region], work: Path) -> Reading:
     for stream in probe(path).get("streams", []):
         if stream["codec_type"] == "video" and not result.size[0]:
             result.size = stream["width"], stream["height"]
+            turned = next((data["rotation"] for data in stream.get("side_data_list", []) if "rotation" in data), 0)
+            if int(turned) % 180:
+                result.size = result.size[::-1]
             result.aspect = stream.get("sample_aspect_ratio", "1:1")
         result.audio |= stream["codec_type"] == "audio"
     codes, times, audio = work / "codes", work / "times", work / "audio"
@@ -104,8 +107,8 @@ def read(path: Path, regions: list[Region], work: Path) -> Reading:
         chosen = regions if result.size[1] >= 80 else []
         picture = graph(chosen) if chosen else "[0:v:0]format=gray,scale=20:2,split[cells][times]"
         done = subprocess.run(
-            [*media.FFMPEG, "-copyts", "-i", path, "-filter_complex", picture, "-map", "[cells]", "-vsync", "passthrough", "-f",
-             "rawvideo", codes, "-map", "[times]", "-vsync", "passthrough", "-enc_time_base", "1/90000", "-f",
+            [*media.FFMPEG, "-copyts", "-i", path, "-filter_complex", picture, "-map", "[cells]", "-vsync",
+             "passthrough", "-f", "rawvideo", codes, "-map", "[times]", "-vsync", "passthrough", "-enc_time_base", "1/90000", "-f",
              "framemd5", times], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         result.errors = done.stderr.splitlines()
         shown = [int(line.split(",")[2]) / 90000 for line in times.read_text().splitlines() if line[:1] not in "#"]

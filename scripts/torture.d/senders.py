@@ -7,115 +7,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import flv
 import ts
+from http_senders import HLS, HTTP
+from sender import DATAGRAM, PATIENCE, Sender, form_bytes, joined
 from stream import JOINS, Sent, Session
-
-DATAGRAM = 7 * ts.PACKET
-PATIENCE = 30.0
-
-
-class Pace:
-    """The case's own time: seconds since its first unit was due."""
-
-    def __init__(self) -> None:
-        self.begun: float | None = None
-        self.latest = 0.0
-        """How late a unit was sent at most, in seconds."""
-        self.over = threading.Event()
-
-    def begin(self) -> None:
-        if self.begun is None:
-            self.begun = time.monotonic()
-
-    def now(self) -> float:
-        return 0.0 if self.begun is None else time.monotonic() - self.begun
-
-    def wait(self, due: float) -> None:
-        """Waits until a unit is due, or the case is over."""
-        rest = due - self.now()
-        if rest > 0:
-            self.over.wait(rest)
-        else:
-            self.latest = max(self.latest, -rest)
-        if self.over.is_set():
-            raise InterruptedError
-
-
-def form_bytes(session: Session, form: str) -> Iterator[tuple[float, bytes]]:
-    """The session as the bytes of an FLV file or a transport stream."""
-    if form == "flv":
-        return flv.stream(session.units)
-    packets = list(ts.stream(session.units, session.changes))
-    return iter(session.packets(packets) if session.packets else packets)
-
-
-def joined(pieces: Iterable[tuple[float, bytes]], most: int) -> Iterator[tuple[float, bytes]]:
-    """Pieces that are due at one time are sent as one, up to a size."""
-    due, out = 0.0, b""
-    for at, piece in pieces:
-        if out and (at != due or len(out) + len(piece) > most):
-            yield due, out
-            out = b""
-        due, out = at, out + piece
-    if out:
-        yield due, out
-
-
-class Sender:
-    """A transport. `address` is what relay is given."""
-
-    joins = 0.0
-    """Seconds that the sender is ahead of relay."""
-
-    def __init__(self, sent: Sent, form: str, port: int, work: Path) -> None:
-        self.sent, self.form, self.port, self.work = sent, form, port, work
-        self.pace = Pace()
-        self.threads: list[threading.Thread] = []
-        self.failure = ""
-
-    @property
-    def address(self) -> str:
-        raise NotImplementedError
-
-    @property
-    def last(self) -> Session:
-        """The session that stays until the case is over."""
-        return [session for session in self.sent.sessions if not session.intrudes][-1]
-
-    def prepare(self) -> None:
-        """What must be there before relay is."""
-
-    def start(self) -> None:
-        """Begins to send, when relay is ready for it."""
-
-    def run(self, action, *arguments: object) -> None:  # type: ignore[no-untyped-def]
-        def guarded() -> None:
-            try:
-                action(*arguments)
-            except InterruptedError:
-                pass
-            except OSError as error:
-                if any(isinstance(argument, Session) and argument.intrudes for argument in arguments):
-                    return
-                self.failure = self.failure or f"{type(error).__name__}: {error}"
-
-        thread = threading.Thread(target=guarded, daemon=True)
-        self.threads.append(thread)
-        thread.start()
-
-    def length(self) -> float:
-        """When the last unit is due."""
-        return max((unit.due for unit in self.sent.units), default=0.0)
-
-    def stop(self) -> None:
-        self.pace.over.set()
-        for thread in self.threads:
-            thread.join(5)
 
 
 class File(Sender):
@@ -180,6 +78,8 @@ class RTMP(Sender):
                 self.pace.over.wait()
             elif not session.abrupt:
                 link.sendall(flv.command(0, "deleteStream", 5.0, None, 1.0))
+            # Closed alone, it would stay as long as the other thread reads from it.
+            link.shutdown(socket.SHUT_RDWR)
 
     def shake(self, link: socket.socket) -> None:
         link.sendall(b"\x03" + bytes(1536))
@@ -255,7 +155,8 @@ class SRT(UDP):
         try:
             for due, data in joined(form_bytes(session, "ts"), 65536):
                 self.pace.wait(due)
-                caller.stdin.write(data)
+                # It sends whole chunks only, and would keep the rest until more comes.
+                caller.stdin.write(ts.filled(data, DATAGRAM))
                 caller.stdin.flush()
             if session is self.last:
                 self.pace.over.wait()
@@ -264,142 +165,6 @@ class SRT(UDP):
         finally:
             caller.kill()
             caller.wait()
-
-
-class Handler(BaseHTTPRequestHandler):
-    """Answers with what the sender has at a path."""
-
-    protocol_version = "HTTP/1.0"
-
-    def do_GET(self) -> None:  # noqa: N802
-        try:
-            self.server.sender.answer(self)  # type: ignore[attr-defined]
-        except OSError:
-            pass
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-class HTTP(Sender):
-    """A stream, or a file, as the answer to a request. The stream begins with the first request."""
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self.port}/{self.sent.file.name if self.sent.file else 'live.' + self.form}"
-
-    def prepare(self) -> None:
-        self.server = ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
-        self.server.daemon_threads = True
-        self.server.sender = self  # type: ignore[attr-defined]
-        self.run(self.server.serve_forever, 0.05)
-
-    def answer(self, request: Handler) -> None:
-        if self.sent.file:
-            self.pace.begin()
-            self.give(request, self.sent.file.read_bytes())
-            return
-        if self.pace.begun is not None:
-            request.send_error(404)
-            return
-        self.pace.begin()
-        request.send_response(200)
-        request.end_headers()
-        try:
-            for due, data in joined(form_bytes(self.sent.sessions[0], self.form), 65536):
-                self.pace.wait(due)
-                request.wfile.write(data)
-                request.wfile.flush()
-            self.pace.over.wait()
-        except InterruptedError:
-            pass
-
-    @staticmethod
-    def give(request: Handler, data: bytes) -> None:
-        begin, status = 0, 200
-        if (wanted := request.headers.get("Range", "")).startswith("bytes="):
-            begin, status = int(wanted[6:].split("-")[0] or 0), 206
-        request.send_response(status)
-        request.send_header("Accept-Ranges", "bytes")
-        request.send_header("Content-Length", str(max(0, len(data) - begin)))
-        if status == 206:
-            request.send_header("Content-Range", f"bytes {begin}-{len(data) - 1}/{len(data)}")
-        request.end_headers()
-        request.wfile.write(data[begin:])
-
-    def stop(self) -> None:
-        self.pace.over.set()
-        self.server.shutdown()
-        self.server.server_close()
-        super().stop()
-
-
-class HLS(HTTP):
-    """A live playlist, whose segments begin with keyframes."""
-
-    joins = JOINS["hls"]
-    LISTED = 6
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self.port}/live.m3u8"
-
-    def prepare(self) -> None:
-        self.kept: dict[str, bytes] = {}
-        self.lock = threading.Lock()
-        super().prepare()
-        self.pace.begin()
-        self.run(self.publish)
-        give_up = time.monotonic() + PATIENCE
-        while self.pace.now() < self.joins or "live.m3u8" not in self.kept:
-            if time.monotonic() > give_up:
-                raise OSError("there is no playlist")
-            time.sleep(0.05)
-
-    def publish(self) -> None:
-        segments = [segment for number, session in enumerate(self.sent.sessions)
-                    for segment in cut(session, number)]
-        target = round(max(end - begin for _, begin, end, _ in segments) + 0.5)
-        listed: list[tuple[int, int, float]] = []
-        for session, begin, end, data in segments:
-            self.pace.wait(end)
-            if listed and listed[-1][0] != session:
-                listed = []
-            number = listed[-1][1] + 1 if listed else 0
-            listed = [*listed, (session, number, end - begin)][-self.LISTED:]
-            lines = ["#EXTM3U", "#EXT-X-VERSION:3", f"#EXT-X-TARGETDURATION:{target}",
-                     f"#EXT-X-MEDIA-SEQUENCE:{listed[0][1]}"]
-            for owner, index, seconds in listed:
-                lines += [f"#EXTINF:{seconds:.3f},", f"{owner}-{index}.ts"]
-            with self.lock:
-                self.kept[f"{session}-{number}.ts"] = data
-                self.kept["live.m3u8"] = "\n".join([*lines, ""]).encode()
-
-    def answer(self, request: Handler) -> None:
-        with self.lock:
-            data = self.kept.get(request.path.lstrip("/"))
-        if data is None:
-            request.send_error(404)
-        else:
-            self.give(request, data)
-
-
-def cut(session: Session, number: int) -> list[tuple[int, float, float, bytes]]:
-    """Segments of a second or more: session, begin and end when due, and the packets."""
-    begins = [session.units[0].due]
-    for unit in session.units:
-        if unit.key and unit.due - begins[-1] >= 0.98:
-            begins.append(unit.due)
-    ends = [*begins[1:], session.units[-1].due + 0.04]
-    packets = list(form_bytes(session, "ts"))
-    found, at = [], 0
-    for begin, end in zip(begins, ends):
-        data = []
-        while at < len(packets) and (packets[at][0] < end or end == ends[-1]):
-            data.append(packets[at][1])
-            at += 1
-        found.append((number, begin, end, b"".join(data)))
-    return found
 
 
 class RTSP(Sender):

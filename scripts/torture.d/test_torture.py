@@ -43,7 +43,8 @@ def shown(numbers: list[int], begin: float = 0.0) -> list[Frame]:
 def good(numbers: list[int]) -> Reading:
     """A recording of these frames, with a beep at each second's frame."""
     frames = shown(numbers)
-    beeps = [(frame.time, frame.number // RATE % 8) for frame in frames if frame.number >= 0 and frame.number % RATE == 0]
+    beeps = [(frame.time, frame.number // RATE % 8) for frame in frames
+             if frame.number >= 0 and frame.number % RATE == 0]
     return Reading(frames, beeps, (320, 180), "1:1", RATE, True, [], len(frames))
 
 
@@ -125,7 +126,8 @@ class TransportStreamTests(unittest.TestCase):
         self.assertEqual(ts.checksum(b"123456789"), 0x0376E6E7)
 
     def test_program_changes_its_pids(self) -> None:
-        pids = [(due, (packet[1] & 31) << 8 | packet[2]) for due, packet in self.packets(((2.0, ts.Program(0x200, 0x201, 1)),))]
+        changed = self.packets(((2.0, ts.Program(0x200, 0x201, 1)),))
+        pids = [(due, (packet[1] & 31) << 8 | packet[2]) for due, packet in changed]
         self.assertTrue(all((pid < 0x200) == (due < 2) for due, pid in pids if pid not in (0, ts.PMT_PID)))
 
     def test_frames_without_stamps(self) -> None:
@@ -136,6 +138,11 @@ class TransportStreamTests(unittest.TestCase):
 
     def test_stamps_wrap(self) -> None:
         self.assertEqual(ts.stamp(2, 2**33 / 90000), ts.stamp(2, 0))
+
+    def test_null_packets_fill_a_datagram(self) -> None:
+        whole = b"".join(packet for _, packet in self.packets()[:9])
+        self.assertEqual(len(ts.filled(whole, 1316)), 2 * 1316)
+        self.assertEqual(ts.filled(whole[:1316], 1316), whole[:1316])
 
     def test_cut_and_loss(self) -> None:
         whole = self.packets()
@@ -171,7 +178,8 @@ class MP4Tests(unittest.TestCase):
         data = b"RIFFdata\0\0\0\0" + bytes(48_000 * 8)
         changed = spoil(data, 0.5, [math.inf])
         self.assertEqual(len(changed), len(data))
-        self.assertEqual(next(at for at, (one, two) in enumerate(zip(changed, data)) if one != two), 12 + 24_000 * 8 + 2)
+        first = next(at for at, (one, two) in enumerate(zip(changed, data)) if one != two)
+        self.assertEqual(first, 12 + 24_000 * 8 + 2)
 
 
 class ReadingTests(unittest.TestCase):
@@ -179,7 +187,8 @@ class ReadingTests(unittest.TestCase):
         samples = array.array("h")
         for second in range(9):
             count = round(media.BEEP * reading.HERTZ)
-            tone = [round(16_000 * math.sin(2 * math.pi * media.pitch(second) * at / reading.HERTZ)) for at in range(count)]
+            step = 2 * math.pi * media.pitch(second) / reading.HERTZ
+            tone = [round(16_000 * math.sin(step * at)) for at in range(count)]
             samples.extend(tone + [0] * (reading.HERTZ - count))
         found = reading.beeps(samples)
         self.assertEqual([which for _, which in found], [0, 1, 2, 3, 4, 5, 6, 7, 0])
@@ -205,7 +214,8 @@ class VerdictTests(unittest.TestCase):
         self.assertEqual(self.faults([*range(14 * RATE), *[14 * RATE - 1] * 40]), [])
 
     def test_missing_and_repeated_frames_are_seen(self) -> None:
-        for numbers in ([*range(150), *range(151, 350)], [*range(150), 149, *range(150, 350)], [*range(150), -1, *range(151, 350)]):
+        for numbers in ([*range(150), *range(151, 350)], [*range(150), 149, *range(150, 350)],
+                        [*range(150), -1, *range(151, 350)]):
             self.assertTrue(any("wrong steps" in fault for fault in self.faults(numbers)), numbers[148:152])
 
     def test_a_disturbance_excuses_what_is_in_its_bound_alone(self) -> None:
@@ -238,7 +248,8 @@ class VerdictTests(unittest.TestCase):
         self.assertTrue(any("do not have the shape" in fault for fault in self.faults(numbers, moves=[(200, 1)])))
 
     def test_life_and_memory(self) -> None:
-        for change, words in (({"died": True}, "by itself"), ({"status": 139}, "139"), ({"status": None}, "does not end"),
+        for change, words in (({"died": True}, "by itself"), ({"status": 139}, "139"),
+                              ({"status": None}, "does not end"),
                               ({"mebibytes": 900.0}, "memory")):
             one = trial(good(list(range(350))))
             vars(one).update(change)

@@ -166,6 +166,12 @@ def stream(units: Iterable[Unit], changes: Sequence[tuple[float, Program]] = ())
             yield unit.due, packet
 
 
+def filled(data: bytes, size: int) -> bytes:
+    """The packets, with null packets behind them up to a multiple of a size."""
+    null = b"\x47\x1f\xff\x10" + b"\xff" * (PACKET - 4)
+    return data + null * (-len(data) % size // PACKET)
+
+
 def begin_at(packets: Sequence[Timed], index: int) -> list[Timed]:
     """Leaves out the packets before `index`, wherever in a frame that is."""
     return list(packets[index:])

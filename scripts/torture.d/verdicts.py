@@ -114,8 +114,9 @@ def like(wanted: Shape, reading: Reading, name: str, rated: bool) -> list[str]:
 
 
 def due_of(sent: Sent) -> dict[int, float]:
-    """When each frame was sent last."""
-    return {unit.number: unit.due for unit in sent.units if unit.number >= 0}
+    """When each frame was sent last by a sender that is shown."""
+    return {unit.number: unit.due for session in sent.sessions if not session.intrudes for unit in session.units
+            if unit.number >= 0}
 
 
 def trimmed(readings: list[Reading]) -> list[list[Frame]]:
@@ -181,6 +182,8 @@ def pictures(sent: Sent, trial: Trial, readings: list[Reading], copied: bool) ->
             found.append(f"shows nothing after {last:.1f} of {max(dues.values()):.1f} s")
     # Of the sender's last moments a part may have come.
     end = max(dues.values()) - TAILS[trial.transport] if sent.units else math.inf
+    if sent.frames:
+        end = sent.frames[1] / RATE
     wrong = [(at, what) for at, what in wrong_steps(files, dues) if not is_excused(sent, trial, at) and at < end]
     if wrong:
         found.append(f"{len(wrong)} wrong steps outside of a disturbance and {bound(sent, trial):.1f} s after it, the "
@@ -210,6 +213,8 @@ def sound(sent: Sent, trial: Trial) -> list[str]:
             at = dues.get(second * RATE, 0.0)
             if is_excused(sent, trial, at) or second * RATE in (numbers[0], numbers[-1]) or second not in trial.own:
                 continue
+            if sent.frames and second * RATE > sent.frames[1]:
+                continue  # of what comes behind that, a part may be there
             if second not in off:
                 found.append(f"no beep of second {second}")
             elif sent.av and abs(off[second] - trial.own[second]) > AV:
