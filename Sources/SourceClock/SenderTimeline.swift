@@ -44,6 +44,14 @@ struct SenderTimeline: Sendable {
         /// The last leap that the packet's delay did not confirm as a jump: the first of several packets that arrive
         /// together is not early, even if the sender's timestamps leapt.
         var leap: (distance: Int64, arrival: Int64)?
+
+        /// Takes the distance of a packet without a duration from the one before it as the duration: otherwise each
+        /// jump that is closed would cost a frame's time. An outlying timestamp at most doubles the duration, which the
+        /// next step corrects.
+        mutating func noteStep(_ step: Int64) {
+            guard step > 0, step < SenderTimeline.jump else { return }
+            duration = duration > 0 ? min(step, 2 * duration) : step
+        }
     }
 
     /// The shift of the newest jump, which the other track may get as well.
@@ -151,8 +159,12 @@ struct SenderTimeline: Sendable {
             place.decode = raw &+ track.shift
         }
         place.presentation = place.decode &+ max(-Self.jumpOfFile, min(Self.jumpOfFile, shown &- raw))
+        if length > 0 {
+            track.duration = length
+        } else if let last = track.last {
+            track.noteStep(place.decode &- last)
+        }
         track.last = max(track.last ?? place.decode, place.decode)
-        if length > 0 || track.duration == 0 { track.duration = length }
         if let arrival {
             if track.delays.isEmpty || arrival &- track.arrival > Self.together {
                 track.delays = track.delays.suffix(Self.delaysKept - 1) + [arrival &- place.decode]
