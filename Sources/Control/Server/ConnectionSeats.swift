@@ -61,7 +61,7 @@ final class ConnectionSeats: Sendable {
         state.withLock { $0.seats[ObjectIdentifier(channel)] = nil }
     }
 
-    /// The connection that gives way to one of `network`; nil if there is none.
+    /// The connection that gives way to one of `network`; nil if no idle one may be closed.
     private static func idlest(
         _ seats: [ObjectIdentifier: Seat], besides network: ClientNetwork
     ) -> (any Channel)? {
