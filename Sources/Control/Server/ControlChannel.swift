@@ -21,7 +21,9 @@ struct ControlChannel: ServerChildChannel {
         }.flatMap { base.setup(channel: channel, logger: logger) }.map { connection in
             // A server that stops handles no connection that arrives meanwhile. NIOAsyncWriter ends the process if it
             // is released before it is finished, so it is retained until the connection is closed, and finished then.
-            channel.closeFuture.whenComplete { _ in connection.outbound.finish() }
+            channel.closeFuture.whenComplete { _ in
+                Task { try? await connection.executeThenClose { _, _ in } }
+            }
             return connection
         }
     }
