@@ -126,6 +126,7 @@ extension SourceClock {
         let map = maps[index(of: track)]
         guard let offset = map.offset else { return }
         let late = delay &- offset.value
+        reserve(for: delay, on: index(of: track), arrived)
         guard late > 0 else {
             delays[track]?.lateSince = nil
             return
@@ -144,6 +145,19 @@ extension SourceClock {
             if relateAnew(track, arrived, &events) { return }
         }
         step(by: need &- offset.value, &events)
+    }
+
+    /// Enlarges the buffer if a packet with this `delay` arrived with less than the usual margin left, or a little too
+    /// late. The mappings move to the larger buffer slowly, which is inaudible. Packets that arrive even later then
+    /// need no step, which would insert silence.
+    private mutating func reserve(for delay: Int64, on index: Int, _ arrived: Int64) {
+        guard settings.arrivals == .jitter, arrived &- placed >= Self.timeOfStart else { return }
+        let need = delay &+ Self.margin &- floor(of: maps[index], at: arrived)
+        let more = need &- maps[index].buffer
+        guard more > 0, need <= mostBuffer else { return }
+        guard seat == nil else { return share(max(ownBuffer, need)) }
+        for index in maps.indices { maps[index].buffer &+= more }
+        status.bufferMilliseconds = Double(maps[0].buffer) / 1e6
     }
 
     /// Moves the mappings at once, because packets arrive too late.

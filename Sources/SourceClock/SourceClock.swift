@@ -187,7 +187,7 @@ package struct SourceClock: Sendable {
 
 extension SourceClock {
     /// How long a new mapping may make a step: during this time, little of the source has been shown.
-    private static let timeOfStart: Int64 = 2_000_000_000
+    static let timeOfStart: Int64 = 2_000_000_000
 
     /// Reports the buffer that this source itself needs, in nanoseconds.
     mutating func share(_ need: Int64) {

@@ -58,6 +58,28 @@ struct SourceClockTests {
         #expect(abs(clock.status.audioBehindVideoMilliseconds - 800) < 1)
     }
 
+    /// Feeds both tracks for `seconds`, the audio 800 ms behind its video and later by 100 ppm; returns all events.
+    private func feedLaggingAudio(_ clock: inout SourceClock, seconds: Int64) -> [SourceClockEvent] {
+        var events: [SourceClockEvent] = []
+        for second in 0..<seconds {
+            events += feed(
+                &clock, from: second * 1000, until: (second + 1) * 1000, audio: 800 + second / 10)
+        }
+        return events
+    }
+
+    @Test("The buffer follows audio that falls behind its video slowly, without a step", arguments: [false, true])
+    func slewsToLargerBuffer(isShared: Bool) {
+        let common = CommonBuffer()
+        var clock = SourceClock(.rtmp, tracks: Self.both, common: isShared ? common : nil)
+        // After 50 minutes the audio is 1100 ms behind, 300 ms more than at first, and later than the first buffer.
+        let events = feedLaggingAudio(&clock, seconds: 3000)
+        #expect(clock.status.steps == 0)
+        #expect(!events.contains { if case .stepped = $0 { true } else { false } })
+        #expect(clock.status.latePackets == 0)
+        #expect((1130..<1200).contains(clock.status.bufferMilliseconds), "\(clock.status.bufferMilliseconds)")
+    }
+
     @Test("No packet is due before both tracks were observed for long enough")
     func collecting() {
         var clock = SourceClock(.rtmp, tracks: Self.both)
