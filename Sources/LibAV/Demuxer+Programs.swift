@@ -23,7 +23,7 @@ extension Demuxer {
 
     /// The kind of the stream `index`, if it appeared after the input was opened and belongs to the same program as a
     /// stream in `read`; nil otherwise. libavformat creates such a stream for each new PID in a transport stream's
-    /// program map. If those programs have no stream left, a program that was not there at the opening replaces them.
+    /// program map, and for the first packet of a track in FLV. If those programs have no stream left, a program that was not there at the opening replaces them.
     ///
     /// libavformat's option `merge_pmt_versions` is no help: it matches new streams to old ones by their position in
     /// the map, whatever their kind, so audio added in front of the video becomes video.
@@ -36,11 +36,14 @@ extension Demuxer {
         let opened = Set(programs.map(\.number))
         let current = Self.programs(of: context)
         let isGone = current.allSatisfy { !own.contains($0.number) || $0.streams.isEmpty }
+        // A format without programs, such as FLV, has one program: all its streams.
+        let isPlain = opened.isEmpty && current.isEmpty
         guard
-            current.contains(where: {
-                $0.streams.contains(index)
-                    && (own.contains($0.number) || (isGone && !opened.contains($0.number)))
-            })
+            isPlain
+                || current.contains(where: {
+                    $0.streams.contains(index)
+                        && (own.contains($0.number) || (isGone && !opened.contains($0.number)))
+                })
         else { return nil }
         switch parameters.pointee.codec_type {
         case AVMEDIA_TYPE_VIDEO: return .video

@@ -59,6 +59,8 @@ package final class Demuxer {
     private var isWaiting = false
     /// Packets that were read ahead, the next one last.
     private var ahead: [PacketBox] = []
+    /// The streams that continue selected ones under other PIDs.
+    var continuations = StreamContinuations()
 
     /// All video and audio streams, except attached pictures.
     package let streams: [StreamInfo]
@@ -180,12 +182,15 @@ package final class Demuxer {
         return nil
     }
 
-    /// Makes the demuxer deliver only packets of the streams in `indices` from now on. ``TransportStreamBytes`` end
+    /// Makes the demuxer deliver only packets of the streams in `indices` from now on, and of streams that appear
+    /// later. If a stream appears later that continues one of `indices` under another PID of a transport stream, its
+    /// packets are delivered with the index of the stream that it continues. ``TransportStreamBytes`` end
     /// when the coding of one of these streams changes, or the coding of any stream if `followsAll` is set because a
     /// wanted stream is missing.
     package func select(_ indices: Set<Int>, followsAll: Bool = false) {
         let chosen = indices.compactMap { context.pointee.streams?[$0]?.pointee.id }
         transportStream?.follow(followsAll ? nil : Set(chosen.map(Int.init)))
+        continuations.selected = indices
         ahead.removeAll { !indices.contains($0.streamIndex) }
         for index in 0..<Int(context.pointee.nb_streams) {
             context.pointee.streams?[index]?.pointee.discard =
@@ -210,6 +215,9 @@ package final class Demuxer {
             || code >= 0 && targetDuration != nil && interrupter.hasTimedOut
         if code == relay_averror_eof, !interrupter.mustEnd { return nil }
         try Self.check(code, "read", subject, interrupter)
+        if box.streamIndex >= openedStreams, let continued = streamContinued(by: box.streamIndex) {
+            box.move(to: continued)
+        }
         return box
     }
 

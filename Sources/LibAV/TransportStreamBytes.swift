@@ -28,6 +28,9 @@ package final class TransportStreamBytes: ByteStream {
     /// Watches only the streams with these PIDs; nil watches all.
     package func follow(_ streams: Set<Int>?) { state.withLock { $0.watch.followed = streams } }
 
+    /// Also watches the stream `pid`, unless all streams are watched.
+    func follow(also pid: Int) { state.withLock { _ = $0.watch.followed?.insert(pid) } }
+
     /// Prepares for the next demuxer, which first gets the newest tables.
     package func resume() {
         state.withLock { state in

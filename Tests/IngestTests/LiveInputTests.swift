@@ -123,10 +123,10 @@ struct LiveInputTests {
     }
 
     /// Four seconds of a transport stream whose first PID is `pid`.
-    private func stream(pid: Int) throws -> [UInt8] {
+    private func stream(pid: Int, video: String = "libx264", audio: String = "aac") throws -> [UInt8] {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc=s=160x90:r=25:d=4", "-f", "lavfi", "-i", "sine=d=4:r=48000", "-c:v",
-            "libx264", "-preset", "ultrafast", "-g", "25", "-pix_fmt", "yuv420p", "-c:a", "aac", "-mpegts_start_pid",
+            video, "-preset", "ultrafast", "-g", "25", "-pix_fmt", "yuv420p", "-c:a", audio, "-mpegts_start_pid",
             "\(pid)", suffix: ".ts")
         return [UInt8](try Data(contentsOf: URL(fileURLWithPath: clip.path)))
     }
@@ -144,11 +144,28 @@ struct LiveInputTests {
             })
     }
 
-    @Test("Reading of a transport stream ends when it continues under other PIDs")
+    @Test("Reading of a transport stream goes through a new program map that gives its tracks other PIDs")
+    func continued() throws {
+        let location = InputLocation("udp://127.0.0.1:9")
+        let monitor = SourceMonitor()
+        let bytes = try stream(pid: 256) + stream(pid: 512) + stream(pid: 768)
+        let reading = Reading(
+            try open(bytes, at: location, monitor), at: location, monitor: monitor, clock: SteppingClock())
+        let items = try reading.takeUntilInterrupted()
+        let packets = items.filter { if case .packet = $0 { true } else { false } }
+        // 100 frames of video and 188 of audio in each part.
+        #expect(packets.count >= 3 * 287)
+        reading.inbox.markDelivered()
+        try eventually("the input has ended") { monitor.status.state == .waiting }
+        #expect(monitor.status.lastError?.contains("comes in a stream that was not there") != true)
+        reading.end()
+    }
+
+    @Test("Reading of a transport stream ends when it continues under other PIDs in other codecs")
     func moved() throws {
         let location = InputLocation("udp://127.0.0.1:9")
         let monitor = SourceMonitor()
-        let bytes = try stream(pid: 256) + stream(pid: 512)
+        let bytes = try stream(pid: 256) + stream(pid: 512, video: "mpeg2video", audio: "mp2")
         let reading = Reading(
             try open(bytes, at: location, monitor), at: location, monitor: monitor, clock: SteppingClock())
         _ = try reading.takeUntilInterrupted()
