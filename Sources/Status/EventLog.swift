@@ -108,7 +108,7 @@ package final class EventLog: Sendable {
         state.withLock { state in
             let known = (beginning...state.last).contains(id) ? id : beginning
             let events = Array(state.events.suffix(Int(clamping: state.last - known)))
-            return (events, state.last - known - UInt64(events.count))
+            return (events: events, missed: state.last - known - UInt64(events.count))
         }
     }
 }

@@ -222,5 +222,21 @@ extension SerialShows {
             #expect(!more.contains("id: \(last)\n") && more.hasPrefix("event: hello"), "\(more)")
             _ = try await relay.end(by: SIGTERM, within: .seconds(10))
         }
+
+        @Test("A client of the event stream that knows events of an earlier run gets all events of the next run")
+        func restarted() async throws {
+            var last = 0
+            for text in ["first", "second"] {
+                let (relay, api) = try await start(["--record", directory.file("recordings")])
+                try await eventually("a moment is marked", within: .seconds(10)) {
+                    try await api.ask("POST", "/v1/channels/relay/markers", body: #"{"text":"\#(text)"}"#).status == 201
+                }
+                let streamed = try await api.stream("/v1/events", seconds: 2, headers: ["Last-Event-ID: \(last)"])
+                let ids = streamed.matches(of: /(?m)^id: (\d+)$/).compactMap { Int($0.1) }
+                #expect(ids.first.map { $0 > last } == true && streamed.contains("marked: \(text)"), "\(streamed)")
+                last = ids.last ?? last
+                _ = try await relay.end(by: SIGTERM, within: .seconds(10))
+            }
+        }
     }
 }
