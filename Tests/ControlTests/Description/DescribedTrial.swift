@@ -136,8 +136,8 @@ struct DescribedTrial {
 extension TrialAnswer {
     private static let secrets = ["looking-only-1", "everything-22", "wrong-guess-3", "wrong-session-4"]
 
-    /// What is wrong with this answer, whatever was asked: a failure of the server, a secret, a missing header of
-    /// safety, or an error in another form than problem details.
+    /// What is wrong with this answer, whatever was asked: a failure of the server, a secret, or a missing header of
+    /// safety.
     var faults: [String] {
         var faults: [String] = []
         if status >= 500, status != 503 { faults.append("status \(status)") }
