@@ -19,8 +19,6 @@ struct DescribedAPI {
         let role: ControlRole
         /// The media types of each response, by the response's status; empty if the description names none.
         let responses: [Int: Set<String>]
-        /// The media types of the request's body; empty if the operation takes no body.
-        let bodies: Set<String>
         let query: [Query]
 
         var description: String { "\(method.rawValue) \(path)" }
@@ -78,11 +76,8 @@ private struct Document: Decodable {
         let description: String?
         let security: [[String: [String]]]?
         let responses: [String: Response]
-        let requestBody: Body?
         let parameters: [Parameter]?
     }
-
-    struct Body: Decodable { let content: [String: Ignored] }
 
     struct Response: Decodable {
         let content: [String: Ignored]?
@@ -171,7 +166,7 @@ private struct Document: Decodable {
         }
         return DescribedAPI.Operation(
             method: method, path: path, role: try role(of: written, "\(method) \(path)"), responses: responses,
-            bodies: Set((written.requestBody?.content ?? [:]).keys), query: query)
+            query: query)
     }
 
     /// The role in the sentence "Needs the role …"; none for an operation without security.
