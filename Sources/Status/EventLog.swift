@@ -15,8 +15,9 @@ package struct ControlEvent: Sendable, Encodable, Equatable {
         case info, notice, warning, error
     }
 
-    /// The event's number, counted from 1 in each run of the process. A client sends the number of the last event that
-    /// it knows, and gets the later ones.
+    /// The event's number. Numbers rise by 1 within a run of the process, and each run begins above the numbers of
+    /// earlier runs; see ``EventLog``. A client sends the number of the last event that it knows, and gets the later
+    /// ones.
     package var id: UInt64 = 0
     /// When the event happened.
     package var time: UTCTime
@@ -53,20 +54,35 @@ package struct ControlEvent: Sendable, Encodable, Equatable {
     }
 }
 
-/// Keeps the newest events for later readers. Any thread may use it; all calls return at once.
+/// Keeps the newest events for later readers, and numbers them. Any thread may use it; all calls return at once.
+///
+/// The first number of a run is derived from the wall clock at its start, in microseconds since 1970. A run does not add
+/// a million events per second over its whole length, so a later run begins with a larger number, and a client that
+/// remembers a number of an earlier run gets all events of the new one. If the clock was set back between the runs, the
+/// client's number is larger than all numbers of the new run, and the client gets all events, too.
 package final class EventLog: Sendable {
     /// How many events are kept.
     package static let limit = 500
 
     private struct State {
         var events = Deque<ControlEvent>()
-        var last: UInt64 = 0
+        var last: UInt64
     }
 
-    private let state = Mutex(State())
+    /// The latest time of a start that is used, in the year 2223. Numbers stay below 2^53, so that programs that read
+    /// JSON numbers as floating-point numbers read them exactly.
+    private static let latestStart: Int64 = 8_000_000_000_000
 
-    /// A log without events.
-    package init() {}
+    /// The number before the first event of this run.
+    private let beginning: UInt64
+    private let state: Mutex<State>
+
+    /// A log without events, of a run that started at `start`.
+    package init(startedAt start: UTCTime = .now) {
+        let beginning = UInt64(min(max(0, start.milliseconds), Self.latestStart)) * 1000
+        self.beginning = beginning
+        state = Mutex(State(last: beginning))
+    }
 
     /// Adds an event and numbers it.
     package func append(_ event: ControlEvent) {
@@ -80,15 +96,19 @@ package final class EventLog: Sendable {
     }
 
     /// The number of the newest event; 0 before the first one.
-    package var last: UInt64 { state.withLock { $0.last } }
+    package var last: UInt64 { state.withLock { $0.events.last?.id ?? 0 } }
 
-    /// Returns the stored events after number `id`. If that number has not been reached yet, it comes from another run
-    /// of the process, so all events are returned.
-    package func events(after id: UInt64) -> [ControlEvent] {
+    /// Returns the stored events after number `id`; see ``batch(after:)``.
+    package func events(after id: UInt64) -> [ControlEvent] { batch(after: id).events }
+
+    /// Returns the stored events after number `id`, and how many events between `id` and the first of them are not
+    /// stored any more. If `id` is smaller or larger than all numbers of this run, it belongs to another run, and all
+    /// events of this run come after it.
+    package func batch(after id: UInt64) -> (events: [ControlEvent], missed: UInt64) {
         state.withLock { state in
-            guard id <= state.last else { return Array(state.events) }
-            let count = Int(clamping: state.last - id)
-            return Array(state.events.suffix(count))
+            let known = (beginning...state.last).contains(id) ? id : beginning
+            let events = Array(state.events.suffix(Int(clamping: state.last - known)))
+            return (events: events, missed: state.last - known - UInt64(events.count))
         }
     }
 }

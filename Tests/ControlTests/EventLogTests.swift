@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import Archive
 import Media
 import Status
 import Testing
@@ -8,35 +9,75 @@ import Testing
 
 @Suite("The event log")
 struct EventLogTests {
-    private let log = EventLog()
+    private static let start = UTCTime(milliseconds: 1_795_269_790_123)
+    /// The number before the first event of the log.
+    private static let beginning: UInt64 = 1_795_269_790_123_000
 
-    private func add(_ count: Int) {
+    private let log = EventLog(startedAt: Self.start)
+
+    private func add(_ count: Int, to log: EventLog? = nil) {
         for index in 0..<count {
-            log.append(ControlEvent(channel: "main", level: .info, kind: .output, text: "event \(index)"))
+            (log ?? self.log).append(ControlEvent(channel: "main", level: .info, kind: .output, text: "event \(index)"))
         }
+    }
+
+    /// The numbers of the events in `log` after number `id`, counted from the beginning of the run.
+    private func numbers(after id: UInt64, in log: EventLog? = nil) -> [UInt64] {
+        (log ?? self.log).events(after: id).map { $0.id - Self.beginning }
     }
 
     @Test("A client that reconnects with the ID of its last event gets all newer events, once and in order")
     func resumed() {
         #expect(log.events(after: 0).isEmpty && log.last == 0)
         add(3)
-        #expect(log.events(after: 0).map(\.id) == [1, 2, 3])
+        #expect(numbers(after: 0) == [1, 2, 3])
         add(2)
-        #expect(log.events(after: 3).map(\.text) == ["event 0", "event 1"])
-        #expect(log.events(after: 5).isEmpty)
+        #expect(log.events(after: Self.beginning + 3).map(\.text) == ["event 0", "event 1"])
+        #expect(log.events(after: Self.beginning + 5).isEmpty && log.last == Self.beginning + 5)
     }
 
-    @Test("The newest 500 events are kept, and a client that missed more of them gets these 500")
+    @Test("The newest 500 events are kept, and a client that missed more of them gets these 500 and the difference")
     func bounded() {
         add(1200)
-        #expect(log.events(after: 0).map(\.id) == Array(701...1200))
-        #expect(log.events(after: 100).count == 500)
-        #expect(log.events(after: 1199).map(\.id) == [1200])
+        #expect(numbers(after: 0) == Array(701...1200))
+        #expect(log.events(after: Self.beginning + 100).count == 500)
+        #expect(numbers(after: Self.beginning + 1199) == [1200])
+        #expect(log.batch(after: 0).missed == 700 && log.batch(after: Self.beginning + 100).missed == 600)
+        #expect(log.batch(after: Self.beginning + 700).missed == 0)
     }
 
-    @Test("A client that reconnects with an event ID of an earlier run gets all stored events")
+    @Test("A client that knows 500 events of an earlier run gets all events of the new one, however soon it began")
     func restarted() {
-        add(2)
-        #expect(log.events(after: 77).map(\.id) == [1, 2])
+        add(500)
+        for milliseconds in [1, 5, 60_000, 86_400_000] as [Int64] {
+            let next = EventLog(startedAt: UTCTime(milliseconds: Self.start.milliseconds + milliseconds))
+            add(3, to: next)
+            let (events, missed) = next.batch(after: log.last)
+            #expect(events.map(\.text) == ["event 0", "event 1", "event 2"] && missed == 0, "\(milliseconds) ms")
+            #expect(events.allSatisfy { $0.id > log.last })
+        }
+    }
+
+    @Test("If the clock was set back between two runs, a client of the first gets all events of the second")
+    func clockSetBack() {
+        add(500)
+        for milliseconds in [0, 1, Self.start.milliseconds - 3_600_000] {
+            let next = EventLog(startedAt: UTCTime(milliseconds: milliseconds))
+            add(3, to: next)
+            let (events, missed) = next.batch(after: log.last)
+            #expect(events.count == 3 && missed == 0 && next.last < log.last, "\(milliseconds) ms")
+            // The client knows these numbers now, and gets only what follows.
+            #expect(next.events(after: next.last).isEmpty)
+        }
+    }
+
+    @Test("Whatever the clock says, numbers are exact in programs that read them as floating-point numbers")
+    func exact() {
+        for milliseconds in [Int64.min, -1, 0, Self.start.milliseconds, 253_402_300_799_999, .max] {
+            let log = EventLog(startedAt: UTCTime(milliseconds: milliseconds))
+            add(2, to: log)
+            let ids = log.events(after: 0).map(\.id)
+            #expect(ids.count == 2 && ids.allSatisfy { UInt64(exactly: Double($0)) == $0 && $0 < 1 << 53 })
+        }
     }
 }

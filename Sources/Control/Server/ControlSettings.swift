@@ -85,9 +85,7 @@ package struct ControlSettings: Sendable, Equatable {
     /// Whether `host`, a name or an address without brackets, means this host. A name that only looks like one of its
     /// addresses may resolve to any host.
     static func isLoopback(_ host: String) -> Bool {
-        if host == "localhost" { return true }
-        guard let bytes = IPAddress(host)?.bytes else { return false }
-        return bytes.count == 4 ? bytes[0] == 127 : bytes.dropLast().allSatisfy { $0 == 0 } && bytes.last == 1
+        host == "localhost" || IPAddress(host)?.isLoopback == true
     }
 
     /// Whether `host` is an IP address and not a name.

@@ -7,14 +7,22 @@ internal import HummingbirdCore
 internal import Media
 internal import NIOCore
 
-/// The values that the API's description allows for query parameters. A request with another value is refused, because
-/// it would otherwise be answered as if the parameter were missing.
+/// The values that the API's description allows for query parameters. A request with another value is refused before
+/// anything else is looked up: otherwise it would be answered as if the parameter were missing, or differently on each
+/// channel.
 enum DescribedQuery {
-    private struct Description: Decodable {
+    fileprivate struct Description: Decodable {
         struct Schema: Decodable {
+            let type: String?
             let values: [String]?
+            let minimum: Double?
+            let maximum: Double?
+            let minLength: Int?
 
-            private enum CodingKeys: String, CodingKey { case values = "enum" }
+            private enum CodingKeys: String, CodingKey {
+                case type, minimum, maximum, minLength
+                case values = "enum"
+            }
         }
 
         struct Parameter: Decodable {
@@ -37,35 +45,84 @@ enum DescribedQuery {
         let components: Components
     }
 
-    /// The allowed values of each query parameter for which the description lists values. The key is the operation,
-    /// such as `GET /v1/events`.
-    static let choices: [String: [String: [String]]] = {
+    /// What the description says about the values of one parameter.
+    enum Rule: Equatable {
+        case choice([String])
+        case integer(ClosedRange<Int>)
+        case number(ClosedRange<Double>)
+        /// A text with at least this number of characters.
+        case text(least: Int)
+
+        /// The rule in `schema`; nil if it allows every text. A pattern is no rule: those of times describe fewer times
+        /// than the server accepts.
+        fileprivate init?(_ schema: Description.Schema) {
+            if let values = schema.values {
+                self = .choice(values)
+                return
+            }
+            switch schema.type {
+            case "integer":
+                let lower = schema.minimum.flatMap { Int(exactly: $0) } ?? .min
+                self = .integer(lower...max(lower, schema.maximum.flatMap { Int(exactly: $0) } ?? .max))
+            case "number":
+                let lower = schema.minimum ?? -.greatestFiniteMagnitude
+                self = .number(lower...max(lower, schema.maximum ?? .greatestFiniteMagnitude))
+            case "string":
+                guard let least = schema.minLength, least > 0 else { return nil }
+                self = .text(least: least)
+            default: return nil
+            }
+        }
+
+        /// Whether `text` is an allowed value.
+        func allows(_ text: String) -> Bool {
+            switch self {
+            case .choice(let values): values.contains(text)
+            case .integer(let range): Int(text).map { range.contains($0) } ?? false
+            case .number(let range): Double(text).map { range.contains($0) } ?? false
+            case .text(let least): text.unicodeScalars.count >= least
+            }
+        }
+
+        /// What the parameter `name` has to be, as a sentence.
+        func sentence(_ name: String) -> String {
+            switch self {
+            case .choice(let values): "\(name) is one of \(values.joined(separator: ", "))."
+            case .integer(let range): "\(name) is a whole number from \(range.lowerBound) to \(range.upperBound)."
+            case .number(let range): "\(name) is a number from \(range.lowerBound) to \(range.upperBound)."
+            case .text(let least): "\(name) has \(least) or more characters."
+            }
+        }
+    }
+
+    /// The rule of each query parameter that has one. The key is the operation, such as `GET /v1/events`.
+    static let rules: [String: [String: Rule]] = {
         guard let file = BuiltInFile.named("v1/openapi.json"),
             let description = try? JSONDecoder().decode(Description.self, from: Data(file.content.readableBytesView))
         else { return [:] }
-        var choices: [String: [String: [String]]] = [:]
+        var rules: [String: [String: Rule]] = [:]
         for (path, operations) in description.paths {
             for (method, operation) in operations {
                 for written in operation.parameters ?? [] {
                     let shared = written.reference?.split(separator: "/").last.map(String.init)
                     let parameter = shared.flatMap { description.components.parameters[$0] } ?? written
-                    guard parameter.place == "query", let name = parameter.name, let values = parameter.schema?.values
+                    guard parameter.place == "query", let name = parameter.name,
+                        let rule = parameter.schema.flatMap({ Rule($0) })
                     else { continue }
-                    choices["\(method.uppercased()) \(path)", default: [:]][name] = values
+                    rules["\(method.uppercased()) \(path)", default: [:]][name] = rule
                 }
             }
         }
-        return choices
+        return rules
     }()
 
-    /// Throws if a parameter of `request` to `endpoint` has a value that the description does not list.
+    /// Throws if a parameter of `request` to `endpoint` has a value that the description does not allow.
     static func check(_ request: Request, for endpoint: Endpoint) throws(Refusal) {
-        guard request.uri.query != nil, let choices = choices["\(endpoint.method.rawValue) \(endpoint.path)"] else {
-            return
-        }
-        for (name, values) in choices.sorted(by: { $0.key < $1.key }) {
-            for value in request.uri.queryParameters.getAll(name) where !values.contains(value) {
-                throw Refusal(.malformed, "\(name) is one of \(values.joined(separator: ", ")).")
+        let operation = "\(endpoint.method.rawValue) \(endpoint.path)"
+        guard request.uri.query != nil, let rules = rules[operation] else { return }
+        for (name, rule) in rules.sorted(by: { $0.key < $1.key }) {
+            for value in request.uri.queryParameters.getAll(name) where !rule.allows(value) {
+                throw Refusal(.malformed, rule.sentence(name))
             }
         }
     }

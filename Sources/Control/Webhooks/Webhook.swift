@@ -80,9 +80,8 @@ final class Webhook: Sendable {
         var due = ContinuousClock.now
         while !Task.isCancelled {
             let isEnding = state.withLock { $0.isEnding }
-            let new = events.events(after: last)
-            if let first = new.first, let newest = new.last {
-                let missed = first.id > last + 1 ? first.id - last - 1 : 0
+            let (new, missed) = events.batch(after: last)
+            if let newest = new.last {
                 last = newest.id
                 state.withLock { $0.queue.append(new.lazy.filter(settings.takes), missed: missed) }
             }

@@ -10,7 +10,7 @@ struct WebhookMessage: Encodable {
     let event: ControlEvent
     /// This host's name.
     let host: String
-    /// When the process started. An event is identified by this time together with its number.
+    /// When the process started.
     let startedAt: UTCTime
     /// The number of events that were left out before this one.
     let leftOut: UInt64

@@ -89,10 +89,7 @@ extension InputLocation {
             let values =
                 switch scheme {
                 case "rtsp": ["rtsp_flags": "prefer_tcp"]
-                // The buffer's size is in packets of 188 bytes: 24 MB, some 10 s at 20 Mbit/s. If even this buffer
-                // overflows, packets are lost as if on the network, and the input does not end (ffmpeg-protocols(1),
-                // udp). Options in the address take precedence.
-                case "udp": ["fifo_size": "131072", "overrun_nonfatal": "1"]
+                case "udp": Self.udpValues(text)
                 // The read deadline limits how long a playlist can be without a new segment. The number of reloads,
                 // whose default differs between libavformat's versions, must not end the wait earlier.
                 case "http", "https": ["max_reload": "1000"]
@@ -104,6 +101,19 @@ extension InputLocation {
             options.mostPixels = LargestFrame.pixels
             return (text, options)
         }
+    }
+
+    /// The options of a UDP input; options in the address take precedence (ffmpeg-protocols(1), udp).
+    private static func udpValues(_ text: String) -> [String: String] {
+        // The buffer's size is in packets of 188 bytes: 24 MB, some 10 s at 20 Mbit/s. If even this buffer overflows,
+        // packets are lost as if on the network, and the input does not end.
+        var values = ["fifo_size": "131072", "overrun_nonfatal": "1"]
+        // libavformat listens on all interfaces, whatever host the address names. An address of the loopback interface
+        // means that only senders on this machine are expected.
+        let host = (try? URLParts(text))?.host ?? ""
+        let address = host == "localhost" ? "127.0.0.1" : host
+        if IPAddress(address)?.isLoopback == true { values["localaddr"] = address }
+        return values
     }
 }
 

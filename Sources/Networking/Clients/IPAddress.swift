@@ -29,6 +29,11 @@ package struct IPAddress: Hashable, Sendable {
         }
     }
 
+    /// Whether this is an address of the loopback interface.
+    package var isLoopback: Bool {
+        bytes.count == 4 ? bytes[0] == 127 : bytes.dropLast().allSatisfy { $0 == 0 } && bytes.last == 1
+    }
+
     /// The IPv4 address in an IPv4-mapped IPv6 address (RFC 4291, 2.5.5.2). Other addresses are returned unchanged.
     private static func unmapped(_ bytes: [UInt8]) -> [UInt8] {
         let isMapped = bytes.prefix(10).allSatisfy { $0 == 0 } && bytes[10...11].allSatisfy { $0 == 0xFF }

@@ -59,6 +59,7 @@ export const remove = (path, options) => request("DELETE", path, undefined, opti
  * broken connection, and detects a connection that is silent.
  *
  * Each time before it connects, `prepare()` fetches a fresh snapshot; `receive(name, data)` is called for each event.
+ * The id of the last event is kept when relay is restarted: the events of the new process have larger ids.
  */
 export class EventStream {
     /** Seconds without a byte after which the connection counts as broken: relay sends status once a second. */
@@ -86,9 +87,6 @@ export class EventStream {
 
     /** Ends the pause between two attempts. */
     hurry() { this.wake?.(); }
-
-    /** Forgets the id of the last event, because another process counts its events from the beginning. */
-    forget() { this.lastID = "0"; }
 
     async #run() {
         while (!this.isStopped) {

@@ -22,11 +22,10 @@ export class EventLog {
         }
     }
 
-    /** Adds an event. `run` distinguishes processes, because each counts its events from one. */
-    add(event, run) {
-        const key = `${run}/${event.id}`;
-        if (this.events.some((other) => other.key === key)) return;
-        this.events.unshift({ ...event, key });
+    /** Adds an event, unless it is there already. Ids are unique, also across restarts of relay. */
+    add(event) {
+        if (this.events.some((other) => other.id === event.id)) return;
+        this.events.unshift(event);
         if (this.events.length > kept) this.events.pop();
         this.isDue = true;
     }
@@ -37,7 +36,7 @@ export class EventLog {
         Object.assign(this, { isDue: false, channel });
         const events = this.events.filter((event) => !event.channel || event.channel === channel)
             .filter((event) => !this.showsProblems || isProblem(event));
-        this.list.show(events, (event) => event.key);
+        this.list.show(events, (event) => event.id);
         setShown(this.parts.none, !events.length);
         setText(this.parts.none, this.showsProblems && this.events.length ? "No problems."
             : "Nothing has happened yet.");

@@ -149,7 +149,6 @@ class Page {
         const wanted = this.#wanted;
         const [process, { channels }] = await Promise.all([this.#answer(0, "v1"), this.#answer(1, "v1/channels")]);
         const isOther = this.startedAt !== undefined && this.startedAt !== process.startedAt;
-        if (this.startedAt !== process.startedAt) this.stream.forget();
         this.startedAt = process.startedAt;
         this.channels = channels ?? [];
         const channel = this.channels.find(({ name }) => name === wanted)?.name ?? this.channels[0]?.name;
@@ -187,7 +186,7 @@ class Page {
             if (data.momentary !== undefined) this.deck.meter(data);
             if (data.sources) this.program.meter(data.sources);
         } else if (name === "event") {
-            this.log.add(data, this.startedAt);
+            this.log.add(data);
             const isNew = Date.now() - Date.parse(data.time) < 10000;
             if (isNew && data.kind === "channel") this.refreshChannels();
             if (isNew && ["recorder", "storage", "export"].includes(data.kind)) this.recordings.readAt = -Infinity;
