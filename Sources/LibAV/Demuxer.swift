@@ -30,6 +30,10 @@ package final class Demuxer {
         /// How many pixels the frames of a stream may have, see ``LargestFrame``; nil means libav's own limit. Opening
         /// an input whose frames have more fails.
         package var mostPixels: Int64?
+        /// The clock for packets of a live format without timestamps, such as Motion JPEG by HTTP: they get the times at
+        /// which they were read. Nil leaves them the times that libavformat invents. An input of a known duration is
+        /// not live, and is left as it is.
+        package var arrivalClock: (any MonotonicClock)?
         /// Called when the format's name is known: returns the maximum duration of a playlist's segments, or nil for an
         /// input without segments. It may use the interrupter. Probing and each read then use
         /// ``Demuxer/readTimeout(_:target:)``.
@@ -57,6 +61,8 @@ package final class Demuxer {
     /// Whether the next read continues with the deadline of the last read, because the last read found no data, or
     /// because a playlist's demuxer returned buffered data although the deadline had passed.
     private var isWaiting = false
+    /// The times of packets that have none; nil for a format with timestamps.
+    private var arrivals: ArrivalStamps?
     /// Packets that were read ahead, the next one last.
     private var ahead: [PacketBox] = []
 
@@ -113,7 +119,10 @@ package final class Demuxer {
         do {
             let probed = Self.probe(context, mostPixels: options.mostPixels)
             try Self.check(probed, "probe", subject, interrupter)
-            streams = try Self.describe(context, subject)
+            let isLive = context.pointee.duration.asTimestamp == nil
+            arrivals = ArrivalStamps(
+                of: Self.formatName(of: context), clock: isLive ? options.arrivalClock : nil)
+            streams = try Self.describe(context, arrivals == nil ? nil : ArrivalStamps.timeBase, subject)
             if let limit = options.mostPixels {
                 for video in streams.compactMap(\.video) {
                     try AVFailure.check(
@@ -210,6 +219,7 @@ package final class Demuxer {
             || code >= 0 && targetDuration != nil && interrupter.hasTimedOut
         if code == relay_averror_eof, !interrupter.mustEnd { return nil }
         try Self.check(code, "read", subject, interrupter)
+        arrivals?.stamp(box)
         return box
     }
 
@@ -276,15 +286,16 @@ extension Demuxer {
             ? avformat_find_stream_info(context, nil) : avformat_find_stream_info(context, &options)
     }
 
+    /// The streams. Their packets have times in `timeBase`; nil means those of the container.
     private static func describe(
-        _ context: UnsafeMutablePointer<AVFormatContext>, _ subject: String
+        _ context: UnsafeMutablePointer<AVFormatContext>, _ timeBase: TimeBase?, _ subject: String
     ) throws(AVFailure) -> [StreamInfo] {
         var found: [StreamInfo] = []
         for index in 0..<Int(context.pointee.nb_streams) {
             guard let stream = context.pointee.streams?[index],
                 stream.pointee.disposition & AV_DISPOSITION_ATTACHED_PIC == 0
             else { continue }
-            if let info = try StreamInfo(stream, subject: subject) { found.append(info) }
+            if let info = try StreamInfo(stream, timeBase: timeBase, subject: subject) { found.append(info) }
         }
         return found
     }

@@ -75,8 +75,11 @@ final class CodecParameters: Sendable {
 }
 
 extension StreamInfo {
-    /// Reads a stream of an opened container; nil if it is neither video nor audio.
-    init?(_ stream: UnsafeMutablePointer<AVStream>, subject: String) throws(AVFailure) {
+    /// Reads a stream of an opened container; nil if it is neither video nor audio. The packets have times in
+    /// `timeBase`, which do not wrap; nil means those of the container.
+    init?(
+        _ stream: UnsafeMutablePointer<AVStream>, timeBase own: TimeBase? = nil, subject: String
+    ) throws(AVFailure) {
         guard let source = stream.pointee.codecpar, let base = stream.pointee.time_base.asTimeBase else { return nil }
         switch source.pointee.codec_type {
         case AVMEDIA_TYPE_VIDEO:
@@ -93,8 +96,8 @@ extension StreamInfo {
             return nil
         }
         index = Int(stream.pointee.index)
-        timeBase = base
-        stampBits = Int(stream.pointee.pts_wrap_bits)
+        timeBase = own ?? base
+        stampBits = own == nil ? Int(stream.pointee.pts_wrap_bits) : 64
         languages =
             stream.pointee.metadata.text("language")?.lowercased().split(separator: ",").map(String.init)
             .filter { $0 != "und" && $0.allSatisfy { $0.isASCII && $0.isLetter || $0 == "-" } } ?? []

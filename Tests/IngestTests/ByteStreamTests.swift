@@ -55,6 +55,44 @@ struct ByteStreamTests {
         #expect(expected.count > 40 && expected == found)
     }
 
+    /// A clock that advances by 0.1 s each time that it is read.
+    private final class SteppingClock: MonotonicClock {
+        private let time = Mutex<Int64>(5_000_000_000)
+
+        var now: Int64 {
+            time.withLock { time in
+                time += 100_000_000
+                return time
+            }
+        }
+
+        func sleep(until deadline: Int64) {}
+    }
+
+    @Test(
+        "Motion JPEG, which has no timestamps, is stamped with the times at which it is read",
+        arguments: ["mpjpeg", "mjpeg"])
+    func arrivals(format: String) throws {
+        let clip = try Clip(
+            "-f", "lavfi", "-i", "testsrc2=d=1:s=160x90:r=10", "-c:v", "mjpeg", "-f", format, suffix: ".\(format)")
+        let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: clip.path)))
+        var options = Demuxer.Options(format: format)
+        options.arrivalClock = SteppingClock()
+        let demuxer = try Demuxer(
+            reading: Pieces(bytes), options: options, interrupter: Interrupter(), subject: "camera")
+        #expect(demuxer.bestVideo?.timeBase == .mpegTS)
+        var times: [Int64?] = []
+        while let box = try demuxer.readPacket() {
+            #expect(box.pts == box.dts)
+            times.append(box.dts)
+        }
+        #expect(times.compactMap(\.self) == (0..<10).map { Int64($0) * 9000 })
+        options.arrivalClock = nil
+        let invented = try Demuxer(
+            reading: Pieces(bytes), options: options, interrupter: Interrupter(), subject: "camera")
+        #expect(invented.bestVideo?.timeBase != .mpegTS)
+    }
+
     @Test("Opening a stream that delivers no byte ends at its deadline, or when it is interrupted")
     func silence() {
         let brief = Demuxer.Options(format: "mpegts", openTimeout: .milliseconds(50))

@@ -102,6 +102,7 @@ extension InputLocation {
                 values: values, openTimeout: listens ? nil : .seconds(15), readTimeout: .seconds(10))
             options.targetDuration = targetDuration
             options.mostPixels = LargestFrame.pixels
+            options.arrivalClock = SystemClock()
             return (text, options)
         }
     }
