@@ -35,7 +35,8 @@ extension StreamInfo {
                     width: video.width, height: video.height, sampleAspectRatio: video.sampleAspectRatio ?? .square,
                     color: video.color),
                 timeBase: timeBase, decoderConfiguration: SharedBytes(record), bitrate: Int(values.bit_rate),
-                nominalRate: video.averageRate, reorderDepth: Int64(values.video_delay))
+                nominalRate: video.averageRate, reorderDepth: Int64(values.video_delay),
+                displayMatrix: video.orientation.displayMatrix(video.width, video.height))
         case .aac, .opus, .mp3, .ac3:
             // A track that began after probing has no format yet; read it from the track's first frame.
             let stated = firstPayload.flatMap { codec == .mp3 ? MP3Header($0)?.format : AC3Header.format($0) }

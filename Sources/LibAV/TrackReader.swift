@@ -158,13 +158,15 @@ extension TrackReader {
         track = TrackDescription(
             video: codec, frames: video.frames, timeBase: stream.timeBase,
             decoderConfiguration: SharedBytes(configuration), bitrate: stream.bitrate,
-            nominalRate: video.averageRate, reorderDepth: stream.reorderDepth)
+            nominalRate: video.averageRate, reorderDepth: stream.reorderDepth,
+            displayMatrix: video.orientation.displayMatrix(video.width, video.height))
     }
 
     private func describe(_ shape: CodedShape, _ configuration: [UInt8]) -> TrackDescription {
         shape.track(
             codec, configuration: configuration, timeBase: stream.timeBase, bitrate: track?.bitrate ?? stream.bitrate,
-            nominalRate: track?.nominalRate ?? stream.video?.averageRate)
+            nominalRate: track?.nominalRate ?? stream.video?.averageRate,
+            orientation: stream.video?.orientation ?? .upright)
     }
 }
 

@@ -66,8 +66,8 @@ final class PacketInput {
         monitor.note(uncarried: uncarried, of: name)
         let streams = readers.map(\.stream)
         if let video = streams.compactMap(\.video).first, video.orientation != .upright {
-            monitor.logger.warning(
-                "the video is rotated, which a copy does not carry: its frames are copied as they are coded",
+            monitor.logger.notice(
+                "the video is rotated: its frames are copied as they are coded, and recordings in MP4 say so to players",
                 metadata: ["input": "\(name)"])
         }
         let kinds = streams.map { ($0.index, $0.kind) }
