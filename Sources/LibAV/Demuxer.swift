@@ -30,6 +30,9 @@ package final class Demuxer {
         /// How many pixels the frames of a stream may have, see ``LargestFrame``; nil means libav's own limit. Opening
         /// an input whose frames have more fails.
         package var mostPixels: Int64?
+        /// The tracks that the input had when it was opened before; nil if it was not. If it has them again, probing is
+        /// brief.
+        package var known: KnownTracks?
         /// The clock for packets of a live format without timestamps, such as Motion JPEG by HTTP: they get the times at
         /// which they were read. Nil leaves them the times that libavformat invents. An input of a known duration is
         /// not live, and is left as it is.
@@ -116,9 +119,12 @@ package final class Demuxer {
         readTimeout = Self.readTimeout(options.readTimeout, target: targetDuration)
         // If the playlist has just begun, probing waits for its next segment.
         if let targetDuration { interrupter.allow(Self.readTimeout(options.openTimeout, target: targetDuration)) }
+        let known = options.known.flatMap { $0.areTracks(of: context) ? $0 : nil }
         do {
+            known?.shortenProbe(of: context)
             let probed = Self.probe(context, mostPixels: options.mostPixels)
             try Self.check(probed, "probe", subject, interrupter)
+            try known?.complete(context, subject: subject)
             let isLive = context.pointee.duration.asTimestamp == nil
             arrivals = ArrivalStamps(
                 of: Self.formatName(of: context), clock: isLive ? options.arrivalClock : nil)
@@ -136,9 +142,14 @@ package final class Demuxer {
             throw error
         }
         openedStreams = Int(context.pointee.nb_streams)
+        let found = streams
+        if let known {
+            bestVideo = found.first { $0.index == known.video }
+            bestAudio = found.first { $0.index == known.audio }
+            return
+        }
         let video = av_find_best_stream(context, AVMEDIA_TYPE_VIDEO, -1, -1, nil, 0)
         let audio = av_find_best_stream(context, AVMEDIA_TYPE_AUDIO, -1, max(video, -1), nil, 0)
-        let found = streams
         bestVideo = found.first { $0.index == Int(video) } ?? found.first { $0.kind == .video }
         bestAudio = found.first { $0.index == Int(audio) }
     }

@@ -47,6 +47,9 @@ package struct StreamInfo: Sendable {
     /// 300 468, 6.2.18; ISO/IEC 13818-1, 2.6.18). Letters and hyphens only.
     package private(set) var languages: [String] = []
 
+    /// The stream's number in its format, such as its PID in MPEG-TS; 0 if it has none.
+    private(set) var id = 0
+
     private(set) var parameters: CodecParameters
 }
 
@@ -96,6 +99,7 @@ extension StreamInfo {
             return nil
         }
         index = Int(stream.pointee.index)
+        id = Int(stream.pointee.id)
         timeBase = own ?? base
         stampBits = own == nil ? Int(stream.pointee.pts_wrap_bits) : 64
         languages =

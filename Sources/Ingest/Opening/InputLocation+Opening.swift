@@ -8,9 +8,18 @@ internal import SRT
 
 extension InputLocation {
     /// Opens the input with libav. Blocks, without a time limit if the input listens for a sender; `monitor`'s
-    /// interrupter ends blocking calls, now and later.
+    /// interrupter ends blocking calls, now and later. If the input was open before and has the same tracks again, it
+    /// is probed only briefly.
     func openDemuxer(_ options: IngestOptions, monitor: SourceMonitor) throws(IngestError) -> Demuxer {
-        let (url, settings) = demuxerSettings(options)
+        let demuxer = try connectDemuxer(options, monitor: monitor)
+        monitor.knownTracks = KnownTracks(of: demuxer)
+        return demuxer
+    }
+
+    private func connectDemuxer(_ options: IngestOptions, monitor: SourceMonitor) throws(IngestError) -> Demuxer {
+        let (url, usual) = demuxerSettings(options)
+        var settings = usual
+        settings.known = monitor.knownTracks
         if let bytes = monitor.takeContinuation() { return try demuxer(of: bytes, settings, monitor) }
         if let address = srtAddress { return try openSRT(at: address, monitor) }
         let bytes: AddressBytes
@@ -123,6 +132,7 @@ extension InputLocation {
         }
         var options = Demuxer.Options(format: "mpegts", openTimeout: .seconds(15), readTimeout: .seconds(10))
         options.mostPixels = LargestFrame.pixels
+        options.known = monitor.knownTracks
         while true {
             let connection: SRTConnection?
             do throws(OutputFailure) { connection = try input.connect() } catch { throw fail(error.reason) }
