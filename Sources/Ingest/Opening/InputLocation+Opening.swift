@@ -88,6 +88,7 @@ extension InputLocation {
                 if let size = options.size { values["video_size"] = "\(size.width)x\(size.height)" }
                 if let rate = options.frameRate { values["framerate"] = rate.description }
             }
+            values.merge(connection.values) { $1 }
             let limit: Duration? = format == "lavfi" ? nil : .seconds(10)
             var options = Demuxer.Options(format: format, values: values, openTimeout: limit, readTimeout: limit)
             // The drivers of these devices do not call the callback that could interrupt a blocking read, so they are
@@ -95,9 +96,9 @@ extension InputLocation {
             options.isPolled = format == "v4l2" || format == "alsa"
             return (name, options)
         case .url(let scheme, let text):
-            let values =
+            var values: [String: String] =
                 switch scheme {
-                case "rtsp": ["rtsp_flags": "prefer_tcp"]
+                case "rtsp": connection.transport == nil ? ["rtsp_flags": "prefer_tcp"] : [:]
                 // The buffer's size is in packets of 188 bytes: 24 MB, some 10 s at 20 Mbit/s. If even this buffer
                 // overflows, packets are lost as if on the network, and the input does not end (ffmpeg-protocols(1),
                 // udp). Options in the address take precedence.
@@ -107,6 +108,7 @@ extension InputLocation {
                 case "http", "https": ["max_reload": "1000"]
                 default: [:] as [String: String]
                 }
+            values.merge(connection.values) { $1 }
             var options = Demuxer.Options(
                 values: values, openTimeout: listens ? nil : .seconds(15), readTimeout: .seconds(10))
             options.targetDuration = targetDuration
