@@ -61,8 +61,7 @@ package final class Demuxer {
     /// The maximum duration of a playlist's segments, if it is known; nil for an input without segments.
     package let targetDuration: Duration?
     private let readTimeout: Duration?
-    /// Whether the next read continues with the deadline of the last read, because the last read found no data, or
-    /// because a playlist's demuxer returned buffered data although the deadline had passed.
+    /// Whether the next read continues with the deadline of the last read: see ``keepsDeadline(after:_:)``.
     private var isWaiting = false
     /// The times of packets that have none; nil for a format with timestamps.
     private var arrivals: ArrivalStamps?
@@ -225,13 +224,18 @@ package final class Demuxer {
         let box = try PacketBox(subject: subject)
         if !isWaiting { interrupter.allow(readTimeout) }
         let code = av_read_frame(context, box.packet)
-        isWaiting =
-            code == relay_averror(EAGAIN) && !interrupter.mustEnd
-            || code >= 0 && targetDuration != nil && interrupter.hasTimedOut
+        isWaiting = Self.keepsDeadline(after: code, interrupter)
         if code == relay_averror_eof, !interrupter.mustEnd { return nil }
         try Self.check(code, "read", subject, interrupter)
         arrivals?.stamp(box)
         return box
+    }
+
+    /// Whether the next read continues with the deadline of a read that returned `code`: it found no data, or it
+    /// returned a packet although the deadline had passed. libavformat returns the packets that its parsers and playlists
+    /// hold when a read fails, and forgets the failure with some protocols, such as RTSP.
+    static func keepsDeadline(after code: Int32, _ interrupter: Interrupter) -> Bool {
+        code >= 0 ? interrupter.hasTimedOut : code == relay_averror(EAGAIN) && !interrupter.mustEnd
     }
 
     /// Seeks to the last packet of `stream` at or before `pts`, in ticks of the stream, from which decoding can start.

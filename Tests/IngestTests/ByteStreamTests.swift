@@ -3,6 +3,7 @@
 import Foundation
 import Media
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import LibAV
@@ -125,6 +126,21 @@ struct ByteStreamTests {
         let invented = try Demuxer(
             reading: Pieces(bytes), options: options, interrupter: Interrupter(), subject: "camera")
         #expect(invented.bestVideo?.timeBase != .mpegTS)
+    }
+
+    @Test("A packet that a parser held when a read timed out does not begin another time limit")
+    func heldPacket() {
+        let clock = ManualClock()
+        let interrupter = Interrupter(clock: clock)
+        let (again, end) = (-EAGAIN, Int32(-541_478_725))  // AVERROR_EOF
+        interrupter.allow(.seconds(10))
+        clock.advance(by: .seconds(9))
+        #expect(!Demuxer.keepsDeadline(after: 0, interrupter) && Demuxer.keepsDeadline(after: again, interrupter))
+        #expect(!Demuxer.keepsDeadline(after: end, interrupter))
+        clock.advance(by: .seconds(2))
+        #expect(Demuxer.keepsDeadline(after: 0, interrupter) && !Demuxer.keepsDeadline(after: again, interrupter))
+        interrupter.allow(nil)
+        #expect(!Demuxer.keepsDeadline(after: 0, interrupter))
     }
 
     @Test("Opening a stream that delivers no byte ends at its deadline, or when it is interrupted")
