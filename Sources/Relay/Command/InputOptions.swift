@@ -80,7 +80,7 @@ struct InputOptions: ParsableArguments {
                 "It is seen with the scenes that name it, and when the HTTP API says so. In a text {timecode} is the "
                 + "program's time and {time} the wall clock's. Behind a #, as fractions of the frame: x= and y= of its upper "
                 + "left corner, width= or height= (of a text the height of its line), and opacity=; visible=yes shows it "
-                + "from the beginning; color=#rrggbb and font=FILE are for texts.",
+                + "from the beginning, and visible=no hides it, whatever the scene; color=#rrggbb and font=FILE are for texts.",
             valueName: "overlay"))
     var overlay: [String] = []
 
