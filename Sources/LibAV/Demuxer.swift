@@ -118,7 +118,8 @@ package final class Demuxer {
         readTimeout = Self.readTimeout(options.readTimeout, target: targetDuration)
         // If the playlist has just begun, probing waits for its next segment.
         if let targetDuration { interrupter.allow(Self.readTimeout(options.openTimeout, target: targetDuration)) }
-        let known = options.known.flatMap { $0.areTracks(of: context) ? $0 : nil }
+        var known = options.known
+        if let before = known, !before.areTracks(of: context) { known = nil }
         do {
             known?.shortenProbe(of: context)
             let probed = Self.probe(context, mostPixels: options.mostPixels)

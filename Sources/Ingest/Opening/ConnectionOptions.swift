@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import LibAV
-package import Networking
+internal import Networking
 
 /// How an input is opened: the options `pixel-format=`, `sample-rate=`, `capture-channels=`, `header=` and `transport=`
 /// after the address. Headers can be secret.
