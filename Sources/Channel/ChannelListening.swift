@@ -16,6 +16,8 @@ package struct ChannelListening: InputOpener {
     private let onPublish: RTMPAuthorization?
     private let onPlay: RTMPAuthorization?
     private let channelOpening: ChannelOpening
+    /// Whether audio is encoded that comes as packets, so that it may be in a codec that no output carries.
+    private let encodesCopiedAudio: Bool
 
     /// Reads the certificate that `configuration` names, if it names one. Blocks while it reads. Throws
     /// ``ChannelFailure``. When `opening` is cancelled, threads that are blocked on an input return with an error.
@@ -24,6 +26,7 @@ package struct ChannelListening: InputOpener {
     ) throws(ChannelFailure) {
         channelOpening = opening
         server = resources.server
+        encodesCopiedAudio = configuration.copying == .video
         let authorization = { (decision: ClientDecision) -> RTMPAuthorization in
             decision.authorization(channel: configuration.name, notice: { resources.notices.tell($0) })
         }
@@ -64,7 +67,8 @@ package struct ChannelListening: InputOpener {
         logger: Logger
     ) throws(ChannelFailure) -> any PacketSource {
         try source(at: location, needs: needs, clock: clock, logger: logger)
-            ?? LibAVPacketSource(location, loops: loops, logger: logger, opening: opening)
+            ?? LibAVPacketSource(
+                location, loops: loops, decodesOtherAudio: encodesCopiedAudio, logger: logger, opening: opening)
     }
 
     /// The certificate's expiry, in seconds since 1970; nil without a certificate.

@@ -27,6 +27,7 @@ final class SourceMonitor: Sendable {
     private let state = Mutex(SourceStatus())
     private let srt = Mutex<SRTInput?>(nil)
     private let continuation = Mutex<Continuation?>(nil)
+    private let known = Mutex<KnownTracks?>(nil)
     private let hasFailedToConvert = Atomic(false)
     private let stopSignal = DispatchSemaphore(value: 0)
     private let hasRepairedSamples = Atomic(false)
@@ -94,6 +95,13 @@ final class SourceMonitor: Sendable {
         continuation.withLock { $0 = Continuation(bytes: bytes, isChange: !isFailure) }
         // If ``stop()`` ran in the meantime, it did not find the connection, so the connection is closed here.
         if isStopped { _ = takeKept() }
+    }
+
+    /// The tracks that the input had when it was last opened. Set to nil after an opening whose tracks are not to be
+    /// trusted, so that the next opening finds out everything.
+    var knownTracks: KnownTracks? {
+        get { known.withLock { $0 } }
+        set { known.withLock { $0 = newValue } }
     }
 
     /// Whether the input must be opened again without a pause, because the codec configuration of one of its streams

@@ -33,13 +33,15 @@ package struct CodedShape: Sendable {
         reorderDepth = Int64(values.has_b_frames)
     }
 
-    /// A description of the track with this frame format.
+    /// A description of the track with this frame format. Players show its frames in `orientation`.
     package func track(
-        _ codec: Codec, configuration: [UInt8], timeBase: TimeBase, bitrate: Int, nominalRate: FrameRate?
+        _ codec: Codec, configuration: [UInt8], timeBase: TimeBase, bitrate: Int, nominalRate: FrameRate?,
+        orientation: Orientation = .upright
     ) -> TrackDescription {
         TrackDescription(
             video: codec, frames: frames, timeBase: timeBase, decoderConfiguration: SharedBytes(configuration),
-            bitrate: bitrate, nominalRate: nominalRate, reorderDepth: reorderDepth)
+            bitrate: bitrate, nominalRate: nominalRate, reorderDepth: reorderDepth,
+            displayMatrix: orientation.displayMatrix(frames.width, frames.height))
     }
 }
 

@@ -35,7 +35,8 @@ extension StreamInfo {
                     width: video.width, height: video.height, sampleAspectRatio: video.sampleAspectRatio ?? .square,
                     color: video.color),
                 timeBase: timeBase, decoderConfiguration: SharedBytes(record), bitrate: Int(values.bit_rate),
-                nominalRate: video.averageRate, reorderDepth: Int64(values.video_delay))
+                nominalRate: video.averageRate, reorderDepth: Int64(values.video_delay),
+                displayMatrix: video.orientation.displayMatrix(video.width, video.height))
         case .aac, .opus, .mp3, .ac3:
             // A track that began after probing has no format yet; read it from the track's first frame.
             let stated = firstPayload.flatMap { codec == .mp3 ? MP3Header($0)?.format : AC3Header.format($0) }
@@ -50,7 +51,7 @@ extension StreamInfo {
                     sampleRate: codec == .opus ? 48_000 : rate, channels: channels),
                 timeBase: timeBase, decoderConfiguration: SharedBytes(codec == .ac3 ? dac3 : record),
                 bitrate: Int(values.bit_rate), frameLength: Self.frameLength(codec, values.frame_size))
-        case .scte35, .amf0, .text: return nil
+        case .pcm, .scte35, .amf0, .text: return nil
         }
     }
 
@@ -59,7 +60,8 @@ extension StreamInfo {
 
     /// The codec, if outputs support it.
     package var codec: Codec? {
-        Codec.allCases.first { $0.libavID == parameters.pointer.pointee.codec_id && $0.kind == kind }
+        let id = parameters.pointer.pointee.codec_id
+        return Codec.allCases.first { $0 != .pcm && $0.libavID == id && $0.kind == kind }
     }
 
     /// Whether `record` is an MP4 decoder configuration for NAL units with 4-byte lengths.
@@ -119,6 +121,7 @@ extension Codec {
         case .opus: AV_CODEC_ID_OPUS
         case .mp3: AV_CODEC_ID_MP3
         case .ac3: AV_CODEC_ID_AC3
+        case .pcm: AV_CODEC_ID_PCM_F32LE
         case .scte35: AV_CODEC_ID_SCTE_35
         // libavformat supports neither data messages nor relay's own texts.
         case .amf0, .text: AV_CODEC_ID_NONE

@@ -30,6 +30,13 @@ package final class Demuxer {
         /// How many pixels the frames of a stream may have, see ``LargestFrame``; nil means libav's own limit. Opening
         /// an input whose frames have more fails.
         package var mostPixels: Int64?
+        /// The tracks that the input had when it was opened before; nil if it was not. If it has them again, probing is
+        /// brief.
+        package var known: KnownTracks?
+        /// The clock for packets of a live format without timestamps, such as Motion JPEG by HTTP: they get the times at
+        /// which they were read. Nil leaves them the times that libavformat invents. An input of a known duration is
+        /// not live, and is left as it is.
+        package var arrivalClock: (any MonotonicClock)?
         /// Called when the format's name is known: returns the maximum duration of a playlist's segments, or nil for an
         /// input without segments. It may use the interrupter. Probing and each read then use
         /// ``Demuxer/readTimeout(_:target:)``.
@@ -54,9 +61,10 @@ package final class Demuxer {
     /// The maximum duration of a playlist's segments, if it is known; nil for an input without segments.
     package let targetDuration: Duration?
     private let readTimeout: Duration?
-    /// Whether the next read continues with the deadline of the last read, because the last read found no data, or
-    /// because a playlist's demuxer returned buffered data although the deadline had passed.
+    /// Whether the next read continues with the deadline of the last read: see ``keepsDeadline(after:_:)``.
     private var isWaiting = false
+    /// The times of packets that have none; nil for a format with timestamps.
+    private var arrivals: ArrivalStamps?
     /// Packets that were read ahead, the next one last.
     private var ahead: [PacketBox] = []
     /// The streams that continue selected ones under other PIDs.
@@ -112,10 +120,17 @@ package final class Demuxer {
         readTimeout = Self.readTimeout(options.readTimeout, target: targetDuration)
         // If the playlist has just begun, probing waits for its next segment.
         if let targetDuration { interrupter.allow(Self.readTimeout(options.openTimeout, target: targetDuration)) }
+        var known = options.known
+        if let before = known, !before.areTracks(of: context) { known = nil }
         do {
+            known?.shortenProbe(of: context)
             let probed = Self.probe(context, mostPixels: options.mostPixels)
             try Self.check(probed, "probe", subject, interrupter)
-            streams = try Self.describe(context, subject)
+            try known?.complete(context, subject: subject)
+            let isLive = context.pointee.duration.asTimestamp == nil
+            arrivals = ArrivalStamps(
+                of: Self.formatName(of: context), clock: isLive ? options.arrivalClock : nil)
+            streams = try Self.describe(context, arrivals == nil ? nil : ArrivalStamps.timeBase, subject)
             if let limit = options.mostPixels {
                 for video in streams.compactMap(\.video) {
                     try AVFailure.check(
@@ -129,9 +144,14 @@ package final class Demuxer {
             throw error
         }
         openedStreams = Int(context.pointee.nb_streams)
+        let found = streams
+        if let known {
+            bestVideo = found.first { $0.index == known.video }
+            bestAudio = found.first { $0.index == known.audio }
+            return
+        }
         let video = av_find_best_stream(context, AVMEDIA_TYPE_VIDEO, -1, -1, nil, 0)
         let audio = av_find_best_stream(context, AVMEDIA_TYPE_AUDIO, -1, max(video, -1), nil, 0)
-        let found = streams
         bestVideo = found.first { $0.index == Int(video) } ?? found.first { $0.kind == .video }
         bestAudio = found.first { $0.index == Int(audio) }
     }
@@ -210,15 +230,21 @@ package final class Demuxer {
         let box = try PacketBox(subject: subject)
         if !isWaiting { interrupter.allow(readTimeout) }
         let code = av_read_frame(context, box.packet)
-        isWaiting =
-            code == relay_averror(EAGAIN) && !interrupter.mustEnd
-            || code >= 0 && targetDuration != nil && interrupter.hasTimedOut
+        isWaiting = Self.keepsDeadline(after: code, interrupter)
         if code == relay_averror_eof, !interrupter.mustEnd { return nil }
         try Self.check(code, "read", subject, interrupter)
         if box.streamIndex >= openedStreams, let continued = streamContinued(by: box.streamIndex) {
             box.move(to: continued)
         }
+        arrivals?.stamp(box)
         return box
+    }
+
+    /// Whether the next read continues with the deadline of a read that returned `code`: it found no data, or it
+    /// returned a packet although the deadline had passed. libavformat returns the packets that its parsers and playlists
+    /// hold when a read fails, and forgets the failure with some protocols, such as RTSP.
+    static func keepsDeadline(after code: Int32, _ interrupter: Interrupter) -> Bool {
+        code >= 0 ? interrupter.hasTimedOut : code == relay_averror(EAGAIN) && !interrupter.mustEnd
     }
 
     /// Seeks to the last packet of `stream` at or before `pts`, in ticks of the stream, from which decoding can start.
@@ -284,15 +310,16 @@ extension Demuxer {
             ? avformat_find_stream_info(context, nil) : avformat_find_stream_info(context, &options)
     }
 
+    /// The streams. Their packets have times in `timeBase`; nil means those of the container.
     private static func describe(
-        _ context: UnsafeMutablePointer<AVFormatContext>, _ subject: String
+        _ context: UnsafeMutablePointer<AVFormatContext>, _ timeBase: TimeBase?, _ subject: String
     ) throws(AVFailure) -> [StreamInfo] {
         var found: [StreamInfo] = []
         for index in 0..<Int(context.pointee.nb_streams) {
             guard let stream = context.pointee.streams?[index],
                 stream.pointee.disposition & AV_DISPOSITION_ATTACHED_PIC == 0
             else { continue }
-            if let info = try StreamInfo(stream, subject: subject) { found.append(info) }
+            if let info = try StreamInfo(stream, timeBase: timeBase, subject: subject) { found.append(info) }
         }
         return found
     }

@@ -7,16 +7,19 @@ package struct ResourceHead: Sendable {
     /// The bytes.
     package let bytes: [UInt8]
 
-    /// Reads at most `limit` bytes of `url`, for at most `timeout`. Blocks; `interrupter` ends it, and must have no
-    /// other user meanwhile. `subject` stands for the input in error messages.
+    /// Reads at most `limit` bytes of `url`, for at most `timeout`. `headers` are added to an HTTP request. Blocks;
+    /// `interrupter` ends it, and must have no other user meanwhile. `subject` stands for the input in error messages.
     package init(
-        of url: String, limit: Int, timeout: Duration, interrupter: Interrupter, subject: String
+        of url: String, headers: String? = nil, limit: Int, timeout: Duration, interrupter: Interrupter, subject: String
     ) throws(AVFailure) {
         _ = Library.prepared
         interrupter.allow(timeout)
         var callback = interrupter.callback
         var opened: UnsafeMutablePointer<AVIOContext>?
-        try AVFailure.check(avio_open2(&opened, url, AVIO_FLAG_READ, &callback, nil), "open", subject)
+        var dictionary: OpaquePointer?
+        defer { av_dict_free(&dictionary) }
+        if let headers { av_dict_set(&dictionary, "headers", headers, 0) }
+        try AVFailure.check(avio_open2(&opened, url, AVIO_FLAG_READ, &callback, &dictionary), "open", subject)
         let context = try AVFailure.unwrap(opened, "open", subject)
         defer {
             var owned: UnsafeMutablePointer<AVIOContext>? = context

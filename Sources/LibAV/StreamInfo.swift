@@ -47,6 +47,9 @@ package struct StreamInfo: Sendable {
     /// 300 468, 6.2.18; ISO/IEC 13818-1, 2.6.18). Letters and hyphens only.
     package private(set) var languages: [String] = []
 
+    /// The stream's number in its format, such as its PID in MPEG-TS; 0 if it has none.
+    private(set) var id = 0
+
     private(set) var parameters: CodecParameters
 }
 
@@ -75,8 +78,11 @@ final class CodecParameters: Sendable {
 }
 
 extension StreamInfo {
-    /// Reads a stream of an opened container; nil if it is neither video nor audio.
-    init?(_ stream: UnsafeMutablePointer<AVStream>, subject: String) throws(AVFailure) {
+    /// Reads a stream of an opened container; nil if it is neither video nor audio. The packets have times in
+    /// `timeBase`, which do not wrap; nil means those of the container.
+    init?(
+        _ stream: UnsafeMutablePointer<AVStream>, timeBase own: TimeBase? = nil, subject: String
+    ) throws(AVFailure) {
         guard let source = stream.pointee.codecpar, let base = stream.pointee.time_base.asTimeBase else { return nil }
         switch source.pointee.codec_type {
         case AVMEDIA_TYPE_VIDEO:
@@ -93,8 +99,9 @@ extension StreamInfo {
             return nil
         }
         index = Int(stream.pointee.index)
-        timeBase = base
-        stampBits = Int(stream.pointee.pts_wrap_bits)
+        id = Int(stream.pointee.id)
+        timeBase = own ?? base
+        stampBits = own == nil ? Int(stream.pointee.pts_wrap_bits) : 64
         languages =
             stream.pointee.metadata.text("language")?.lowercased().split(separator: ",").map(String.init)
             .filter { $0 != "und" && $0.allSatisfy { $0.isASCII && $0.isLetter || $0 == "-" } } ?? []

@@ -16,6 +16,8 @@ package final class TrackReader {
         case byteStream
         /// AAC with a header before each frame.
         case adts
+        /// Audio in a codec that no output carries, which is decoded.
+        case decoded(SampleReader)
     }
 
     /// The stream that is read.
@@ -31,9 +33,14 @@ package final class TrackReader {
     /// A configuration that takes effect at the next keyframe.
     private var pending: [UInt8]?
 
-    /// A reader of `stream`; nil if no output carries its coding. `subject` stands for the input in error messages.
-    package init?(_ stream: StreamInfo, subject: String) {
-        guard let codec = stream.codec, codec.kind != .data else { return nil }
+    /// A reader of `stream`; nil if no output carries its coding. If `decodesOtherAudio` is set, audio that no output
+    /// carries is decoded, and nil means that it cannot be decoded. `subject` stands for the input in error messages.
+    package init?(_ stream: StreamInfo, subject: String, decodesOtherAudio: Bool = false) {
+        var samples: SampleReader?
+        if decodesOtherAudio, stream.kind == .audio, stream.codec == nil {
+            samples = try? SampleReader(stream, subject: subject)
+        }
+        guard let codec = samples == nil ? stream.codec : Codec.pcm, codec.kind != .data else { return nil }
         (self.stream, self.codec) = (stream, codec)
         units = AnnexBReader(codec)
         self.subject = "\(stream.codecName) of \(subject)"
@@ -46,9 +53,9 @@ package final class TrackReader {
             form = .plain
         case .h264, .hevc: form = track == nil ? .byteStream : .plain
         case .aac: form = extraData.isEmpty ? .adts : .plain
-        default: form = .plain
+        default: form = samples.map { Form.decoded($0) } ?? .plain
         }
-        if form == .byteStream, !extraData.isEmpty { begin(with: extraData) }
+        if case .byteStream = form, !extraData.isEmpty { begin(with: extraData) }
     }
 
     /// Converts a packet, in ticks of the stream's time base. Nil if the packet has no bytes or no decoding time, or
@@ -59,6 +66,10 @@ package final class TrackReader {
         case .plain: return try readPlain(box)
         case .byteStream: return try readByteStream(box)
         case .adts: return readADTS(box)
+        case .decoded(let samples):
+            let packet = try samples.read(box)
+            track = packet?.description ?? track
+            return packet
         }
     }
 
@@ -147,13 +158,15 @@ extension TrackReader {
         track = TrackDescription(
             video: codec, frames: video.frames, timeBase: stream.timeBase,
             decoderConfiguration: SharedBytes(configuration), bitrate: stream.bitrate,
-            nominalRate: video.averageRate, reorderDepth: stream.reorderDepth)
+            nominalRate: video.averageRate, reorderDepth: stream.reorderDepth,
+            displayMatrix: video.orientation.displayMatrix(video.width, video.height))
     }
 
     private func describe(_ shape: CodedShape, _ configuration: [UInt8]) -> TrackDescription {
         shape.track(
             codec, configuration: configuration, timeBase: stream.timeBase, bitrate: track?.bitrate ?? stream.bitrate,
-            nominalRate: track?.nominalRate ?? stream.video?.averageRate)
+            nominalRate: track?.nominalRate ?? stream.video?.averageRate,
+            orientation: stream.video?.orientation ?? .upright)
     }
 }
 

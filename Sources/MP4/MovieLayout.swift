@@ -63,6 +63,7 @@ package struct MovieLayout {
                 Track(
                     id: Self.videoID, kind: .video, timescale: Self.videoTimescale(video.timeBase),
                     width: UInt32(clamping: width), height: UInt32(clamping: frames.height << 16),
+                    matrix: video.displayMatrix ?? Self.unityMatrix,
                     sampleDescription: SampleDescription.video(video, frames, form)))
         }
         if let audio = description.audio, let format = audio.audioFormat {
@@ -121,7 +122,8 @@ extension MovieLayout.Track {
         return TrackDescription(
             video: codec, frames: FrameFormat(width: width, height: height, sampleAspectRatio: aspect, color: color),
             timeBase: TimeBase(1, Int32(clamping: timescale)),
-            decoderConfiguration: SharedBytes(Array(try fields.first(name).rest)))
+            decoderConfiguration: SharedBytes(Array(try fields.first(name).rest)),
+            displayMatrix: matrix == MovieLayout.unityMatrix ? nil : matrix)
     }
 
     private static func aspect(_ body: BoxReader) throws(MP4Failure) -> SampleAspectRatio {

@@ -39,8 +39,10 @@ enum MovieReader {
         let version = try header.versionAndFlags().version
         _ = try header.take(version == 0 ? 8 : 16)
         let id = try header.u32()
-        // Skip to the last two fields, width and height.
-        _ = try header.take(header.count - 8)
+        // Skip to the last three fields: the matrix, width and height.
+        _ = try header.take(header.count - 44)
+        var matrix: [UInt32] = []
+        for _ in 0..<9 { matrix.append(try header.u32()) }
         let (width, height) = (try header.u32(), try header.u32())
 
         let media = try trak.first("mdia")
@@ -58,6 +60,7 @@ enum MovieReader {
         guard !description.isEmpty else { throw MP4Failure(description: "there is no stsd") }
         var track = MovieLayout.Track(
             id: id, kind: type == "vide" ? .video : .audio, timescale: timescale, width: width, height: height,
+            matrix: matrix,
             sampleDescription: description)
         try edits(try trak.first("edts").first("elst"), &track, movieTimescale)
         return track

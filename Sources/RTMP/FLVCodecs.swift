@@ -8,7 +8,7 @@ extension FLVVideo.Codec {
         switch codec {
         case .hevc: self = .hevc
         case .av1: self = .av1
-        case .h264, .aac, .opus, .mp3, .ac3, .scte35, .amf0, .text: return nil
+        case .h264, .aac, .opus, .mp3, .ac3, .pcm, .scte35, .amf0, .text: return nil
         }
     }
 }
@@ -19,7 +19,7 @@ extension FLVAudio.Codec {
         switch codec {
         case .opus: self = .opus
         case .ac3: self = .ac3
-        case .h264, .hevc, .av1, .aac, .mp3, .scte35, .amf0, .text: return nil
+        case .h264, .hevc, .av1, .aac, .mp3, .pcm, .scte35, .amf0, .text: return nil
         }
     }
 }

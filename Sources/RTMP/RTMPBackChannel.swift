@@ -15,6 +15,8 @@ package struct RTMPBackChannel {
         package var failure: String?
     }
 
+    /// The stream to which a player's commands refer; nil if each command refers to the stream on air.
+    private let running: RTMPRunningStream?
     private var parser: RTMPInboundParser?
     private var waiting: [UInt8]
     private var received: Int
@@ -27,10 +29,15 @@ package struct RTMPBackChannel {
 
     /// The parser that continues where librtmp stopped reading.
     package init(handover: RTMPSession.Handover) {
-        self.init(parser: handover.parser, unread: handover.unread, receivedBytes: handover.receivedBytes)
+        self.init(
+            parser: handover.parser, unread: handover.unread, receivedBytes: handover.receivedBytes,
+            running: handover.running)
     }
 
-    init(parser: RTMPInboundParser, unread: [UInt8] = [], receivedBytes: Int = 0) {
+    init(
+        parser: RTMPInboundParser, unread: [UInt8] = [], receivedBytes: Int = 0, running: RTMPRunningStream? = nil
+    ) {
+        self.running = running
         var parser = parser
         // Long messages are skipped, because no message that matters here is long.
         parser.limits.skipsLongMessages = true
@@ -93,15 +100,15 @@ package struct RTMPBackChannel {
         case 6:  // the reply to Set Peer Bandwidth is our window size (5.4.5)
             guard body.count >= 4 else { return }
             owe(RTMPMessage(kind: .windowSize, payload: SharedBytes(body.prefix(4))))
-        case 20: append(command: body, to: &answer)
-        case 17: append(command: Array(body.dropFirst()), to: &answer)
+        case 20: append(command: body, on: message.streamID, to: &answer)
+        case 17: append(command: Array(body.dropFirst()), on: message.streamID, to: &answer)
         default: break
         }
     }
 
-    private func append(command: [UInt8], to answer: inout Answer) {
+    private func append(command: [UInt8], on stream: UInt32, to answer: inout Answer) {
         if let message = RTMPStatusMessage(command: command) { answer.messages.append(message) }
-        if let wish = RTMPPlayerCommand(command: command) { answer.wishes.append(wish) }
+        if let wish = RTMPPlayerCommand(command: command, on: stream, running: running) { answer.wishes.append(wish) }
     }
 
     private static func control(_ kind: RTMPMessage.Kind, _ value: UInt32) -> RTMPMessage {

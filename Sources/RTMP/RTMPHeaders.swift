@@ -41,7 +41,7 @@ package enum RTMPHeaders {
                 ?? RTMPMessage.Prefix.audio(packetType: 0)
             return RTMPMessage(kind: .audio, prefix: prefix, payload: track.decoderConfiguration)
         // Their packets need no configuration.
-        case .mp3, .ac3, .scte35, .amf0, .text: return nil
+        case .mp3, .ac3, .pcm, .scte35, .amf0, .text: return nil
         }
     }
 

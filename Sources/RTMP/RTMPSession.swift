@@ -19,6 +19,8 @@ package final class RTMPSession {
         let unread: [UInt8]
         /// Number of bytes received so far.
         let receivedBytes: Int
+        /// The stream to which a player's commands refer; nil for a server.
+        var running: RTMPRunningStream?
     }
 
     private let rtmp: UnsafeMutablePointer<RTMP>

@@ -37,6 +37,15 @@ struct InputSpecificationTests {
         }
     }
 
+    @Test("A secret is inserted into a header")
+    func header() throws {
+        let input = try InputSpecification("http://h/x#header=X-Key: ${KEY},name=a", secrets: secrets)
+        #expect(input.location == InputLocation("http://h/x#header=X-Key: k%2C1") && input.name == "a")
+        #expect(throws: InputSpecificationError.self) {
+            try InputSpecification("http://h/x#header=X-Key: ${NONE}", secrets: secrets)
+        }
+    }
+
     @Test("An input without options consists of its address only")
     func none() throws {
         let input = try InputSpecification("udp://@:5000")

@@ -104,6 +104,25 @@ import Testing
         #expect(abs((output.last?.pts ?? 0) - (input.last?.pts ?? 0)) < 3072)
     }
 
+    @Test("Samples of any rate are encoded at their own times")
+    func samples() throws {
+        let track = TrackDescription(
+            audio: .pcm, format: AudioFormat(sampleRate: 8000, channels: 1), decoderConfiguration: SharedBytes([]))
+        let sample: [UInt8] = [0, 0, 128, 62]  // 0.25
+        let payload = SharedBytes([[UInt8]](repeating: sample, count: 160).flatMap(\.self))
+        let input = (0..<50).map { index in
+            EncodedPacket(
+                of: track, pts: 4000 + Int64(index) * 160, dts: 4000 + Int64(index) * 160, duration: 160,
+                isKeyframe: true, payload: payload)
+        }
+        let transcoder = try AudioTranscoder(bitrate: 96_000, subject: "clip")
+        let output = try input.flatMap { try transcoder.take($0) } + transcoder.finish()
+        #expect(transcoder.errors == 0 && (46...49).contains(output.count), "\(output.count) packets")
+        #expect(zip(output, output.dropFirst()).allSatisfy { $1.pts - $0.pts == 1024 })
+        let first = try #require(output.first).pts - 24_000
+        #expect((-2048...0).contains(first), "\(first)")
+    }
+
     @Test("A pause of minutes in the audio does not become minutes of silence")
     func pause() throws {
         let clip = try clip()

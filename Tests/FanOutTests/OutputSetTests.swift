@@ -145,6 +145,24 @@ struct OutputSetTests {
         #expect(keyframes.count == 0)
     }
 
+    @Test("The log names each output that does not carry the rotation of the video")
+    func rotation() throws {
+        try outputs.add(OutputDefinition(name: "upright", target: ScriptedTarget()))
+        #expect(log.lines(containing: "the rotation of the video is not carried").isEmpty)
+        let frames = FrameFormat(width: 320, height: 180)
+        let video = TrackDescription(
+            video: .h264, frames: frames, timeBase: .mpegTS, decoderConfiguration: SharedBytes([]),
+            displayMatrix: [0, 0x10000, 0, 0xFFFF_0000, 0, 0, 180 << 16, 0, 0x4000_0000])
+        let rotated = PacketStream()
+        rotated.begin(StreamDescription(video: video), keyframes: keyframes)
+        let set = OutputSet(stream: rotated, clock: time, timers: time, logger: log.logger)
+        try set.add(OutputDefinition(name: "own", target: ScriptedTarget()))
+        #expect(
+            log.lines(containing: "the rotation of the video is not carried").map { $0.contains("output=own") } == [
+                true
+            ])
+    }
+
     @Test("An output with a rendition gets only that rendition, and an unknown rendition is refused")
     func renditions() async throws {
         let (small, wanted) = (PacketStream(), KeyframeCounter())

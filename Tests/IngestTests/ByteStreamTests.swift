@@ -3,6 +3,7 @@
 import Foundation
 import Media
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import LibAV
@@ -15,6 +16,9 @@ final class Pieces: ByteStream {
     private let last: Int?
 
     init(_ bytes: [UInt8], last: Int? = nil) { (self.bytes, self.last) = (bytes, last) }
+
+    /// Number of bytes that were read.
+    var consumed: Int { place.withLock { $0.offset } }
 
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
         place.withLock { place in
@@ -53,6 +57,90 @@ struct ByteStreamTests {
         #expect(stream.formatName == "mpegts" && stream.bestVideo != nil)
         let (expected, found) = (try stamps(file), try stamps(stream))
         #expect(expected.count > 40 && expected == found)
+    }
+
+    @Test("An input that is opened again with the same tracks is probed briefly, and with other tracks completely")
+    func knownTracks() throws {
+        func bytes(_ codec: String) throws -> [UInt8] {
+            let clip = try Clip(
+                "-f", "lavfi", "-i", "testsrc2=d=8:s=320x180:r=25", "-f", "lavfi", "-i", "sine=d=8:r=48000", "-c:v",
+                "libx264", "-g", "50", "-c:a", codec, suffix: ".ts")
+            return [UInt8](try Data(contentsOf: URL(fileURLWithPath: clip.path)))
+        }
+        func open(_ bytes: [UInt8], _ known: KnownTracks?) throws -> (demuxer: Demuxer, consumed: Int) {
+            var options = self.options
+            options.known = known
+            let pieces = Pieces(bytes)
+            let demuxer = try Demuxer(reading: pieces, options: options, interrupter: Interrupter(), subject: "stream")
+            return (demuxer, pieces.consumed)
+        }
+        let (whole, other) = (try bytes("aac"), try bytes("mp2"))
+        let first = try open(whole, nil)
+        let known = KnownTracks(of: first.demuxer)
+        let again = try open(whole, known)
+        #expect(again.consumed * 2 < first.consumed, "\(again.consumed) of \(first.consumed) bytes")
+        #expect(again.demuxer.bestVideo?.index == first.demuxer.bestVideo?.index)
+        #expect(again.demuxer.bestAudio?.sampleRate == 48_000 && again.demuxer.bestVideo?.video?.width == 320)
+        #expect(again.demuxer.bestVideo?.video?.averageRate == first.demuxer.bestVideo?.video?.averageRate)
+        // Joined after its first keyframe, the stream says its size only 2 s later.
+        let joined = try open(Array(whole[(whole.count / 16 / 188 * 188)...]), known)
+        #expect(joined.demuxer.bestVideo?.video?.width == 320)
+        let (changed, unknown) = (try open(other, known), try open(other, nil))
+        #expect(changed.consumed == unknown.consumed)
+        #expect(changed.demuxer.bestAudio?.codecName == "mp2")
+    }
+
+    /// A clock that advances by 0.1 s each time that it is read.
+    private final class SteppingClock: MonotonicClock {
+        private let time = Mutex<Int64>(5_000_000_000)
+
+        var now: Int64 {
+            time.withLock { time in
+                time += 100_000_000
+                return time
+            }
+        }
+
+        func sleep(until deadline: Int64) {}
+    }
+
+    @Test(
+        "Motion JPEG, which has no timestamps, is stamped with the times at which it is read",
+        arguments: ["mpjpeg", "mjpeg"])
+    func arrivals(format: String) throws {
+        let clip = try Clip(
+            "-f", "lavfi", "-i", "testsrc2=d=1:s=160x90:r=10", "-c:v", "mjpeg", "-f", format, suffix: ".\(format)")
+        let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: clip.path)))
+        var options = Demuxer.Options(format: format)
+        options.arrivalClock = SteppingClock()
+        let demuxer = try Demuxer(
+            reading: Pieces(bytes), options: options, interrupter: Interrupter(), subject: "camera")
+        #expect(demuxer.bestVideo?.timeBase == .mpegTS)
+        var times: [Int64?] = []
+        while let box = try demuxer.readPacket() {
+            #expect(box.pts == box.dts)
+            times.append(box.dts)
+        }
+        #expect(times.compactMap(\.self) == (0..<10).map { Int64($0) * 9000 })
+        options.arrivalClock = nil
+        let invented = try Demuxer(
+            reading: Pieces(bytes), options: options, interrupter: Interrupter(), subject: "camera")
+        #expect(invented.bestVideo?.timeBase != .mpegTS)
+    }
+
+    @Test("A packet that a parser held when a read timed out does not begin another time limit")
+    func heldPacket() {
+        let clock = ManualClock()
+        let interrupter = Interrupter(clock: clock)
+        let (again, end) = (-EAGAIN, Int32(-541_478_725))  // AVERROR_EOF
+        interrupter.allow(.seconds(10))
+        clock.advance(by: .seconds(9))
+        #expect(!Demuxer.keepsDeadline(after: 0, interrupter) && Demuxer.keepsDeadline(after: again, interrupter))
+        #expect(!Demuxer.keepsDeadline(after: end, interrupter))
+        clock.advance(by: .seconds(2))
+        #expect(Demuxer.keepsDeadline(after: 0, interrupter) && !Demuxer.keepsDeadline(after: again, interrupter))
+        interrupter.allow(nil)
+        #expect(!Demuxer.keepsDeadline(after: 0, interrupter))
     }
 
     @Test("Opening a stream that delivers no byte ends at its deadline, or when it is interrupted")

@@ -3,6 +3,7 @@
 import Foundation
 import Ingest
 import LibAV
+import Logging
 import Media
 import Testing
 
@@ -125,6 +126,22 @@ struct ColorTests {
             let found = [frame.luma[4], frame.middleU, frame.middleV].map(Int.init)
             #expect(zip(found, [luma, 128, 128]).allSatisfy { abs($0 - $1) <= 3 }, "\(found)")
         }
+    }
+
+    @Test(
+        "White of an image has 203 nits in an HDR program", .enabled(if: ToneMapping.isPossible),
+        arguments: [".png", ".jpg"])
+    func image(suffix: String) throws {
+        let image = try Clip("-f", "lavfi", "-i", "color=white:s=320x180", "-frames:v", "1", suffix: suffix)
+        let color = ColorDescription(primaries: 9, transfer: 16, matrix: 9, isFullRange: false)
+        let (frame, isVideo) = try StillFrame.load(
+            InputLocation(image.path),
+            format: VideoFormat(width: 320, height: 180, frameRate: FrameRate(25), color: color),
+            logger: Logger(label: "test"))
+        let luma = frame.storage.withPlanes { planes in
+            planes.y.bytes.load(fromByteOffset: 90 * planes.y.stride + 160, as: UInt8.self)
+        }
+        #expect(abs(Int(luma) - 143) <= 3 && !isVideo, "\(luma)")
     }
 
     /// The values that ffmpeg makes from a clip of 320x180 with the filters of tone mapping. They depend on the

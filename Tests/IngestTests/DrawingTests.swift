@@ -45,6 +45,21 @@ struct DrawingTests {
         }
     }
 
+    @Test(
+        "In an HDR program the white of a slate has 203 nits, and its bars are as light as in standard range",
+        arguments: [(UInt8(16), UInt8(143)), (18, 180)])
+    func light(transfer: UInt8, white: UInt8) {
+        let color = ColorDescription(primaries: 9, transfer: transfer, matrix: 9, isFullRange: false)
+        let colors = TestColors(color)
+        #expect(colors.white == TestColors.Color(y: white, u: 128, v: 128))
+        #expect(colors.black == TestColors.Color(y: 16, u: 128, v: 128))
+        #expect(colors.bars.allSatisfy { $0.y < white })
+        let format = VideoFormat(width: 160, height: 120, frameRate: FrameRate(25), color: color)
+        #expect(luma(SlatePattern.frame(format, lines: ["NO SIGNAL"])).max() == white)
+        let standard = TestColors(.bt709)
+        #expect(standard.white.y == 235 && standard.bars[0].y == 180)
+    }
+
     @Test("A name that is wider than the slate is shortened, and its beginning is drawn completely")
     func shortened() {
         let format = VideoFormat(width: 160, height: 120, frameRate: FrameRate(25))

@@ -2,6 +2,7 @@
 
 import Foundation
 import Ingest
+import LibAV
 import Media
 import Testing
 
@@ -140,6 +141,29 @@ struct FrameTests {
         let frames = sink.taken.frames
         #expect(frames.count == 25)
         #expect(frames.last?.nanoseconds == 960_000_000)
+    }
+
+    @Test("In a program with twice its frame rate, interlaced video is shown field by field")
+    func fields() throws {
+        let clip = try Clip(
+            "-f", "lavfi", "-i", "testsrc2=s=320x180:r=50:d=1", "-vf", "interlace", "-flags", "+ilme+ildct",
+            "-c:v", "mpeg2video", "-q:v", "2", suffix: ".ts")
+        let sink = CollectingSink()
+        try clip.play(
+            into: sink, video: VideoFormat(width: 320, height: 180, frameRate: FrameRate(50), color: .bt709))
+        let times = sink.taken.frames.map(\.nanoseconds)
+        #expect(times == (0..<50).map { Int64($0) * 20_000_000 })
+    }
+
+    @Test(
+        "Interlaced video is deinterlaced to fields if the program has 1.5 times its frame rate",
+        arguments: [
+            (FrameRate(25), FrameRate(25), Deinterlacing.toFrames), (FrameRate(25), FrameRate(30), .toFrames),
+            (FrameRate(25), FrameRate(50), .toFields), (FrameRate(30000, 1001), FrameRate(50), .toFields),
+            (FrameRate(50), FrameRate(50), .toFields), (FrameRate(50), FrameRate(25), .toFrames),
+        ])
+    func deinterlacing(rate: FrameRate, program: FrameRate, expected: Deinterlacing) {
+        #expect(Deinterlacing(of: rate, in: program) == expected)
     }
 
     @Test("Video of 10 bits is converted to 8 bits")

@@ -45,6 +45,39 @@ struct InputLocationTests {
         }
     }
 
+    @Test("Options of devices, HTTP and RTSP become values for libavformat, and a header is not shown")
+    func connections() {
+        func values(_ text: String) -> [String: String] {
+            let location = InputLocation(text)
+            #expect(location.fault == nil, "\(text)")
+            return location.demuxerSettings(IngestOptions()).options.values
+        }
+        #expect(values("v4l2:/dev/video0#pixel-format=MJPG")["input_format"] == "mjpeg")
+        #expect(values("v4l2:/dev/video0#pixel-format=yuyv422")["input_format"] == "yuyv422")
+        let audio = values("alsa:hw:1#sample-rate=44100,capture-channels=1")
+        #expect(audio["sample_rate"] == "44100" && audio["channels"] == "1")
+        let http = values("http://h/x#header=Authorization: Bearer a%2Cb,header=X-Key: c")
+        #expect(http["headers"] == "Authorization: Bearer a,b\r\nX-Key: c\r\n" && http["max_reload"] != nil)
+        #expect(InputLocation("http://h/x#header=X-Key: c").description == "http://h/x")
+        let udp = values("rtsp://h/x#transport=udp")
+        #expect(udp["rtsp_transport"] == "udp" && udp["rtsp_flags"] == nil)
+        #expect(values("rtsp://h/x")["rtsp_flags"] == "prefer_tcp")
+    }
+
+    @Test(
+        "An option of a connection that cannot be used is named in the fault, without its value",
+        arguments: [
+            ("v4l2:/dev/video0#pixel-format=secret", "pixel-format"), ("rtsp://h/x#transport=secret", "tcp or udp"),
+            ("alsa:hw:1#sample-rate=7999", "sample-rate"), ("alsa:hw:1#capture-channels=0", "capture-channels"),
+            ("http://h/x#header=secret", "header is one line"), ("http://h/x#header=a b: secret", "header is one line"),
+            ("rtsp://h/x#pixel-format=MJPG", "v4l2: devices"), ("rtsp://h/x#header=A: secret", "http:// and https://"),
+            ("http://h/x#transport=tcp", "rtsp://"), ("v4l2:/dev/video0#sample-rate=48000", "audio devices"),
+        ])
+    func connectionFaults(text: String, sentence: String) throws {
+        let fault = try #require(InputLocation(text).fault)
+        #expect(fault.contains(sentence) && !fault.contains("secret"), "\(fault)")
+    }
+
     @Test("Whether an HTTP input is live is unknown until it is opened")
     func http() {
         #expect(InputLocation("https://h/x.m3u8").isLiveByNature == nil)

@@ -131,6 +131,22 @@ struct TrackOptionsTests {
         #expect(silent.status.uncarriedTracks == [])
     }
 
+    @Test("Audio that no output carries is refused when packets are copied, unless the program encodes its audio")
+    func otherAudio() throws {
+        let clip = try Clip(
+            "-f", "lavfi", "-i", "testsrc2=s=160x90:r=25:d=1", "-f", "lavfi", "-i", "sine=d=1:r=48000", "-c:v",
+            "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p", "-c:a", "mp2", suffix: ".ts")
+        let (location, logger) = (InputLocation(clip.path), Logger(label: "test"))
+        let copied = LibAVPacketSource(location, loops: false, logger: logger)
+        #expect(throws: IngestError.cannotBeCopied(input: clip.path, reason: "mp2 is not carried")) {
+            try copied.open()
+        }
+        let encoded = LibAVPacketSource(location, loops: false, decodesOtherAudio: true, logger: logger)
+        let stream = try encoded.open().stream
+        #expect(stream.video?.codec == .h264 && stream.audio?.codec == .pcm)
+        #expect(stream.audio?.audioFormat?.sampleRate == 48_000)
+    }
+
     @Test(
         "The requested channels of multichannel audio are played",
         arguments: [("", Float(0.1)), ("#channels=3+4", 0.5), ("#channels=4", 0.7), ("#channels=2+1", 0.3)])

@@ -15,11 +15,15 @@ import Testing
     init() throws { directory = try TemporaryDirectory() }
 
     /// All packets of the file `name`, and the reader of each track at the end.
-    private func read(_ name: String) throws -> (packets: [EncodedPacket], readers: [TrackReader]) {
+    private func read(
+        _ name: String, decodesOtherAudio: Bool = false
+    ) throws -> (packets: [EncodedPacket], readers: [TrackReader]) {
         let demuxer = try Demuxer(
             url: directory.path(name), options: .init(), interrupter: Interrupter(), subject: name)
         let streams = [demuxer.bestVideo, demuxer.bestAudio].compactMap(\.self)
-        let readers = streams.compactMap { TrackReader($0, subject: name) }
+        let readers = streams.compactMap {
+            TrackReader($0, subject: name, decodesOtherAudio: decodesOtherAudio)
+        }
         var packets: [EncodedPacket] = []
         while let box = try demuxer.readPacket() {
             if let packet = try readers.first(where: { $0.stream.index == box.streamIndex })?.read(box) {
@@ -120,5 +124,32 @@ import Testing
     func unknown() throws {
         try make("film.ts", ["-f", "lavfi", "-i", "testsrc=d=1", "-c:v", "mpeg2video"])
         #expect(try read("film.ts").readers.isEmpty)
+    }
+
+    @Test(
+        "Audio in a codec that no output carries is read as samples, if it is to be encoded",
+        arguments: [
+            ("mp2", "ts", 48_000), ("eac3", "ts", 48_000), ("pcm_s16le", "mov", 48_000), ("pcm_alaw", "wav", 8000),
+        ])
+    func decoded(encoder: String, suffix: String, rate: Int) throws {
+        let name = "tone.\(suffix)"
+        try make(name, ["-f", "lavfi", "-i", "sine=d=1:r=\(rate)", "-ac", "2", "-c:a", encoder])
+        #expect(try read(name).readers.isEmpty)
+        let (packets, readers) = try read(name, decodesOtherAudio: true)
+        let track = try #require(readers.first?.track)
+        #expect(track.codec == .pcm && track.audioFormat == AudioFormat(sampleRate: Int32(rate), channels: 2))
+        let samples = packets.reduce(0) { $0 + $1.payload.count / 8 }
+        #expect(abs(samples - rate) <= 2 * 1536, "\(samples) samples")
+        #expect(packets.allSatisfy { $0.description === track && $0.isKeyframe })
+        for (packet, next) in zip(packets, packets.dropFirst()) {
+            #expect(abs(next.pts - packet.pts - packet.duration) <= 1)
+        }
+        let middle = packets[packets.count / 2].payload.array
+        let values = stride(from: 0, to: middle.count, by: 4).map { place in
+            let bits = (0..<4).reduce(UInt32(0)) { $0 | UInt32(middle[place + $1]) << UInt32(8 * $1) }
+            return abs(Float(bitPattern: bits))
+        }
+        let loudest = try #require(values.max())
+        #expect(loudest > 0.05 && loudest < 0.2, "\(loudest)")
     }
 }

@@ -75,6 +75,21 @@ import Testing
         #expect(track.emptyEdit == 450 && track.mediaTime == 3600 && track.shownDuration == 90_000)
     }
 
+    @Test func `The display matrix of a track is written and read back`() throws {
+        let matrix: [UInt32] = [0, 0x10000, 0, 0xFFFF_0000, 0, 0, 180 << 16, 0, 0x4000_0000]
+        func track(_ matrix: [UInt32]?) -> MovieLayout.Track? {
+            let video = TrackDescription(
+                video: .h264, frames: FrameFormat(width: 320, height: 180), timeBase: .mpegTS,
+                decoderConfiguration: SharedBytes([1, 100, 0, 31, 0xFF, 0xE0, 0]), displayMatrix: matrix)
+            return MovieLayout(description: StreamDescription(video: video), creationTime: 0, userData: []).tracks.first
+        }
+        #expect(track(matrix)?.matrix == matrix && track(nil)?.matrix == MovieLayout.unityMatrix)
+        var layout = layout(timescale: 90_000)
+        layout.tracks[0].matrix = matrix
+        let moov = MovieBox.closed(layout, [1: table(ticks: 90_000)])
+        #expect(try read(moov, media: 10).layout.tracks[0].matrix == matrix)
+    }
+
     @Test func `Edits of version 1 are read back, including an empty edit and hidden samples`() throws {
         var layout = layout(timescale: 90_000)
         (layout.tracks[0].emptyEdit, layout.tracks[0].mediaTime) = (5_000_000_000, 3_000_000_000)

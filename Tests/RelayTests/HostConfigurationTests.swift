@@ -129,8 +129,11 @@ struct HostConfigurationTests {
         #expect(studio.outputs[1].rendition == "archive" && studio.recording?.rendition == "archive")
         #expect(studio.recordedEncoder.rateControl == .bitrate(12_000_000) && studio.recordedEncoder.tune == nil)
         let show = file.channels[3].configuration
-        #expect(show.sources.map(\.name) == ["cam1", "cam2", "guest", "desk", "opener"])
-        #expect(show.sources[4].whenOff == .close && !show.sources[4].input.tracks.hasAudio)
+        #expect(show.sources.map(\.name) == ["cam1", "cam2", "guest", "desk", "mic", "opener"])
+        #expect(show.sources[5].whenOff == .close && !show.sources[5].input.tracks.hasAudio)
+        #expect(show.sources[0].input.connection.transport == .udp && show.sources[0].backups.count == 2)
+        #expect(show.sources[3].input.connection.pixelFormat == "mjpeg")
+        #expect(show.sources[4].input.connection.sampleRate == 48_000)
         #expect(show.sources[2].audio.gain == -6 && show.sources[2].audio.isMuted && !show.sources[1].audio.isMuted)
         #expect(show.scenes.map(\.name) == ["duo", "corner", "all"] && show.scenes[2].layout.overlays == ["logo"])
         #expect(show.overlays.map(\.name) == ["logo", "clock"] && show.overlays[0].size == .width(0.15))

@@ -36,6 +36,14 @@ struct OverlaysTests {
         #expect(text(desk) == "after")
     }
 
+    @Test(
+        "An overlay is shown in all scenes with visible=yes, in no scene with visible=no, and else by its scenes",
+        arguments: [("", Bool?.none), ("#visible=yes", true), ("#visible=no", false)])
+    func visibility(options: String, isVisible: Bool?) throws {
+        #expect(try OverlaySpecification("title=text:A\(options)").isVisible == isVisible)
+        #expect(try desk("title=text:A\(options)").reports.first?.visible == isVisible)
+    }
+
     @Test("An overlay of a reopened channel keeps an operator's changes, unless its configuration has changed")
     func restored() throws {
         let (before, bus) = (try desk("title=text:A"), Bus())

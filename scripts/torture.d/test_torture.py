@@ -7,6 +7,7 @@ import array
 import json
 import math
 import unittest
+from pathlib import Path
 
 import media  # first: it says where the modules of other scripts are
 import flv
@@ -229,6 +230,14 @@ class VerdictTests(unittest.TestCase):
 
     def test_late_start_is_seen(self) -> None:
         self.assertTrue(any("begins" in fault for fault in self.faults(list(range(200, 350)))))
+
+    def test_a_copy_of_a_cut_file_may_begin_with_the_next_keyframe(self) -> None:
+        sent = Sent("", file=Path("cut.mp4"), frames=(20, 149), disturbed=[(0.8, 0.9)])
+        reading = good(list(range(25, 147)))
+        self.assertEqual(verdicts.faults(sent, trial(reading, use="copy")), [])
+        self.assertTrue(any("instead of" in fault for fault in verdicts.faults(sent, trial(reading))))
+        self.assertTrue(verdicts.faults(sent, trial(good(list(range(50, 147))), use="copy")))
+        self.assertTrue(verdicts.faults(sent, trial(good(list(range(19, 150))), use="copy")))
 
     def test_audio_that_is_off_is_seen(self) -> None:
         one = good(list(range(350)))

@@ -25,6 +25,8 @@ TAILS = {"rtmp": 1.0, "srt": 1.5, "udp": 1.5, "rtsp": 2.5, "hls": 6.0, "http": 2
 """Seconds at the sender's end that may still be in a buffer."""
 WARNINGS = 25
 """Lines that an operator reads for one disturbance, at most."""
+REORDERED = 4
+"""Frames that can refer to one that is shown after them, at most."""
 MEMORY_MIB = 350
 PICTURES = 40
 """Pictures that may be in memory at once, beside that."""
@@ -168,7 +170,11 @@ def pictures(sent: Sent, trial: Trial, readings: list[Reading], copied: bool) ->
     found = []
     first, last = dues.get(shown[0].number, 0.0), max(dues.get(frame.number, 0.0) for frame in shown)
     if sent.frames:
-        if shown[0].number > sent.frames[0] or max(frame.number for frame in shown) < sent.frames[1]:
+        # A copy of a file that is cut between two keyframes begins with the second one, and it lacks frames at the end
+        # that refer to one that is cut off.
+        late, early = (round(trial.gop * RATE), REORDERED) if copied else (0, 0)
+        highest = max(frame.number for frame in shown)
+        if shown[0].number > sent.frames[0] + late or highest < sent.frames[1] - early:
             found.append(f"shows frames {shown[0].number} to {shown[-1].number} instead of {sent.frames[0]} to "
                          f"{sent.frames[1]}")
         if sent.frames and shown[0].number < sent.frames[0]:

@@ -62,7 +62,7 @@ package struct InputSpecification {
             let backups = options.takeAll("backup")
             whenOff = try options.takeChoice("when-off", of: WhenOff.self)
             (audio, audioOption) = try Self.audio(taking: &options)
-            location = try InputLocation(address: try secrets.expand(address), taking: &options, shownAs: address)
+            location = try Self.location(address, taking: &options, secrets)
             try options.finish()
             self.backups = try Self.backups(backups, secrets)
         } catch {
@@ -77,6 +77,19 @@ package struct InputSpecification {
         }
         if location.isFile, text.contains("#backup=") {
             throw InputSpecificationError("backup= is for live inputs; a file's name may have any character.")
+        }
+    }
+
+    private static func location(
+        _ address: String, taking options: inout OptionList, _ secrets: SecretReferences
+    ) throws -> InputLocation {
+        try InputLocation(address: try secrets.expand(address), taking: &options, shownAs: address) {
+            (text) throws(AddressError) in
+            do throws(SecretReferenceError) {
+                return try secrets.expand(text)
+            } catch {
+                throw AddressError(error.description)
+            }
         }
     }
 
@@ -125,8 +138,7 @@ package struct InputSpecification {
             let (address, fragment) = InputLocation.split(text)
             do {
                 var options = try OptionList(behindMark: fragment, of: "backup") { $0 }
-                let location = try InputLocation(
-                    address: try secrets.expand(address), taking: &options, shownAs: address)
+                let location = try Self.location(address, taking: &options, secrets)
                 try options.finish()
                 if let fault = location.fault { throw InputSpecificationError(fault) }
                 locations.append(location)

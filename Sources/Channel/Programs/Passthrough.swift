@@ -276,6 +276,8 @@ extension Passthrough {
                 return (due, ends, air.hasBegun ? air.takeLeft() : [])
             }
             for packet in due {
+                // No encoder was made for audio that was unknown when the program began, and no output carries it.
+                if packet.description.codec == .pcm, mix == nil { continue }
                 sink.publish(packet)
                 monitor?.take(packet)
                 if mix?.sink.status.failure != nil { end(failure: nil) }

@@ -122,6 +122,11 @@ package final class Recording: SceneRecording {
         if let reason = carriage.refusal(of: program.description) {
             throw ChannelFailure(.configuration, attempt, saying: "Recording: \(reason)")
         }
+        if configuration.format == .ts, program.description.video?.displayMatrix != nil {
+            program.logger.warning(
+                "the rotation of the video is not carried by a transport stream: its frames are recorded as they are coded"
+            )
+        }
         let own = Self.budget(configuration, place, program.description)
         let (companion, budget) = (program.companion ?? Companion(), program.companion?.budget ?? own)
         if let text = configuration.retention?.contradiction(length: configuration.length, budget: own) {

@@ -153,6 +153,11 @@ package final class OutputSet: Sendable {
             guard let reason = target.carriage.refusal(of: stream.description) else { continue }
             throw .refused(definition.name, reason: reason)
         }
+        if stream.description.video?.displayMatrix != nil {
+            logger.warning(
+                "the rotation of the video is not carried: its frames are sent as they are coded",
+                metadata: ["output": "\(definition.name)"])
+        }
         let output = OutputSupervisor(
             name: definition.name, rendition: definition.rendition, target: definition.target,
             backup: definition.backup,

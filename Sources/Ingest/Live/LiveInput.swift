@@ -35,6 +35,7 @@ final class LiveInput: LiveFeed {
 
     func openAgain(after failure: IngestError) -> Bool {
         refusal.withLock { $0 = failure }
+        monitor.knownTracks = nil
         monitor.interrupter.expire()
         return true
     }

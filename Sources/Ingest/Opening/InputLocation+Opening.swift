@@ -8,9 +8,18 @@ internal import SRT
 
 extension InputLocation {
     /// Opens the input with libav. Blocks, without a time limit if the input listens for a sender; `monitor`'s
-    /// interrupter ends blocking calls, now and later.
+    /// interrupter ends blocking calls, now and later. If the input was open before and has the same tracks again, it
+    /// is probed only briefly.
     func openDemuxer(_ options: IngestOptions, monitor: SourceMonitor) throws(IngestError) -> Demuxer {
-        let (url, settings) = demuxerSettings(options)
+        let demuxer = try connectDemuxer(options, monitor: monitor)
+        monitor.knownTracks = KnownTracks(of: demuxer)
+        return demuxer
+    }
+
+    private func connectDemuxer(_ options: IngestOptions, monitor: SourceMonitor) throws(IngestError) -> Demuxer {
+        let (url, usual) = demuxerSettings(options)
+        var settings = usual
+        settings.known = monitor.knownTracks
         if let bytes = monitor.takeContinuation() { return try demuxer(of: bytes, settings, monitor) }
         if let address = srtAddress { return try openSRT(at: address, monitor) }
         let bytes: AddressBytes
@@ -79,6 +88,7 @@ extension InputLocation {
                 if let size = options.size { values["video_size"] = "\(size.width)x\(size.height)" }
                 if let rate = options.frameRate { values["framerate"] = rate.description }
             }
+            values.merge(connection.values) { $1 }
             let limit: Duration? = format == "lavfi" ? nil : .seconds(10)
             var options = Demuxer.Options(format: format, values: values, openTimeout: limit, readTimeout: limit)
             // The drivers of these devices do not call the callback that could interrupt a blocking read, so they are
@@ -86,19 +96,21 @@ extension InputLocation {
             options.isPolled = format == "v4l2" || format == "alsa"
             return (name, options)
         case .url(let scheme, let text):
-            let values =
+            var values: [String: String] =
                 switch scheme {
-                case "rtsp": ["rtsp_flags": "prefer_tcp"]
+                case "rtsp": connection.transport == nil ? ["rtsp_flags": "prefer_tcp"] : [:]
                 case "udp": Self.udpValues(text)
                 // The read deadline limits how long a playlist can be without a new segment. The number of reloads,
                 // whose default differs between libavformat's versions, must not end the wait earlier.
                 case "http", "https": ["max_reload": "1000"]
                 default: [:] as [String: String]
                 }
+            values.merge(connection.values) { $1 }
             var options = Demuxer.Options(
                 values: values, openTimeout: listens ? nil : .seconds(15), readTimeout: .seconds(10))
             options.targetDuration = targetDuration
             options.mostPixels = LargestFrame.pixels
+            options.arrivalClock = SystemClock()
             return (text, options)
         }
     }
@@ -132,6 +144,7 @@ extension InputLocation {
         }
         var options = Demuxer.Options(format: "mpegts", openTimeout: .seconds(15), readTimeout: .seconds(10))
         options.mostPixels = LargestFrame.pixels
+        options.known = monitor.knownTracks
         while true {
             let connection: SRTConnection?
             do throws(OutputFailure) { connection = try input.connect() } catch { throw fail(error.reason) }

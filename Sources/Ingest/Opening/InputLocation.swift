@@ -34,6 +34,8 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     package let latency: Duration?
     /// Which tracks are used, and how the audio is treated: the other options after the address.
     package let tracks: TrackOptions
+    /// How the input is opened: further options after the address.
+    package let connection: ConnectionOptions
     /// Whether the program's clock follows this source: `reference=yes`.
     package let isReference: Bool
     private let optionFault: String?
@@ -71,31 +73,34 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
             try options.finish()
         } catch {
             self.init(
-                address, shown, latency: nil, tracks: TrackOptions(), isReference: false,
-                fault: "\(error) Options are written as in #latency=400ms.")
+                address, shown, latency: nil, tracks: TrackOptions(), connection: ConnectionOptions(),
+                isReference: false, fault: "\(error) Options are written as in #latency=400ms.")
         }
     }
 
-    /// Parses `address`, which has no options after it, and removes an address's options from `options`. Throws one
-    /// sentence about an option that cannot be used.
+    /// Parses `address`, which has no options after it, and removes an address's options from `options`. `expand`
+    /// inserts secrets into values that can be secret. Throws one sentence about an option that cannot be used.
     package init(
-        address: String, taking options: inout OptionList, shownAs original: String? = nil
+        address: String, taking options: inout OptionList, shownAs original: String? = nil,
+        expand: (String) throws(AddressError) -> String = { (text) throws(AddressError) in text }
     ) throws(AddressError) {
         let tracks = try TrackOptions(taking: &options)
+        let connection = try ConnectionOptions(taking: &options, expand: expand)
         let isReference = try options.takeChoice("reference", of: Answer.self) == .yes
         self.init(
-            address, original, latency: try Self.latency(taking: &options), tracks: tracks, isReference: isReference,
-            fault: nil)
+            address, original, latency: try Self.latency(taking: &options), tracks: tracks, connection: connection,
+            isReference: isReference, fault: nil)
     }
 
     private init(
-        _ address: String, _ original: String?, latency: Duration?, tracks: TrackOptions, isReference: Bool,
-        fault: String?
+        _ address: String, _ original: String?, latency: Duration?, tracks: TrackOptions,
+        connection: ConnectionOptions, isReference: Bool, fault: String?
     ) {
         let (place, shown) = Self.read(address)
         self.place = place
         self.latency = latency
         self.tracks = tracks
+        self.connection = connection
         self.isReference = isReference
         optionFault = fault
         description = original.map { Self.read($0).shown } ?? shown
@@ -178,6 +183,9 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         if tracks != TrackOptions(), isTest || rtmpListenAddress != nil {
             return "\(description) has one track of each kind, which are taken as they are: leave its options out."
         }
+        if let (option, kind) = connection.misplaced(with: self.scheme) {
+            return "\(option)= is for \(kind): leave it out of \(description)."
+        }
         guard case .url(var scheme, var rest) = place else { return nil }
         if let srtAddress { return srtFault(of: srtAddress) }
         while let colon = rest.firstIndex(of: ":"), Self.wrappingSchemes.contains(scheme) {
@@ -186,6 +194,15 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         }
         guard Self.networkSchemes.contains(scheme), !rest.dropFirst(scheme.count).hasPrefix("://") else { return nil }
         return "An address of this kind begins with \(scheme)://."
+    }
+
+    /// The kind of device, or the protocol that is used on the network; empty for a file and the test pattern.
+    private var scheme: String {
+        switch place {
+        case .test, .file: ""
+        case .device(let format, _): format
+        case .url(_, let text): Self.innermostScheme(text)
+        }
     }
 
     private func srtFault(of address: String) -> String? {

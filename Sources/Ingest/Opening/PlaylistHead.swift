@@ -88,7 +88,8 @@ extension InputLocation {
 
     private func playlist(_ url: String, _ interrupter: Interrupter) -> (head: PlaylistHead, isWhole: Bool)? {
         let resource = try? ResourceHead(
-            of: url, limit: Self.headBytes, timeout: .seconds(3), interrupter: interrupter, subject: description)
+            of: url, headers: connection.httpHeaders, limit: Self.headBytes, timeout: .seconds(3),
+            interrupter: interrupter, subject: description)
         guard let resource, let head = PlaylistHead(String(decoding: resource.bytes, as: UTF8.self)) else { return nil }
         return (head, resource.bytes.count < Self.headBytes)
     }

@@ -13,15 +13,22 @@ internal import Synchronization
 package final class LibAVPacketSource: PacketSource {
     private let location: InputLocation
     private let loops: Bool
+    private let decodesOtherAudio: Bool
     private let monitor: SourceMonitor
     private let queue: DispatchQueue
     private let opened = Mutex<PacketInput?>(nil)
     private let startOnce = StartOnce()
 
-    /// A source at `location` that is not open yet. `opening` can cancel the call of ``open()``.
-    package init(_ location: InputLocation, loops: Bool, logger: Logger, opening: SourceOpening? = nil) {
+    /// A source at `location` that is not open yet. If `decodesOtherAudio` is set, audio in a codec that no output
+    /// carries is decoded and delivered as ``Media/Codec/pcm``, for a program that encodes its audio; otherwise such an
+    /// input is refused. `opening` can cancel the call of ``open()``.
+    package init(
+        _ location: InputLocation, loops: Bool, decodesOtherAudio: Bool = false, logger: Logger,
+        opening: SourceOpening? = nil
+    ) {
         self.location = location
         self.loops = loops
+        self.decodesOtherAudio = decodesOtherAudio
         monitor = opening?.monitor ?? SourceMonitor(logger: logger)
         monitor.stall.withLock { $0.findEnd = location.playlistEnd }
         queue = DispatchQueue(label: "relay.ingest.\(location.description)")
@@ -32,7 +39,7 @@ package final class LibAVPacketSource: PacketSource {
     package func open() throws(IngestError) -> PacketSourceDescription {
         // The lock can be held while the opening blocks, because no other thread takes it before the source is open.
         try opened.withLock { (opened) throws(IngestError) in
-            let input = try PacketInput(location, monitor: monitor)
+            let input = try PacketInput(location, decodesOtherAudio: decodesOtherAudio, monitor: monitor)
             opened = input
             return input.description
         }
@@ -76,7 +83,8 @@ package final class LibAVPacketSource: PacketSource {
     private func reopen(in loop: ReopenLoop) throws(IngestError) -> PacketInput {
         try loop.reopen(
             { () throws(IngestError) in
-                try PacketInput(location, isReopened: true, monitor: monitor)
+                try PacketInput(
+                    location, isReopened: true, decodesOtherAudio: decodesOtherAudio, monitor: monitor)
             }, streams: { $0.streams })
     }
 }

@@ -39,9 +39,12 @@ final class PacketInput {
     private static let longestBacklog: Int64 = 30_000_000_000
 
     /// Opens `location`. Blocks until the input is open or the monitor's interrupter interrupts it. Audio in a codec
-    /// that no output carries makes the input unusable, unless the input `isReopened`: then the audio is dropped, so
-    /// that the video continues.
-    init(_ location: InputLocation, isReopened: Bool = false, monitor: SourceMonitor) throws(IngestError) {
+    /// that no output carries is decoded if `decodesOtherAudio` is set, because the program encodes its audio.
+    /// Otherwise it makes the input unusable, unless the input `isReopened`: then the audio is dropped, so that the
+    /// video continues.
+    init(
+        _ location: InputLocation, isReopened: Bool = false, decodesOtherAudio: Bool = false, monitor: SourceMonitor
+    ) throws(IngestError) {
         (self.location, self.monitor) = (location, monitor)
         let name = location.description
         self.name = name
@@ -50,7 +53,7 @@ final class PacketInput {
         let choice = try TrackChoice(location.tracks, from: demuxer, input: name)
         var (uncarried, readers): ([String], [TrackReader]) = (choice.others, [])
         for stream in [choice.video, choice.audio].compactMap(\.self) {
-            if let reader = TrackReader(stream, subject: name) {
+            if let reader = TrackReader(stream, subject: name, decodesOtherAudio: decodesOtherAudio) {
                 readers.append(reader)
             } else if isReopened, stream.kind == .audio, !readers.isEmpty {
                 uncarried.insert("the audio (\(stream.codecTitle))", at: 0)
@@ -63,8 +66,8 @@ final class PacketInput {
         monitor.note(uncarried: uncarried, of: name)
         let streams = readers.map(\.stream)
         if let video = streams.compactMap(\.video).first, video.orientation != .upright {
-            monitor.logger.warning(
-                "the video is rotated, which a copy does not carry: its frames are copied as they are coded",
+            monitor.logger.notice(
+                "the video is rotated: its frames are copied as they are coded, and recordings in MP4 say so to players",
                 metadata: ["input": "\(name)"])
         }
         let kinds = streams.map { ($0.index, $0.kind) }

@@ -247,7 +247,7 @@ extension TrackDescription {
     /// Whether packets of `other` can follow packets of this description without informing receivers of a change.
     fileprivate func isCodedAs(_ other: TrackDescription) -> Bool {
         codec == other.codec && format == other.format && timeBase == other.timeBase
-            && decoderConfiguration.array == other.decoderConfiguration.array
+            && decoderConfiguration.array == other.decoderConfiguration.array && displayMatrix == other.displayMatrix
     }
 }
 

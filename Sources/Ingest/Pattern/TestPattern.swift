@@ -115,7 +115,7 @@ extension TestPattern {
     }
 }
 
-/// The colors of the bars in YCbCr of a given matrix and range.
+/// The colors of the bars in YCbCr of a given matrix, range and transfer.
 struct TestColors {
     struct Color: Hashable {
         var y: UInt8
@@ -129,7 +129,8 @@ struct TestColors {
     let bars: [Color]
 
     init(_ description: ColorDescription) {
-        func color(_ red: Double, _ green: Double, _ blue: Double) -> Color {
+        func color(_ ownRed: Double, _ ownGreen: Double, _ ownBlue: Double) -> Color {
+            let (red, green, blue) = DrawnLight.coded((ownRed, ownGreen, ownBlue), in: description)
             // Kr and Kb of ITU-T H.273, table 4.
             let (kr, kb) =
                 switch description.matrix {

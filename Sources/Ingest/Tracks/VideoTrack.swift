@@ -5,7 +5,8 @@ internal import Logging
 internal import Media
 
 /// Decodes a source's frames, converts them, and places them on the timeline. Frames of high dynamic range are
-/// tone-mapped if the program has standard dynamic range. Used by one thread.
+/// tone-mapped if the program has standard dynamic range. Interlaced video is shown at its field rate if the program's
+/// frame rate is high enough. Used by one thread.
 final class VideoTrack {
     let decoder: TrackDecoder
     private let converter: FrameConverter
@@ -28,7 +29,8 @@ final class VideoTrack {
         self.sink = sink
         self.monitor = monitor
         converter = try FrameConverter(
-            decoder.stream, target: target, fitting: .contain, mapsTones: true, subject: subject)
+            decoder.stream, target: target, fitting: .contain, mapsTones: true,
+            deinterlacing: Deinterlacing(of: decoder.stream.video?.averageRate, in: target.frameRate), subject: subject)
         if let color = decoder.stream.video?.color, color.isHDR, !target.color.isHDR, !ToneMapping.isPossible {
             monitor.logger.warning(
                 "HDR is shown as if it were SDR: this machine's libavfilter lacks zscale or tonemap",
@@ -69,7 +71,9 @@ final class VideoTrack {
 
     private func deliver(_ frame: VideoFrame) {
         var frame = frame
-        frame.duration = frameDuration
+        let base = decoder.stream.timeBase
+        // Fields have a finer time base than the stream.
+        frame.duration = frame.timeBase == base ? frameDuration : base.rescale(frameDuration, to: frame.timeBase) / 2
         sink.deliver(frame)
         monitor.update { $0.framesDecoded += 1 }
         watch?.note(frame)

@@ -30,6 +30,8 @@ package final class DecodedFrame: FrameStorage {
     package var sampleRate: Int { Int(frame.pointee.sample_rate) }
     /// Samples per channel, for audio.
     package var sampleCount: Int { Int(frame.pointee.nb_samples) }
+    /// Number of channels, for audio.
+    var channelCount: Int { Int(relay_frame_channels(frame)) }
     /// Whether the decoder concealed errors in this frame.
     package var isDamaged: Bool {
         frame.pointee.decode_error_flags != 0 || frame.pointee.flags & AV_FRAME_FLAG_CORRUPT != 0

@@ -30,6 +30,7 @@ package final class FrameConverter {
     private let target: VideoFormat
     private let fitting: FrameFitting
     private let mapsTones: Bool
+    private let deinterlacing: Deinterlacing
     private let targetColor: ColorDescription
     private let stream: StreamInfo.Video
     private let timeBase: TimeBase
@@ -47,13 +48,16 @@ package final class FrameConverter {
     }
 
     /// Converts the frames of `stream` to `target`, where `fitting` positions them. With `mapsTones`, HDR frames are
-    /// mapped to standard range, unless `target` is HDR too, and other frames to the range of an HDR `target`.
+    /// mapped to standard range, unless `target` is HDR too, and other frames to the range of an HDR `target`. With
+    /// `deinterlacing` to fields, frames can have another time base than `stream`.
     package init(
-        _ stream: StreamInfo, target: VideoFormat, fitting: FrameFitting, mapsTones: Bool, subject: String
+        _ stream: StreamInfo, target: VideoFormat, fitting: FrameFitting, mapsTones: Bool,
+        deinterlacing: Deinterlacing = .toFrames, subject: String
     ) throws(AVFailure) {
         self.target = target
         self.fitting = fitting
         self.mapsTones = mapsTones
+        self.deinterlacing = deinterlacing
         targetColor = target.color.resolved(width: target.width, height: target.height)
         self.stream = try AVFailure.unwrap(stream.video, "find the frames of", subject)
         self.subject = subject
@@ -66,7 +70,7 @@ package final class FrameConverter {
     }
 
     /// Converts a frame with its pts, in ticks of the stream's time base, and delivers the frames that are ready:
-    /// usually this one; when deinterlacing, the previous one.
+    /// usually this one; when deinterlacing, the previous one, or its two fields.
     package func convert(_ decoded: DecodedFrame, pts: Int64, deliver: (VideoFrame) -> Void) throws(AVFailure) {
         let current = traits(of: decoded)
         if shape != current {
@@ -75,7 +79,7 @@ package final class FrameConverter {
             shape = current
         }
         guard let graph else {
-            deliver(frame(decoded, pts: pts))
+            deliver(frame(decoded, pts: pts, timeBase))
             return
         }
         decoded.frame.pointee.pts = pts
@@ -100,12 +104,29 @@ package final class FrameConverter {
 
     private func drain(_ graph: FilterGraph, _ deliver: (VideoFrame) -> Void) throws(AVFailure) {
         let base = graph.timeBase ?? timeBase
+        guard deinterlacing == .toFields else {
+            while let decoded = try graph.pull() {
+                deliver(frame(decoded, pts: base.rescale(decoded.frame.pointee.pts, to: timeBase), timeBase))
+            }
+            return
+        }
+        // The frames that are ready at one time come from one interlaced frame. A tick of `base` is half of one of the
+        // stream, so that the time of the second field is exact.
+        var first: Int64?
         while let decoded = try graph.pull() {
-            deliver(frame(decoded, pts: base.rescale(decoded.frame.pointee.pts, to: timeBase)))
+            var field = frame(decoded, pts: decoded.frame.pointee.pts, base)
+            if let first {
+                // The second field is in the middle between two frames. If the times go back there, it is left out.
+                if field.pts <= first { continue }
+                // The filter copies the captions to both fields.
+                field.captions = []
+            }
+            first = first ?? field.pts
+            deliver(field)
         }
     }
 
-    private func frame(_ decoded: DecodedFrame, pts: Int64) -> VideoFrame {
+    private func frame(_ decoded: DecodedFrame, pts: Int64, _ timeBase: TimeBase) -> VideoFrame {
         var frame = VideoFrame(
             pts: pts, timeBase: timeBase, width: target.width, height: target.height, storage: decoded)
         frame.captions = decoded.captions
@@ -180,7 +201,7 @@ extension FrameConverter {
         }
 
         var filters: [String] = []
-        if shape.isInterlaced { filters.append("bwdif=mode=send_frame:parity=auto:deint=interlaced") }
+        if shape.isInterlaced { filters.append(deinterlacing.filter) }
         filters += tones + stream.orientation.filters
         if let kept = fit.kept {
             filters.append("crop=\(kept.width):\(kept.height)")

@@ -67,6 +67,9 @@ package enum Orientation: String, Sendable, Hashable, CaseIterable {
         }
     }
 
+    /// The matrix for the description of a track with frames of `width` by `height` pixels; nil if they are upright.
+    func displayMatrix(_ width: Int, _ height: Int) -> [UInt32]? { self == .upright ? nil : matrix(width, height) }
+
     /// The matrix for frames of `width` by `height` pixels with this orientation, which also moves their corner back to
     /// the origin.
     package func matrix(_ width: Int, _ height: Int) -> [UInt32] {

@@ -16,6 +16,9 @@ package enum Codec: String, Sendable, Hashable, Codable, CaseIterable, CustomStr
     case mp3
     /// Dolby AC-3 (ETSI TS 102 366).
     case ac3
+    /// Decoded audio: 32-bit floating-point samples, interleaved, least significant byte first. An input passes it to an
+    /// encoder; no output carries it.
+    case pcm
     /// Splice information for advertisements (ANSI/SCTE 35): timed data.
     case scte35
     /// Timed metadata and cue points in AMF0, the format of FLV's data messages.
@@ -27,7 +30,7 @@ package enum Codec: String, Sendable, Hashable, Codable, CaseIterable, CustomStr
     package var kind: TrackKind {
         switch self {
         case .h264, .hevc, .av1: .video
-        case .aac, .opus, .mp3, .ac3: .audio
+        case .aac, .opus, .mp3, .ac3, .pcm: .audio
         case .scte35, .amf0, .text: .data
         }
     }
@@ -42,6 +45,7 @@ package enum Codec: String, Sendable, Hashable, Codable, CaseIterable, CustomStr
         case .opus: "Opus"
         case .mp3: "MP3"
         case .ac3: "AC-3"
+        case .pcm: "PCM"
         case .scte35: "SCTE-35"
         case .amf0: "AMF0 data"
         case .text: "text"

@@ -47,12 +47,16 @@ package final class TrackDescription: Sendable {
     package let reorderDepth: Int64
     /// Usual number of samples per audio packet: 1024 for AAC-LC. 0 if unknown, and for video and data.
     package let frameLength: Int
+    /// How players must rotate or mirror the frames: the display matrix of ISO/IEC 14496-12, 8.3.2, row by row. Nil if
+    /// they are shown as they are coded.
+    package let displayMatrix: [UInt32]?
     /// The encoder's own text about its settings, stored in recordings; empty if unknown.
     package let encoderSettings: String
 
     private init(
         _ codec: Codec, _ format: Format, _ timeBase: TimeBase, _ decoderConfiguration: SharedBytes, bitrate: Int,
-        nominalRate: FrameRate? = nil, reorderDepth: Int64 = 0, frameLength: Int = 0, encoderSettings: String = ""
+        nominalRate: FrameRate? = nil, reorderDepth: Int64 = 0, frameLength: Int = 0, displayMatrix: [UInt32]? = nil,
+        encoderSettings: String = ""
     ) {
         kind = codec.kind
         self.codec = codec
@@ -63,18 +67,20 @@ package final class TrackDescription: Sendable {
         self.nominalRate = nominalRate
         self.reorderDepth = reorderDepth
         self.frameLength = frameLength
+        self.displayMatrix = displayMatrix
         self.encoderSettings = encoderSettings
     }
 
     /// A video track. `codec` must be a video codec.
     package convenience init(
         video codec: Codec, frames: FrameFormat, timeBase: TimeBase, decoderConfiguration: SharedBytes,
-        bitrate: Int = 0, nominalRate: FrameRate? = nil, reorderDepth: Int64 = 0, encoderSettings: String = ""
+        bitrate: Int = 0, nominalRate: FrameRate? = nil, reorderDepth: Int64 = 0, displayMatrix: [UInt32]? = nil,
+        encoderSettings: String = ""
     ) {
         precondition(codec.kind == .video, "a video track has a video codec")
         self.init(
             codec, .video(frames), timeBase, decoderConfiguration, bitrate: bitrate, nominalRate: nominalRate,
-            reorderDepth: reorderDepth, encoderSettings: encoderSettings)
+            reorderDepth: reorderDepth, displayMatrix: displayMatrix, encoderSettings: encoderSettings)
     }
 
     /// An audio track. `codec` must be an audio codec; without a `timeBase` a sample lasts one tick.
@@ -129,7 +135,8 @@ package final class TrackDescription: Sendable {
     package func rated(_ rate: FrameRate) -> TrackDescription {
         TrackDescription(
             codec, format, timeBase, decoderConfiguration, bitrate: bitrate, nominalRate: rate,
-            reorderDepth: reorderDepth, frameLength: frameLength, encoderSettings: encoderSettings)
+            reorderDepth: reorderDepth, frameLength: frameLength, displayMatrix: displayMatrix,
+            encoderSettings: encoderSettings)
     }
 
     /// The same track with another time base.
@@ -138,6 +145,7 @@ package final class TrackDescription: Sendable {
             ? self
             : TrackDescription(
                 codec, format, timeBase, decoderConfiguration, bitrate: bitrate, nominalRate: nominalRate,
-                reorderDepth: reorderDepth, frameLength: frameLength, encoderSettings: encoderSettings)
+                reorderDepth: reorderDepth, frameLength: frameLength, displayMatrix: displayMatrix,
+                encoderSettings: encoderSettings)
     }
 }

@@ -114,6 +114,6 @@ extension TrackDescription {
     /// Whether packets with the description `other` can follow packets with this one in one file.
     fileprivate func isCodedAs(_ other: TrackDescription) -> Bool {
         codec == other.codec && format == other.format && timeBase == other.timeBase
-            && decoderConfiguration.array == other.decoderConfiguration.array
+            && decoderConfiguration.array == other.decoderConfiguration.array && displayMatrix == other.displayMatrix
     }
 }

@@ -43,7 +43,8 @@ extension RTMPServerSession {
     /// parsed yet. The player's memory limits stay the same.
     package func handOver(unread: [UInt8]) -> RTMPSession.Handover {
         RTMPSession.Handover(
-            streamID: request?.stream ?? 1, parser: parser, unread: unread, receivedBytes: receivedBytes)
+            streamID: request?.stream ?? 1, parser: parser, unread: unread, receivedBytes: receivedBytes,
+            running: runningStream)
     }
 }
 
@@ -58,13 +59,15 @@ package enum RTMPPlayerCommand: Equatable, Sendable {
     /// Pause or continue the audio.
     case audio(Bool)
 
-    /// Parses the AMF0 `command`; nil if it is another command.
-    init?(command: [UInt8]) {
+    /// Parses the AMF0 `command`, which came on message stream `stream`; nil if it is another command, or if it names
+    /// another stream than `running`. Nil in place of `running` means that each command refers to the stream on air.
+    init?(command: [UInt8], on stream: UInt32, running: RTMPRunningStream?) {
         let values = AMF0Reader.values(command)
         // The flag follows the transaction ID and a null.
         let flag = values.count > 3 ? values[3] : .null
         switch values.first?.text {
-        case "deleteStream", "closeStream": self = .stop
+        case "deleteStream" where running?.isNamed(by: flag) != false: self = .stop
+        case "closeStream" where running?.isNamed(by: .number(Double(stream))) != false: self = .stop
         case "pause": self = .pause(flag == .boolean(true))
         case "receiveVideo": self = .video(flag != .boolean(false))
         case "receiveAudio": self = .audio(flag != .boolean(false))

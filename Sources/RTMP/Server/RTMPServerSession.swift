@@ -267,15 +267,11 @@ extension RTMPServerSession {
         return .requested(wanted)
     }
 
-    /// Whether `argument` of a command names the running stream: by its message stream, or by its name. A command that
-    /// names no stream, or message stream 0, refers to the running stream. If the client publishes on message stream 0,
-    /// a command with any other number refers to it, too.
-    private func names(_ argument: AMF0Value) -> Bool {
-        guard let stream = request?.stream else { return false }
-        if let number = argument.number { return number == 0 || stream == 0 || number == Double(stream) }
-        guard let text = argument.text, !text.isEmpty else { return true }
-        return RTMPStreamRequest.bareName(text) == requestedName
-    }
+    /// The stream of the client's last request; nil before the first one.
+    var runningStream: RTMPRunningStream? { request.map { RTMPRunningStream(id: $0.stream, name: requestedName) } }
+
+    /// Whether `argument` of a command names the running stream.
+    private func names(_ argument: AMF0Value) -> Bool { runningStream?.isNamed(by: argument) == true }
 
     private mutating func end() -> Event? {
         guard phase == .publishing || phase == .playing, let (action, stream) = request else { return nil }

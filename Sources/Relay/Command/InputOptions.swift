@@ -32,7 +32,9 @@ struct InputOptions: ParsableArguments {
                 + "standby=cold|keyframes|hot (what is kept ready of backups, and of one of several inputs that is not shown) and "
                 + "return=10s|never (how long it must be healthy to come back); of one of several files when-off=keep|pause|close (what it does while it is "
                 + "neither seen nor heard), and of one of several inputs gain=DECIBELS and muted=yes, until an operator "
-                + "says something else. audio=no leaves the audio out. A comma in a value is written %2C. "
+                + "says something else. audio=no leaves the audio out. Of capture devices "
+                + "pixel-format=MJPG, sample-rate=48000 and capture-channels=2; of HTTP header=NAME:VALUE, which may be "
+                + "repeated and is not shown; of RTSP transport=tcp|udp. A comma in a value is written %2C. "
                 + "${NAME} and ${file:/path} in it are replaced as in --output.",
             valueName: "source"))
     var input = [InputOptions.pattern]
@@ -78,7 +80,7 @@ struct InputOptions: ParsableArguments {
                 "It is seen with the scenes that name it, and when the HTTP API says so. In a text {timecode} is the "
                 + "program's time and {time} the wall clock's. Behind a #, as fractions of the frame: x= and y= of its upper "
                 + "left corner, width= or height= (of a text the height of its line), and opacity=; visible=yes shows it "
-                + "from the beginning; color=#rrggbb and font=FILE are for texts.",
+                + "from the beginning, and visible=no hides it, whatever the scene; color=#rrggbb and font=FILE are for texts.",
             valueName: "overlay"))
     var overlay: [String] = []
 

@@ -142,7 +142,8 @@ extension AddressOption {
     private static let tracks: [AddressOption] = [
         .init("program", "program"), .init("videoTrack", "video-track"), .init("audioTrack", "audio-track"),
         .init("channels", "channels"), .init("audio", "audio", .answer), .init("audioOffset", "audio-offset", .time),
-        .init("latency", "latency", .time),
+        .init("latency", "latency", .time), .init("pixelFormat", "pixel-format"), .init("sampleRate", "sample-rate"),
+        .init("captureChannels", "capture-channels"), .init("header", "header"), .init("transport", "transport"),
     ]
     /// The options of a backup input, and of an input for audio.
     static let ofBackup: [AddressOption] = tracks + [.init("reference", "reference", .answer)]

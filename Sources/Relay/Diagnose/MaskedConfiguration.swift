@@ -17,7 +17,7 @@ struct MaskedConfiguration {
     private static let keys = ConfigurationKey.words
         .union(ConfigurationReader.httpKeys + ConfigurationReader.webhookKeys + ["http", "role", "token"])
     /// Keys whose values are entirely secret.
-    private static let secretKeys: Set = ["token", "secret"]
+    private static let secretKeys: Set = ["token", "secret", "header"]
     /// The minimum length of a text that counts as secret; shorter texts are common words.
     private static let shortestPiece = 8
 

@@ -41,7 +41,8 @@ package struct OverlaySpecification: Sendable, Equatable {
     let (x, y): (Double, Double)
     let size: Size
     let opacity: Double
-    /// Whether the overlay is visible in every scene; nil if each scene determines whether it is visible.
+    /// Whether the overlay is visible in every scene, or in no scene; nil if each scene determines whether it is
+    /// visible.
     let isVisible: Bool?
     /// The color of a text.
     let color: RGBColor
@@ -68,7 +69,7 @@ package struct OverlaySpecification: Sendable, Equatable {
             y = try options.takeFraction("y") ?? Self.usualHeight
             size = try Self.size(taking: &options, isImage: isImage)
             opacity = try options.takeFraction("opacity") ?? 1
-            isVisible = try options.takeChoice("visible", of: Answer.self).flatMap { $0 == .yes ? true : nil }
+            isVisible = try options.takeChoice("visible", of: Answer.self).map { $0 == .yes }
             color = isImage ? .white : try Self.color(taking: &options)
             font = isImage ? nil : try options.take("font")
             try options.finish()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+import LibAV
 import Media
 import Synchronization
 import TestSupport
@@ -48,13 +49,16 @@ struct EditListCutTests {
         #expect(log.lines(containing: "cuts the file between two keyframes").count == 1)
     }
 
-    @Test("The log says that a rotation is not copied")
+    @Test("A rotation is copied with the description of the track, and logged")
     func rotation() throws {
-        let (whole, log) = (try clip(), CollectedLog())
+        let (whole, log) = (try clip(), CollectedLog(from: .notice))
         let rotated = try Clip(
             "-i", whole.path, "-c", "copy", "-metadata:s:v", "rotate=90", suffix: ".mp4")
-        #expect(try copied(rotated.path, log: log).count == 75)
+        let packets = try copied(rotated.path, log: log)
+        #expect(packets.count == 75)
+        #expect(packets.allSatisfy { $0.description.displayMatrix == Orientation.clockwise.matrix(320, 180) })
         #expect(log.lines(containing: "the video is rotated").count == 1)
+        #expect(try copied(whole.path, log: log).allSatisfy { $0.description.displayMatrix == nil })
     }
 
     @Test("Frames after a cut are left out up to the next keyframe that is shown")

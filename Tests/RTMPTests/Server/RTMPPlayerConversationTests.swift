@@ -30,6 +30,25 @@ struct RTMPPlayerConversationTests {
         #expect(channel.take(bytes).wishes == [.pause(true), .pause(false), .video(false), .audio(true), .stop])
     }
 
+    @Test(
+        "A command that names another stream does not end the one that is played",
+        arguments: [
+            (ClientBytes.command("deleteStream", 7, [.null, .number(7)]), false),
+            (ClientBytes.command("deleteStream", 7, [.null, .string("other")]), false),
+            (ClientBytes.command("closeStream", 0, [.null], stream: 2), false),
+            (ClientBytes.command("FCUnpublish", 6, [.null, .string("other")]), false),
+            (ClientBytes.command("deleteStream", 7, [.null, .number(1)]), true),
+            (ClientBytes.command("deleteStream", 7, [.null, .string("program?token=2")]), true),
+            (ClientBytes.command("deleteStream", 7, [.null]), true),
+            (ClientBytes.command("closeStream", 0, [.null], stream: 1), true),
+            (ClientBytes.command("closeStream", 0, [.null]), true),
+        ])
+    func otherStream(command: [UInt8], isEnd: Bool) {
+        var channel = RTMPBackChannel(
+            parser: RTMPInboundParser(), running: RTMPRunningStream(id: 1, name: "program"))
+        #expect(channel.take(command).wishes == (isEnd ? [.stop] : []))
+    }
+
     @Test("At the end of the stream a player gets all the messages that players expect")
     func end() {
         let messages = RTMPHeaders.playEnd(streamID: 3)

@@ -459,6 +459,7 @@ extension RTMPServerTests {
         client.say(ClientBytes.playing("program") + ClientBytes.message(4, [0, 6, 9, 9, 9, 9], csid: 2))
         try await eventually { host.players.withLock { $0.count } == 1 }
         let player = try #require(host.players.withLock { $0.first })
+        #expect(player.handover.running == RTMPRunningStream(id: player.handover.streamID, name: "program"))
         var channel = RTMPBackChannel(handover: player.handover)
         var bytes = channel.unread()
         try await eventually {

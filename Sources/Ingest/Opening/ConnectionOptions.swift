@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import LibAV
+internal import Networking
+
+/// How an input is opened: the options `pixel-format=`, `sample-rate=`, `capture-channels=`, `header=` and `transport=`
+/// after the address. Headers can be secret.
+package struct ConnectionOptions: Sendable, Hashable {
+    /// The transport of the media of an RTSP server.
+    package enum Transport: String, Sendable, CaseIterable {
+        /// On the connection to the server.
+        case tcp
+        /// In packets of their own, which can be lost.
+        case udp
+    }
+
+    /// The format in which a V4L2 device delivers frames, as libavformat calls it; nil means the first one that the
+    /// driver offers.
+    package private(set) var pixelFormat: String?
+    /// Samples per second of an audio device; nil for its usual number.
+    package private(set) var sampleRate: Int?
+    /// Number of channels of an audio device; nil for its usual number.
+    package private(set) var captureChannels: Int?
+    /// Lines that are added to HTTP requests, such as `Authorization: Bearer …`.
+    private var headers: [String] = []
+    /// The transport of RTSP; nil means TCP, and UDP if the server refuses that.
+    package private(set) var transport: Transport?
+
+    private static let audioDevices: Set<String> = ["alsa", "pulse", "oss", "sndio"]
+    private static let longestHeader = 8192
+
+    /// The default: everything as libavformat chooses it.
+    package init() {}
+
+    /// Removes the options from `options`. `expand` inserts secrets into a header. Throws one sentence about an option
+    /// that cannot be used, without its value.
+    init(
+        taking options: inout OptionList, expand: (String) throws(AddressError) -> String
+    ) throws(AddressError) {
+        if let text = try options.take("pixel-format") {
+            guard let name = CaptureFormat.name(of: text) else {
+                throw options.error(in: "pixel-format", "is a format as relay devices lists it, such as MJPG or YUYV")
+            }
+            pixelFormat = name
+        }
+        sampleRate = try options.takeNumber("sample-rate", in: 8000...192_000).map { Int($0) }
+        captureChannels = try options.takeNumber("capture-channels", in: 1...64).map { Int($0) }
+        for text in options.takeAll("header") {
+            let header = try expand(text)
+            guard Self.isHeader(header) else {
+                throw options.error(in: "header", "is one line of an HTTP request, such as Authorization: Bearer TOKEN")
+            }
+            headers.append(header)
+        }
+        transport = try options.takeChoice("transport", of: Transport.self)
+    }
+
+    /// Whether `text` is a field name, a colon and a value without control characters (RFC 9110, 5.1 and 5.5).
+    private static func isHeader(_ text: String) -> Bool {
+        let sides = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        guard sides.count == 2, !sides[0].isEmpty, text.utf8.count <= longestHeader else { return false }
+        let isName = sides[0].allSatisfy {
+            $0.isASCII && ($0.isLetter || $0.isNumber || "!#$%&'*+-.^_`|~".contains($0))
+        }
+        return isName && text.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7F }
+    }
+
+    /// The first option that has no meaning for an address with `scheme`, and the addresses for which it has one; nil
+    /// if all options have a meaning. `scheme` is the protocol that is used on the network, or the device's kind.
+    func misplaced(with scheme: String) -> (option: String, place: String)? {
+        if pixelFormat != nil, scheme != "v4l2" { return ("pixel-format", "v4l2: devices") }
+        let isAudio = Self.audioDevices.contains(scheme)
+        if sampleRate != nil, !isAudio { return ("sample-rate", "audio devices such as alsa:") }
+        if captureChannels != nil, !isAudio { return ("capture-channels", "audio devices such as alsa:") }
+        if !headers.isEmpty, scheme != "http", scheme != "https" { return ("header", "http:// and https://") }
+        if transport != nil, scheme != "rtsp", scheme != "rtsps" { return ("transport", "rtsp://") }
+        return nil
+    }
+
+    /// The values for libavformat.
+    var values: [String: String] {
+        var values: [String: String] = [:]
+        values["input_format"] = pixelFormat
+        values["sample_rate"] = sampleRate.map { "\($0)" }
+        values["channels"] = captureChannels.map { "\($0)" }
+        values["headers"] = httpHeaders
+        values["rtsp_transport"] = transport?.rawValue
+        return values
+    }
+
+    /// The additional lines of an HTTP request; nil without additional lines.
+    var httpHeaders: String? { headers.isEmpty ? nil : headers.map { $0 + "\r\n" }.joined() }
+}

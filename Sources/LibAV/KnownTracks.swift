@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+
+internal import CFFmpeg
+internal import Media
+
+/// The tracks that an input had when it was opened before. If it has the same ones again, it needs little probing.
+///
+/// Only for transport streams: libavformat reads 5 s of each, because further streams could follow. Other formats say
+/// in their headers what they have, or are read until all of it is known.
+package struct KnownTracks: Sendable {
+    /// How much of an input is read whose tracks are known, in microseconds of media.
+    private static let briefProbe: Int64 = 500_000
+
+    private let streams: [StreamInfo]
+    /// The indices of the best video and audio stream; nil for a kind without a stream.
+    let (video, audio): (Int?, Int?)
+
+    /// The tracks of an open input.
+    package init(of demuxer: Demuxer) {
+        streams = demuxer.streams
+        (video, audio) = (demuxer.bestVideo?.index, demuxer.bestAudio?.index)
+    }
+
+    /// Whether an input whose header was read has these tracks, with the same codecs and in the same order.
+    func areTracks(of context: UnsafeMutablePointer<AVFormatContext>) -> Bool {
+        guard let format = context.pointee.iformat, String(cString: format.pointee.name) == "mpegts" else {
+            return false
+        }
+        var found: [Track] = []
+        for index in 0..<Int(context.pointee.nb_streams) {
+            guard let stream = context.pointee.streams?[index], let parameters = stream.pointee.codecpar else {
+                return false
+            }
+            let type = parameters.pointee.codec_type
+            guard type == AVMEDIA_TYPE_VIDEO || type == AVMEDIA_TYPE_AUDIO else { continue }
+            found.append(Track(index: index, id: Int(stream.pointee.id), codec: parameters.pointee.codec_id.rawValue))
+        }
+        let known = streams.map {
+            Track(index: $0.index, id: $0.id, codec: $0.parameters.pointer.pointee.codec_id.rawValue)
+        }
+        return !found.isEmpty && found == known
+    }
+
+    private struct Track: Equatable {
+        let index: Int
+        let id: Int
+        let codec: UInt32
+    }
+
+    /// Makes probing brief.
+    func shortenProbe(of context: UnsafeMutablePointer<AVFormatContext>) {
+        context.pointee.max_analyze_duration = Self.briefProbe
+    }
+
+    /// Adds what the brief probing did not find out, and replaces the frame rates, which it cannot measure.
+    func complete(_ context: UnsafeMutablePointer<AVFormatContext>, subject: String) throws(AVFailure) {
+        for known in streams where known.index < Int(context.pointee.nb_streams) {
+            guard let stream = context.pointee.streams?[known.index], let parameters = stream.pointee.codecpar else {
+                continue
+            }
+            let values = parameters.pointee
+            let isComplete =
+                known.kind == .video
+                ? values.width > 0 && values.height > 0
+                : values.sample_rate > 0 && relay_parameters_channels(parameters) > 0
+            if !isComplete {
+                try AVFailure.check(
+                    avcodec_parameters_copy(parameters, known.parameters.pointer), "describe", subject)
+            }
+            if let rate = known.video?.averageRate {
+                stream.pointee.avg_frame_rate = AVRational(num: rate.numerator, den: rate.denominator)
+            }
+            if let rate = known.video?.baseRate {
+                stream.pointee.r_frame_rate = AVRational(num: rate.numerator, den: rate.denominator)
+            }
+        }
+    }
+}
