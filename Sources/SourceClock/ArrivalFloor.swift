@@ -220,7 +220,8 @@ struct ArrivalFloor: Sendable {
         return limited(line.slope * usual / (usual + line.variance))
     }
 
-    /// Of the line through `points` and the line through `means`, the one whose slope has the smaller variance.
+    /// The better of two lines, one through `points` and one through `means`: the line whose slope has the smaller
+    /// variance.
     private static func closer(_ points: [Point], _ means: [Point], doubts: Double = 0) -> Line? {
         [points, means].compactMap { Line(through: $0, doubts: doubts) }.min { $0.variance < $1.variance }
     }

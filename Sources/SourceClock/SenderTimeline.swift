@@ -41,7 +41,7 @@ struct SenderTimeline: Sendable {
         var last: Int64?
         var duration: Int64 = 0
         var arrival: Int64 = 0
-        /// The delays of the last packets. Of several packets that arrived together, only the first is counted.
+        /// The delays of the last packets. If several packets arrived together, only the first of them is counted.
         var delays: [Int64] = []
         /// The last leap of the timestamps that did not count as a jump, because the packet did not arrive too early.
         /// It may be a jump all the same: the first of several packets that arrive together is late enough to hide the
@@ -190,8 +190,8 @@ struct SenderTimeline: Sendable {
         track.stamps.join(at: last &- other.shift)
     }
 
-    /// Returns a track that jumped alone: it jumped, and the other track did not get the same shift in time. Nil if
-    /// there is none, or while the other track may still follow. Each jump is returned only once.
+    /// Returns a track that jumped alone: it jumped, and the other track did not get the same shift in time. Returns
+    /// nil if no track did so, or while the other track may still follow. Each jump is returned only once.
     mutating func takeLoneJump(at now: Int64) -> TrackKind? {
         guard let pending, now &- pending.arrival > Self.followWithin, let other = tracks[pending.track.other],
             other.last != nil, other.arrival > pending.arrival
