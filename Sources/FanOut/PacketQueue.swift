@@ -19,7 +19,7 @@ package struct QueueStatus: Sendable, Codable, Equatable {
     /// The number of video frames among the dropped packets.
     package var droppedFrames = 0
 
-    /// ``drops`` and ``droppedFrames`` as one value.
+    /// The dropped packets and frames (``drops`` and ``droppedFrames``) as one value.
     package var dropCounts: DropCounts {
         get {
             var counts = DropCounts()

@@ -14,9 +14,9 @@ package struct MonitorSettings: Sendable, Hashable {
     package var frozen: Duration? = .seconds(30)
     /// Video counts as frozen if at most this percentage of its pixels changes; 0 to 20.
     package var frozenLevel = 0.05
-    /// Whether loudness is measured.
+    /// Whether loudness is measured. With a target loudness, it is always measured.
     package var measuresLoudness = false
-    /// The target loudness in LUFS; nil leaves the audio unchanged.
+    /// The target loudness in LUFS, to which the audio is adjusted; nil leaves the audio unchanged.
     package var loudness: Double?
 
     /// Creates the default settings: all alarms, but no measurement of loudness.

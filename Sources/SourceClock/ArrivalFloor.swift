@@ -40,7 +40,8 @@ struct ArrivalFloor: Sendable {
             first.delay &+= step
         }
 
-        /// The sums over the bucket's packets, relative to the minimum of `origin`, and the number of packets.
+        /// The sums of the arrivals and of the delays of the bucket's packets, relative to the packet with the minimum
+        /// delay in `origin`; and the number of packets.
         func sums(from origin: Bucket) -> (time: Double, delay: Double, count: Double) {
             (
                 Double(first.arrival &- origin.arrival) * count + sums.arrival,
@@ -89,7 +90,7 @@ struct ArrivalFloor: Sendable {
     private enum PathChange {
         case none
         case suspected
-        /// The path changed at this point.
+        /// The delay of the network path changed by a step before the point with this index.
         case found(Int)
     }
 
@@ -100,7 +101,7 @@ struct ArrivalFloor: Sendable {
     /// As soon as there is a rough estimate of the rate, the floor is the minimum delay of this many buckets instead.
     /// If the estimate is off by 200 ppm, 10 buckets make an error of 2 ms; 30 buckets would make an error of 6 ms.
     private static let guessedWindow = 10
-    /// Minimum number of buckets for a rough estimate of the rate.
+    /// The minimum number of buckets for a rough estimate of the rate.
     private static let leastForGuess = 8
     /// The fitted line is moved so that it passes through the lowest point of the last 60 buckets, and of at least the
     /// last three points. A clock's rate does not change noticeably in so short a time.

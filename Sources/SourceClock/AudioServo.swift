@@ -26,7 +26,7 @@ package struct AudioServo: Sendable {
     private static let highest = 1000e-6
     private static let proportional = 1 / 10e9
     private static let integral = proportional * proportional / 4
-    /// Maximum change of the correction per nanosecond.
+    /// The maximum change of the stretch per nanosecond.
     private static let acceleration = 200e-6 / 1e9
     /// A position error above this, in nanoseconds, is not caused by drift and is corrected at once.
     private static let farthest: Double = 100_000_000

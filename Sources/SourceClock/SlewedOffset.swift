@@ -44,7 +44,7 @@ struct SlewedOffset: Sendable, Hashable {
         at = now
     }
 
-    /// The offset at its last update, in nanoseconds.
+    /// The offset at its last update (``advance(to:target:senderRate:_:)``), in nanoseconds.
     var value: Int64 { offset.whole }
 
     /// Updates the offset to the moment `now`. The offset moves towards `target`, which itself grows at the rate

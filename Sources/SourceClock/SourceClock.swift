@@ -25,11 +25,11 @@ package struct SourceClock: Sendable {
     package struct Stamp: Sendable, Hashable {
         /// The packet's track.
         package var track: TrackKind
-        /// Decoding time, in ticks of the track's time base, as the sender wrote it.
+        /// The decoding time as the sender wrote it, in ticks of the track's time base.
         package var dts: Int64
-        /// Presentation time, in the same ticks.
+        /// The presentation time, in the same ticks.
         package var pts: Int64
-        /// Duration, in the same ticks; 0 if unknown.
+        /// The duration, in the same ticks; 0 if unknown.
         package var duration: Int64
 
         /// Creates the timestamps of a packet. If `pts` is nil, the presentation time equals `dts`.
@@ -139,7 +139,8 @@ package struct SourceClock: Sendable {
     /// means 100 ppm longer; the fraction is at most 0.001. The audio resampler's correction starts from this value.
     package func stretch(of track: TrackKind) -> Double { maps[index(of: track)].offset?.rate ?? 0 }
 
-    /// The mapping of `track` from the source's timeline to our clock; nil while the source is not placed.
+    /// The present mapping of `track` from the source's timeline to our clock, as a line; nil while there is no
+    /// mapping.
     package func line(of track: TrackKind) -> ClockLine? {
         guard isPlaced, let line = maps[index(of: track)].offset?.line else { return nil }
         let bias = delays[track]?.bias ?? 0

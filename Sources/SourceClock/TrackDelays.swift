@@ -69,7 +69,7 @@ struct TrackDelays: Sendable {
         return wasSilent
     }
 
-    /// Adds `distance` to the track's times, and subtracts it from its delays.
+    /// Shifts the track's times by `distance`. The recorded delays become smaller by `distance`.
     mutating func move(by distance: Int64) {
         bias &+= distance
         for index in pieces.indices {

@@ -12,8 +12,8 @@ package import Media
 /// |---|---|---|---|---|---|---|---|---|
 /// | the peer answered, seconds before jitter | 1 | 1.5 | 2.25 | 3.4 | 5.1 | 7.6 | 11.4 | 15 |
 /// | no answer, and the output was never on air | 1 | 1.5 | 2.25 | 3.4 | 5.1 | 7.6 | 11.4 | 15 |
-/// | no answer, from 30 s after the output was on air | 1 | 1.5 | 2.25 | 3.4 | 5 | 5 | 5 | 5 |
-/// | no answer, within 30 s after the output was on air | 1 | 1 | 1 | 1 | 1 | 1 | 1 | 1 |
+/// | no answer, more than 30 s after the output went off air | 1 | 1.5 | 2.25 | 3.4 | 5 | 5 | 5 | 5 |
+/// | no answer, within 30 s after the output went off air | 1 | 1 | 1 | 1 | 1 | 1 | 1 | 1 |
 package struct Backoff: Sendable, Equatable {
     /// Whether and when an output was on air. This matters only if the peer does not answer now.
     package enum Past: Sendable, Equatable {

@@ -71,7 +71,7 @@ package struct AttemptProgress: Sendable, Equatable {
     /// nor dropped yet. If the attempt ends, they count as dropped. With several receivers, a frame counts once for
     /// each receiver for which it waits.
     package var waitingFrames = 0
-    /// Protocol-specific numbers.
+    /// Numbers that only some protocols have.
     package var details = OutputDetails()
 
     package init() {}

@@ -45,7 +45,8 @@ package struct OutputStatus: Sendable, Codable {
     package var failures = 0
     /// The time until the next attempt, in seconds; nil if no attempt is scheduled.
     package var nextAttemptSeconds: Double?
-    /// The kind of the last failure; nil while the output is on air, and before the first failure.
+    /// The kind of the last failure; nil while the output is on air or waits for receivers, and before the first
+    /// failure.
     package var cause: OutputFailure.Kind?
     /// What an operator should check first after the last failure; nil if `detail` already says all that is known.
     package var hint: OutputFailure.Hint?
