@@ -125,7 +125,7 @@ struct ArrivalFloor: Sendable {
     /// By how much the delays grow per unit of time. Negative if the sender's clock is faster than ours. Until the rate
     /// is known, this is first 0 and then a rough estimate.
     var rate: Double { isRateKnown ? found : guess }
-    /// Whether the rate has been measured, be it before or after the last ``restart()``.
+    /// Whether the rate has been measured, since the last ``restart()`` or before it.
     private(set) var isRateKnown = false
 
     /// Creates a floor with buckets of `bucketLength` nanoseconds.

@@ -11,12 +11,13 @@ package import Media
 /// 300 ppm, audio is off by at most 2.2 ms (7.4 s × 300 ppm), and only in the first minute. Audio is moved at once, by
 /// silence or removed samples, only after a gap or a step of the mapping.
 package struct AudioServo: Sendable {
-    /// How a run of consecutive audio samples must be corrected.
+    /// How a piece of audio must be corrected.
     package struct Correction: Sendable, Hashable {
-        /// By what fraction the resampler lengthens the run. With 0.0001, it outputs 100 ppm more samples.
+        /// By what fraction the resampler must lengthen the audio. With 0.0001, the resampler outputs 100 ppm more
+        /// samples.
         package var stretch: Double
-        /// The number of samples of silence to insert before the run. If negative, the number of samples to remove from
-        /// the end of the earlier output.
+        /// The number of samples of silence to insert before the audio. If negative, the number of samples to remove
+        /// from the end of the earlier output.
         package var fill: Int64
         /// Whether `fill` is due to a fault of the audio itself: audio was lost or repeated, or its position was wrong
         /// by more than 100 ms. False if `fill` comes only from a step of the mapping.
@@ -38,12 +39,12 @@ package struct AudioServo: Sendable {
     private var sum = 0.0
     private var last = 0.0
     private var end: Int64?
-    /// The jitter of the timestamps: the mean difference between a run's timestamp and the end of the previous run, in
-    /// nanoseconds. `noiseCount` is the number of runs in this mean.
+    /// The jitter of the timestamps: the mean difference between the timestamp of a piece of audio and the end of the
+    /// previous piece, in nanoseconds. `noiseCount` is the number of pieces in this mean.
     private var noise = 0.0
     private var noiseCount = 0.0
 
-    /// How much earlier the last run is output than its timestamp demands, in nanoseconds; negative if it is output
+    /// How much earlier the last audio was output than its timestamp demands, in nanoseconds; negative if it was output
     /// later.
     package private(set) var error: Double = 0
     /// By what fraction the sender's sample clock is slower than its timestamps: the sender sends that much fewer
@@ -53,23 +54,23 @@ package struct AudioServo: Sendable {
     /// Creates a servo for audio with the program's sample rate, `sampleRate`.
     package init(sampleRate: Int32) { rate = Int64(sampleRate) }
 
-    /// The program time of the next sample to output; nil before the first run.
+    /// The program time of the next sample to output; nil before the first audio.
     package var position: Timestamp? {
         origin.map { Timestamp(nanoseconds: $0 &+ TimeBase(1, Int32(rate)).rescale(made, to: .nanoseconds)) }
     }
 
-    /// Prepares for a source that gets a new mapping to program time. The next run is output exactly at the position
+    /// Prepares for a source that gets a new mapping to program time. The next audio is output exactly at the position
     /// that its timestamp demands.
     package mutating func restart() {
         origin = nil
         end = nil
     }
 
-    /// Decides how to correct a run of audio. The run lasts `duration`. It begins at `time` on the source's timeline,
-    /// which the mapping converts to `target` in program time. `stretch` is the rate difference between program time
-    /// and source time: the mapping's stretch minus the program's own. `step` is the sum of the mapping's steps since
-    /// the last run. Afterwards the caller must report the samples that were really output, silence included, to
-    /// ``note(made:)``.
+    /// Decides how to correct a piece of audio. The piece lasts `duration`. It begins at `time` on the source's
+    /// timeline, which the mapping converts to `target` in program time. `stretch` is the rate difference between
+    /// program time and source time: the mapping's stretch minus the program's own. `step` is the sum of the mapping's
+    /// steps since the last piece. Afterwards the caller must report the samples that were really output, silence
+    /// included, to ``note(made:)``.
     package mutating func correct(
         time: Timestamp, duration: Duration, target: Timestamp, stretch: Double, step: Duration = .zero
     ) -> Correction {
@@ -86,8 +87,8 @@ package struct AudioServo: Sendable {
         if noiseCount == 0 { noise = 0.12 * length }
         let bar = max(0.75 * length, 6 * noise)
         let off = Double(target.nanoseconds &- position.nanoseconds) - fill
-        // If packets were lost, both the timestamp and the output position are off. If the timestamp only jitters, the
-        // output position is right.
+        // If packets were lost, both the timestamp and the output position differ from the expected values. If the
+        // timestamp only jitters, the output position is right.
         if abs(hole) >= bar, abs(off) >= bar {
             fill += abs(hole) < 10 * length ? (hole / length).rounded() * length : off
             isHole = true

@@ -8,11 +8,11 @@ package import Media
 /// A jump is a discontinuity of the sender's timestamps. Every jump shows as a difference between timestamps; a packet
 /// that is only late is no jump. A backward jump is detected if a decoding time falls by more than a quarter of a
 /// second, because decoding times of one sender only grow. A forward jump is detected if a decoding time leaps by more
-/// than a quarter of a second *and* the packet's delay is lower than a real packet's delay could be. Late packets
-/// without a leap are jitter, however late they are. The timeline closes a jump by shifting the track: the packet then
-/// follows directly after the previous one, or after the pause in which no packet arrived. The track that jumps first
-/// determines the shift. The other track gets the same shift at its first packet that fits this shift better than the
-/// old one.
+/// than a quarter of a second *and* the packet's delay is more than 100 ms below the smallest delay to expect. Late
+/// packets without a leap are jitter, however late they are. The timeline closes a jump by shifting the track: the
+/// packet then follows directly after the previous one, or after the pause in which no packet arrived. The track that
+/// jumps first determines the shift. The other track gets the same shift at its first packet that fits this shift
+/// better than the old one.
 struct SenderTimeline: Sendable {
     /// A jump of the sender's timestamps that the timeline closed.
     struct Jump: Sendable, Hashable {

@@ -52,8 +52,8 @@ extension SourceClock {
         status.bufferMilliseconds = Double(maps[0].buffer) / 1e6
     }
 
-    /// Updates the mappings to the moment `moment`, and detects tracks that stopped sending packets. Called at each
-    /// tick of the program, also while no packets arrive.
+    /// Updates the mappings from source time to our clock to the present, `moment`, and detects tracks without packets.
+    /// Called at each tick of the program, also while no packets arrive.
     package mutating func advance(to moment: Timestamp) -> [SourceClockEvent] {
         guard started != nil, settings.arrivals != .none else { return [] }
         now = max(now, moment.nanoseconds)

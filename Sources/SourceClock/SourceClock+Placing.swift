@@ -156,8 +156,8 @@ extension SourceClock {
     /// latency.
     package var mostBuffer: Int64 { max(settings.limit.inNanoseconds, settings.latency.inNanoseconds &+ 500_000_000) }
 
-    /// Shortens the buffer in one step if for half a minute no packet needed a part of it that is longer than
-    /// ``mostBuffer``. Reducing such a buffer slowly would take hours.
+    /// Shortens the buffer in one step if it is far too long: if a part that is longer than ``mostBuffer`` was not
+    /// needed for half a minute. Reducing such a buffer slowly would take hours.
     mutating func giveBackExcess(at moment: Int64, _ events: inout [SourceClockEvent]) {
         let time: Int64 = 30_000_000_000
         guard settings.shrinks, isPlaced, moment &- lookedAtExcess > time else { return }

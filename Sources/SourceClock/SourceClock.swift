@@ -104,7 +104,7 @@ package struct SourceClock: Sendable {
 
     /// Creates a clock for a source with these tracks. `tracks` has the time base of each track and, if its timestamps
     /// wrap, the number of their bits (33 in MPEG-TS, 32 in RTMP and FLV). The source takes part in the common buffer
-    /// `common` only if it is placed by its arrivals and has one mapping for both tracks.
+    /// `common` only if arrivals determine its mapping and both tracks share one mapping.
     package init(
         _ settings: SourceClockSettings, tracks: [TrackKind: (timeBase: TimeBase, bits: Int?)],
         common: CommonBuffer? = nil

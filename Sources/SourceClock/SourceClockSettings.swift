@@ -36,7 +36,8 @@ package struct SourceClockSettings: Sendable, Hashable {
     package var collecting: Duration
     /// Whether the timestamps of both tracks come from one clock, so that one mapping serves both. False for capture
     /// devices whose timestamps are not from our clock, and for RTP without sender reports (RFC 3550, 6.4.1). Then each
-    /// track has its own mapping, and the sync of audio and video is the one of the timestamps only at the start.
+    /// track has its own mapping. At the start, audio and video have the sync of their timestamps; later, each track
+    /// follows its own clock.
     package var sharesMap: Bool
     /// How long a track may have no packets before the clock reports it as silent.
     package var patience: Duration
@@ -121,8 +122,8 @@ extension SourceClockSettings {
             arrivals: stampsAreMonotonic ? .captureTime : .jitter, latency: .milliseconds(80),
             limit: .milliseconds(500), sharesMap: stampsAreMonotonic)
         settings.decodingLead = nil
-        // There is no network between the device and us, so few buckets suffice. While the rate of a track is unknown,
-        // its sync is wrong.
+        // There is no network between the device and us, so few buckets suffice. As long as the rate of a track is
+        // unknown, audio and video drift apart.
         settings.bucketsForRate = 12
         return settings
     }

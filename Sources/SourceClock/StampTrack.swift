@@ -36,8 +36,8 @@ struct StampTrack: Sendable, Hashable {
         return time
     }
 
-    /// Converts a presentation time to nanoseconds, unwrapped to the value that is nearest to the last timestamp. The
-    /// last timestamp is the decoding time of the same packet, and is not changed.
+    /// Converts a packet's presentation time to nanoseconds, unwrapped to the value that is nearest to the packet's
+    /// decoding time. Must be called after ``unwrap(_:)`` with that decoding time. Changes no state.
     func beside(_ ticks: Int64) -> Int64? {
         guard ticks.magnitude <= 1 << 61 else { return nil }
         let time = timeBase.rescale(ticks &+ turns(for: ticks), to: .nanoseconds)
