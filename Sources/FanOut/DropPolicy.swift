@@ -12,7 +12,7 @@ package enum DropCause: String, Sendable, Codable, CodingKeyRepresentable, CaseI
     /// The queue exceeded its second threshold (`videoThreshold`). This frame was refused, and video waits for a
     /// keyframe.
     case congestion
-    /// The queue reached its limit and was emptied up to its newest keyframe.
+    /// The queue reached its limit, so all packets before its newest keyframe were removed.
     case overflow
     /// The frame may refer to a frame that was dropped before, so the queue waits for a keyframe.
     case awaitingKeyframe = "awaiting_keyframe"
@@ -29,7 +29,7 @@ package struct DropPolicy: Sendable {
         case accept
         /// Do not append the packet, for this reason.
         case refuse(DropCause)
-        /// Empty the queue up to its newest keyframe. Then ask for a decision about the same packet again.
+        /// Remove all packets before the newest queued keyframe. Then ask for a decision about the same packet again.
         case flush
     }
 
@@ -62,8 +62,8 @@ package struct DropPolicy: Sendable {
     /// Whether the last accepted packet of the leading track is a keyframe.
     private var isAfterKeyframe = false
     /// Whether the receiver sees at most still frames. This becomes true when the frame directly after a keyframe is
-    /// refused for congestion, and when the queue is emptied on air. It becomes false when a frame other than a
-    /// keyframe is accepted.
+    /// refused for congestion, and when the queue overflows on air. It becomes false when a frame other than a keyframe
+    /// is accepted.
     package private(set) var standsStill = false
     /// By how much the queue's limits are extended until the output has caught up, in nanoseconds and in bytes: by the
     /// size of the GOP with which the output joined.
@@ -96,7 +96,8 @@ package struct DropPolicy: Sendable {
         mode = .catchingUp
     }
 
-    /// Records that the output lost its connection. The caller must empty the queue up to its newest keyframe.
+    /// Records that the output lost its connection. The caller must remove all packets before the newest queued
+    /// keyframe.
     package mutating func disconnected() { mode = .holding }
 
     /// Records that packets were removed from the queue. If no keyframe remains in the queue, video waits for the next

@@ -26,9 +26,9 @@ struct KeyframePatience: Sendable {
     /// Whether the output or one of its receivers waits for a keyframe.
     var isWaiting: Bool { waitingSince != nil }
 
-    /// Starts to wait for a keyframe at `now`; an earlier start of the wait stays. `isUrgent` means that a receiver
-    /// shows no video before the keyframe. The wait is then 2.5 s shorter, so the request is due at once if there was
-    /// no recent request.
+    /// Starts to wait for a keyframe at `now`. A wait that has already begun is not prolonged. `isUrgent` means that a
+    /// receiver shows no video before the keyframe. The wait is then 2.5 s shorter, so the request is due at once if
+    /// there was no recent request.
     mutating func wait(from now: Int64, isUrgent: Bool = false) {
         let start = isUrgent ? now - Self.first.inNanoseconds : now
         waitingSince = min(waitingSince ?? start, start)

@@ -148,7 +148,7 @@ package final class PacketQueue: Sendable {
         }
     }
 
-    /// Records that the output lost its connection. The queue is emptied up to its newest keyframe.
+    /// Records that the output lost its connection. All packets before the newest queued keyframe are removed.
     package func disconnected() {
         state.withLock { state in
             state.policy.disconnected()
@@ -156,9 +156,9 @@ package final class PacketQueue: Sendable {
         }
     }
 
-    /// Holds packets back, because the target accepts nothing, or lost data and can continue only at a keyframe. The
-    /// queue is emptied up to its newest keyframe. Until ``connected()`` it keeps only the packets from the newest
-    /// keyframe on.
+    /// Holds packets back, because the target accepts nothing, or lost data and can continue only at a keyframe. All
+    /// packets before the newest queued keyframe are removed. Until ``connected()`` the queue keeps only the packets
+    /// from the newest keyframe on.
     package func hold() {
         state.withLock { state in
             state.policy.disconnected()
@@ -176,8 +176,9 @@ package final class PacketQueue: Sendable {
     /// Removes all queued packets and counts them as dropped, because they will never be sent.
     package func discard() { state.withLock { $0.discard() } }
 
-    /// Whether a keyframe should be requested: the queue waits for one and has room again. While the output does not
-    /// read its full queue, this is false: the queue is emptied and has room, but a new keyframe would only wait there.
+    /// Whether a keyframe should be requested: the queue waits for one and has room again. If the queue was full
+    /// because the output did not read it, this is false until the output reads again: a keyframe would only wait in
+    /// the queue.
     package var needsKeyframe: Bool {
         state.withLock { state in state.isRead && state.policy.needsKeyframe(depth: state.depth(with: nil)) }
     }

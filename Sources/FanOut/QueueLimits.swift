@@ -6,9 +6,10 @@ package struct QueueLimits: Sendable, Equatable {
     package var disposableThreshold: Duration
     /// From this queued media time on, the queue refuses video until the next keyframe.
     package var videoThreshold: Duration
-    /// At this queued media time, the queue is emptied up to its newest keyframe.
+    /// At this queued media time, all packets before the newest queued keyframe are removed.
     package var maximumDuration: Duration
-    /// When the queued payloads would exceed this number of bytes, the queue is emptied up to its newest keyframe.
+    /// When the queued payloads would exceed this number of bytes, all packets before the newest queued keyframe are
+    /// removed.
     package var maximumBytes: Int
     /// Whether packets come in bursts, like the segments of a playlist. Media that arrived ahead of time then does not
     /// count as queued, see ``ArrivalPace``.

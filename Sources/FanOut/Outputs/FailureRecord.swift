@@ -49,9 +49,9 @@ struct FailureRecord: Sendable {
     /// Forgets earlier failures, because an operator asked for a retry.
     mutating func reset() { (answered, unanswered, total, atPrimary, refusedUntil) = (0, 0, 0, 0, [:]) }
 
-    /// Records that the output was on air for `liveFor`, until `now`. After a short time on air ``lastLive`` does not
-    /// change, except for the first time, which shows that the address is right. Otherwise a server that accepts the
-    /// stream and then crashes would always be tried after the shortest wait.
+    /// Records that the output was on air for `liveFor`, until `now`. If this time was short, ``lastLive`` changes only
+    /// if the output was on air for the first time, which shows that the address is right. If every short time counted,
+    /// a server that accepts the stream and then crashes would always be tried after the shortest wait.
     mutating func wasLive(for liveFor: Duration, at now: Int64) {
         if liveFor >= policy.backoff.stableAfter || liveFor > .zero && lastLive == nil { lastLive = now }
     }

@@ -2,33 +2,34 @@
 
 internal import Media
 
-/// The attempts of one output, which carry out the decisions of ``OutputStateMachine``. A lane is an attempt together
-/// with its packet queue.
+/// The attempts of one output. They carry out the decisions of ``OutputStateMachine``. An ``OutputLane`` is an attempt
+/// together with its packet queue.
 ///
-/// Only one lane gets new packets. A candidate is a second attempt that is to replace the attempt on air. The
-/// candidate's queue stays empty until it takes over. The attempt that it replaces then sends the rest of its own queue
-/// and ends by its protocol's rules. So no frame is sent twice, and none is lost. The state machine's decisions come as
-/// method calls in the order of the decisions. A call that does not fit the present phase has no effect.
+/// Only one attempt gets new packets. A candidate is a second attempt that is to replace the attempt on air. The
+/// candidate's queue stays empty until the candidate takes over. The attempt that was on air is then retired: it sends
+/// the rest of its own queue and ends by its protocol's rules. So no frame is sent twice, and none is lost. The state
+/// machine's decisions come as method calls in the order of the decisions. A call that does not fit the present phase
+/// has no effect.
 struct OutputAttempts {
     /// What happens to new packets, and which attempts exist.
     enum Phase {
         /// There is no attempt. New packets wait in the queue. Next phases: `connecting`, `paused`, `ended`.
         case idle
-        /// The lane's attempt is connecting and has reached `step`. New packets wait in the queue until the peer
-        /// accepts. Next phases: `live`, `idle`, `paused`, `ended`.
+        /// The attempt is connecting and has reached `step`. New packets wait in its queue until the peer accepts. Next
+        /// phases: `live`, `idle`, `paused`, `ended`.
         case connecting(OutputLane, step: String?)
-        /// The lane is on air and sends new packets. There may be a candidate. Next phases: `live` with another
-        /// candidate or with the candidate as the new lane, `connecting` with the candidate as the new lane, `idle`,
-        /// `paused`, `ended`.
+        /// The attempt is on air and sends new packets. There may be a candidate, a second attempt that is to replace
+        /// it. Next phases: `live` with another candidate, `live` or `connecting` with the candidate as the only
+        /// attempt, `idle`, `paused`, `ended`.
         case live(OutputLane, Candidate?)
         /// New packets are not accepted. Next phases: `idle`, `ended`.
         case paused
-        /// The state machine has ended, and new packets are not accepted. Retired attempts may still be sending. No
-        /// phase follows.
+        /// The state machine has ended, and new packets are not accepted. Earlier attempts may still send the rest of
+        /// their queues. No phase follows.
         case ended
     }
 
-    /// The change from one lane on air to the next, when a candidate takes over.
+    /// The change from the attempt on air to the candidate that replaces it.
     struct Change {
         let retired: OutputLane
         let next: OutputLane
@@ -40,7 +41,7 @@ struct OutputAttempts {
     /// The queue that gets new packets.
     private(set) var packets: PacketQueue
     private(set) var phase = Phase.idle { didSet { server = live?.server } }
-    /// The server that sends the packets of the lane on air; nil if no lane is on air.
+    /// The server that sends the packets of the attempt on air; nil if no attempt is on air.
     private(set) var server: (any PacketServer)?
     /// Decides when to request a keyframe for the output or for one of its receivers.
     var keyframes = KeyframePatience()
@@ -77,12 +78,13 @@ struct OutputAttempts {
         }
     }
 
-    /// The lane that is on air; nil without such a lane.
+    /// The attempt that is on air, with its queue; nil if no attempt is on air.
     var live: OutputLane? {
         if case .live(let lane, _) = phase { lane } else { nil }
     }
 
-    /// The lane that is on air or connecting, but not a candidate; nil without such a lane.
+    /// The attempt that is on air or connecting, with its queue; nil without such an attempt. A candidate does not
+    /// count.
     var current: OutputLane? {
         switch phase {
         case .connecting(let lane, _), .live(let lane, _): lane
@@ -99,8 +101,9 @@ struct OutputAttempts {
 // MARK: Transitions
 
 extension OutputAttempts {
-    /// Adds an attempt. Without another attempt it becomes the output's connecting attempt; beside a lane on air it
-    /// becomes the candidate. Returns whether the present phase allows another attempt.
+    /// Adds an attempt. If there is no other attempt, `lane` becomes the output's connecting attempt. If an attempt is
+    /// on air, `lane` becomes the candidate that is to replace it. Returns whether the present phase allows another
+    /// attempt.
     mutating func begin(_ lane: OutputLane) -> Bool {
         switch phase {
         case .idle: phase = .connecting(lane, step: nil)
@@ -116,7 +119,7 @@ extension OutputAttempts {
         phase = .connecting(lane, step: step)
     }
 
-    /// Records that the peer accepted the stream at `now`. Returns the lane that is now on air, and the packets that
+    /// Records that the peer accepted the stream at `now`. Returns the attempt that is now on air, and the packets that
     /// the output missed while it was off air. `missed` is nil if the output still waits for a keyframe;
     /// ``tookKeyframe()`` returns the missed packets then.
     mutating func goLive(at now: Int64) -> (lane: OutputLane, missed: DropCounts?)? {
@@ -145,7 +148,7 @@ extension OutputAttempts {
         return drops.note(queueDrops, at: now)
     }
 
-    /// Takes the output off air. Its queue is emptied up to the newest keyframe.
+    /// Takes the output off air. All packets before the newest keyframe in its queue are removed.
     mutating func hold() -> DropLog.Event? {
         keyframes.stopWaiting()
         let event = drops.leave(queueDrops)
@@ -153,9 +156,9 @@ extension OutputAttempts {
         return event
     }
 
-    /// Records that no receiver of the lane `number` waits for a keyframe any more.
+    /// Records that no receiver of the attempt `number` waits for a keyframe any more.
     mutating func stopWaiting(_ number: Int) {
-        // A candidate that is ready to take over still waits for a keyframe, even if the lane on air needs none.
+        // A candidate that is ready to take over still waits for a keyframe, even if the attempt on air needs none.
         guard case .live(let lane, let candidate) = phase, lane.number == number else { return }
         if case .ready = candidate { return }
         keyframes.stopWaiting()
@@ -169,8 +172,8 @@ extension OutputAttempts {
         keyframes.wait(from: now)
     }
 
-    /// Lets the candidate take over if it is ready. Called at a keyframe, at the moment `now`. The state machine
-    /// changes its state under the same lock, so that no other event can come in between.
+    /// Lets the candidate replace the attempt on air if the candidate is ready. Called at a keyframe, at the moment
+    /// `now`. The state machine changes its state under the same lock, so that no other event can come in between.
     mutating func change(at now: Int64) -> Change? {
         guard case .live(let old, .ready(let next)) = phase, machine.candidate?.attempt == next.number else {
             return nil
@@ -181,8 +184,8 @@ extension OutputAttempts {
         aired.insert(next.endpoint)
         feed(next.packets)
         _ = packets.connected()
-        // The lock is still held during this call, because the output's own dispatch queue may drain this lane as soon
-        // as the lock is released.
+        // The lock is still held during this call, because the output's own dispatch queue may drain this attempt as
+        // soon as the lock is released.
         next.attempt.goLive()
         return Change(retired: old, next: next, actions: actions)
     }
@@ -197,7 +200,7 @@ extension OutputAttempts {
     }
 
     /// Stops accepting packets until ``open()``. `next` replaces the queue. The old queue's packets are discarded
-    /// unless a retired attempt still sends them.
+    /// unless an earlier attempt still sends them.
     mutating func pause(with next: PacketQueue) -> DropLog.Event? {
         phase = .paused
         keyframes.stopWaiting()
@@ -212,8 +215,8 @@ extension OutputAttempts {
         (phase, drops) = (.idle, DropLog())
     }
 
-    /// Takes the attempt `number` off air and keeps it as a retired attempt, so that it can send the rest of its queue
-    /// while the next attempt already runs.
+    /// Takes the attempt `number` off air and retires it: the attempt sends the rest of its queue while the next
+    /// attempt may already run.
     mutating func retire(_ number: Int) -> OutputLane? {
         guard case .live(let lane, _) = phase, lane.number == number else { return nil }
         leave()
@@ -238,7 +241,7 @@ extension OutputAttempts {
     mutating func close() -> DropLog.Event? {
         phase = .ended
         let event = drops.leave(queueDrops)
-        // The queue is kept if a retired attempt still sends its packets.
+        // The queue's packets are kept if an earlier attempt still sends them.
         if !retired.contains(where: { $0.packets === packets }) { packets.discard() }
         return event
     }
@@ -263,13 +266,13 @@ extension OutputAttempts {
         }
     }
 
-    /// Takes the lane that is on air off air. A candidate becomes the lane that is connecting.
+    /// Takes the attempt that is on air off air. A candidate, if there is one, becomes the connecting attempt.
     private mutating func leave() {
         guard case .live(_, let candidate) = phase else { return }
         phase = candidate.map { .connecting($0.lane, step: nil) } ?? .idle
     }
 
-    /// From now on, new packets go to the queue `next`. Packets in the old queue are discarded, unless a retired
+    /// From now on, new packets go to the queue `next`. Packets in the old queue are discarded, unless an earlier
     /// attempt still sends them.
     private mutating func feed(_ next: PacketQueue) {
         let old = packets

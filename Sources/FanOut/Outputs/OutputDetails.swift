@@ -26,7 +26,7 @@ package struct OutputDetails: Sendable, Equatable {
         package var refused: Int
         /// The duration of the media that waits to be sent to the slowest receiver.
         package var queueMilliseconds: Int64
-        /// The number of frames that one connected receiver missed: the one that missed the most.
+        /// The number of frames that were missed by the connected receiver that missed the most.
         package var droppedFrames: Int
 
         /// Creates numbers about receivers of this kind.

@@ -28,13 +28,14 @@ package struct OutputStateMachine: Sendable {
         case awaitsCallers(attempt: Int)
         /// The attempt failed and has ended.
         case failed(attempt: Int, OutputFailure, at: Int64)
-        /// The wait before the attempt with this number is over.
+        /// The wait is over, and the attempt with this number must begin.
         case retryDue(attempt: Int)
         /// The server asks the output to publish again at another address, which the output can use.
         case reconnectRequested(attempt: Int, at: Int64)
         /// The primary address must be probed now, unless a later probe has been scheduled in the meantime.
         case primaryDue(probe: Int)
-        /// At a keyframe, the candidate with this attempt number took over: it gets all new packets from now on.
+        /// At a keyframe, the candidate with this attempt number replaced the attempt on air: the candidate gets all
+        /// new packets from now on.
         case handedOver(attempt: Int, at: Int64)
         /// An operator asks the output to try at once.
         case retryNow
@@ -72,8 +73,8 @@ package struct OutputStateMachine: Sendable {
         case abandon(attempt: Int)
         /// Make this candidate the output's only attempt, because the attempt on air has failed.
         case promote(attempt: Int)
-        /// From the next keyframe on, give new packets to this candidate, and retire the attempt that was on air. Send
-        /// `handedOver` at that moment.
+        /// From the next keyframe on, give new packets to this candidate, and let the attempt that was on air send the
+        /// rest of its queue. Send the event `handedOver` at that keyframe.
         case handOver(to: Int)
         /// Send the event `retryDue(attempt)` at the time `until`.
         case wait(until: Int64, attempt: Int)

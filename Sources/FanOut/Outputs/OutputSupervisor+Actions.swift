@@ -7,7 +7,7 @@ internal import Synchronization
 
 // These methods carry out the actions of the state machine.
 extension OutputSupervisor {
-    /// How long a retired attempt may take to send the rest of its queue. Then it is ended.
+    /// How long an attempt that was taken off air may take to send the rest of its queue. Then it is ended.
     private static let retirement = Duration.seconds(2)
 
     func post(_ event: OutputStateMachine.Event) {
@@ -89,8 +89,9 @@ extension OutputSupervisor {
         log(state.withLock { $0.pause(with: packets) })
     }
 
-    /// Completes the change to another lane: retires the old attempt and logs the new one. Called on the publishing
-    /// thread at the keyframe with which the new lane begins.
+    /// Completes the change from one attempt to the next: lets the old attempt send the rest of its queue, and logs
+    /// that the new attempt is on air. Called on the publishing thread at the keyframe with which the new attempt
+    /// begins.
     func complete(_ change: OutputAttempts.Change) {
         retire(change.retired)
         queue.async { for action in change.actions { self.perform(action) } }
@@ -102,7 +103,8 @@ extension OutputSupervisor {
         timers.after(Self.retirement, on: queue) { [weak self] in self?.finishLane(lane.number) }
     }
 
-    /// Removes the attempt `number` if it is a retired one. Returns whether it was.
+    /// Removes the attempt `number` if it was taken off air and still sends the rest of its queue. Returns whether this
+    /// was so.
     @discardableResult
     private func finishLane(_ number: Int) -> Bool {
         let lane = state.withLock { lanes -> OutputLane? in
@@ -141,8 +143,8 @@ extension OutputSupervisor {
         completeIfOver()
     }
 
-    /// Calls the completions if the output is over: its state machine has ended, all retired attempts have ended, and
-    /// all targets have concluded.
+    /// Calls the completions if the output is over: its state machine has ended, no earlier attempt still sends its
+    /// queue, and all targets have concluded.
     private func completeIfOver() {
         let completions = state.withLock { lanes -> [@Sendable () -> Void] in
             guard case .ended = lanes.phase, lanes.retired.isEmpty, lanes.concluding <= 0 else { return [] }

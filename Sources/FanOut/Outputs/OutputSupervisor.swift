@@ -78,8 +78,8 @@ package final class OutputSupervisor: PacketConsumer {
     /// Starts the first attempt. Packets may be queued before this call.
     package func start() { post(.start) }
 
-    /// Makes the next attempt at once instead of later. While the output is on air at its backup, it probes the primary
-    /// address at once.
+    /// Lets the output make its next attempt at once instead of later. While the output is on air at its backup, it
+    /// probes the primary address at once.
     package func retryNow() { post(.retryNow) }
 
     /// Takes the output off air by the protocol's rules. It stays off air until ``resume()``.
