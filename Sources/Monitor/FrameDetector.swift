@@ -19,7 +19,7 @@ package struct FrameDetector: Sendable {
     /// How many rows are examined. They are spread evenly over the frame.
     private static let rows = 48
     /// A frame is black if at least the first percentage of its pixels is dark, as in libavfilter's blackdetect. A
-    /// frame is right if less than the second percentage of its pixels is dark.
+    /// frame is certainly not black if less than the second percentage of its pixels is dark.
     private static let darkPercent = (98.0, 95.0)
     /// A pixel counts as changed if its luma differs by more than this. An encoder changes a still image by less from
     /// one keyframe to the next.
@@ -39,7 +39,7 @@ package struct FrameDetector: Sendable {
         changedPercent = frozenLevel
     }
 
-    /// Returns the readings for `frame`.
+    /// Examines `frame`, and returns whether it is black and whether the video is frozen.
     package mutating func read(_ frame: VideoFrame) -> Reading {
         if let last, shown === frame.storage { return Reading(black: last.black, frozen: Self.frozen(last.black)) }
         shown = frame.storage

@@ -43,7 +43,8 @@ final class LoudnessChain {
         return try measured(leveling.limiter.limit(leveling.ride.apply(to: audio)))
     }
 
-    /// Returns the audio that the chain still holds; nil if it holds none, because it has no target loudness.
+    /// Returns the audio that the chain still holds; nil without a target loudness, because the chain then holds no
+    /// audio.
     func finish() throws(AVFailure) -> AudioBuffer? { try leveling?.limiter.finish() }
 
     private func measured(_ audio: AudioBuffer) throws(AVFailure) -> AudioBuffer {

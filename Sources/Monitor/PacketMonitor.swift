@@ -6,8 +6,9 @@ package import Logging
 package import Media
 internal import Synchronization
 
-/// Monitors the audio of a program in passthrough: detects silence and can measure loudness. It decodes the audio
-/// packets itself, outside of the path to the outputs. Audio that stops while video continues counts as silence, too.
+/// Monitors the audio of a program in passthrough: detects silence and can measure loudness. The monitor decodes the
+/// audio packets itself, outside of the path to the outputs. Audio that stops while video continues counts as silence,
+/// too.
 ///
 /// The publishing thread never waits: if some seconds of packets are already waiting to be examined, new packets are
 /// not examined. Any thread may use a monitor.
@@ -99,8 +100,8 @@ package final class PacketMonitor: Sendable {
             do throws(AVFailure) {
                 return (try Self.read(packet, times, &state), nil)
             } catch {
-                // A packet that cannot be decoded may only be damaged, so it is ignored. It is reported once if no
-                // decoder can be created.
+                // A packet that cannot be decoded may only be damaged, so this is ignored. If no decoder can be
+                // created, that is reported once.
                 guard state.decoder == nil else { return ([], nil) }
                 state.broken = packet.description
                 return ([], error)

@@ -60,7 +60,8 @@ package final class PeakLimiter {
         return try pull()
     }
 
-    /// Returns the audio that the filter still holds. With it, as many samples have been returned as were passed in.
+    /// Returns the audio that the filter still holds. Together with this audio, as many samples have been returned as
+    /// were passed in.
     package func finish() throws(AVFailure) -> AudioBuffer {
         try filter.push(.silence(at: 0, count: delay + 64, format: format))
         try filter.push(nil)
