@@ -2,8 +2,8 @@
 
 internal import Media
 
-/// Stores the audio that a source has delivered, by position. The audio consists of runs in order; between two runs,
-/// audio is missing.
+/// Stores the audio that a source has delivered, by position. The stored audio consists of pieces, called runs, in
+/// order of position. Between two runs, audio is missing.
 struct AudioStore {
     private let format: AudioFormat
     private var runs: [AudioBuffer] = []

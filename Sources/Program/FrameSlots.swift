@@ -23,8 +23,8 @@ package struct FrameSlots: Sendable {
     /// differ from the frame's own time, in thousandths of a frame.
     private static let (memory, slack): (Int64, Int64) = (16, 100)
     /// The phase is the distance of a frame from the nearest program frame. If its mean change from frame to frame is
-    /// at most this many nanoseconds, the source has the program's rate. For 29.97 fps in a program of 30 fps the phase
-    /// changes by 0.03 ms, for 24 fps in a program of 25 fps by 1.7 ms.
+    /// at most this many nanoseconds, the source has the program's rate or an integer fraction of it. For 29.97 fps in
+    /// a program of 30 fps the phase changes by 0.03 ms, for 24 fps in a program of 25 fps by 1.7 ms.
     private static let steadiest: Int64 = 500_000
 
     private let frameRate: FrameRate

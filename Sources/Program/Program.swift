@@ -25,8 +25,8 @@ package struct ProgramStatus: Sendable, Codable {
 
 /// Puts frames on air at a constant frame rate, one for each tick of the program's clock, and audio without gaps.
 ///
-/// ``run()`` blocks one thread from the first frame to the last. It is called the program's thread. All other methods
-/// may be called on any thread.
+/// ``run()`` blocks one thread from the first frame to the last. This thread is called the program's thread. All other
+/// methods may be called on any thread.
 ///
 /// ```swift
 /// let program = Program(
@@ -54,10 +54,10 @@ package final class Program: Sendable {
         case empty
     }
 
-    /// While the program waits to start, it checks this often whether a source shows something, in nanoseconds.
+    /// The interval, in nanoseconds, at which a program that waits to start checks whether a source shows something.
     private static let step: Int64 = 5_000_000
-    /// If a source of the scene shows nothing, the start waits for it at most this long, in nanoseconds, before other
-    /// sources suffice.
+    /// How long the start waits for a source of the scene that shows nothing, in nanoseconds. After that, the program
+    /// starts as soon as any source has video.
     private static let patience: Int64 = 10_000_000_000
     private static let latestSkip = Duration.milliseconds(500)
     /// If audio is longer than the video by less than this, the difference is padding of the container and is not
@@ -191,8 +191,9 @@ package final class Program: Sendable {
             let isShown = { [bus] in bus.scene == scene && scene.mainFeed === feed }
             if let moment = feed.waitForFirstFrame(while: isShown) { return (scene, moment) }
             if bus.isFixed { return nil }
-            // The feed ended without a frame. Perhaps it was closed, and another scene will be chosen. If the source
-            // has several inputs, it may show another input in the same scene.
+            // The feed ended without a frame. If the scene shows this feed directly, another scene must be chosen. If
+            // it shows a source with several inputs, the source may change to another input, so the same scene is tried
+            // again.
             gone = isShown() && scene.layers.first?.video == .feed(feed) ? scene : nil
             if gone == nil { clock.sleep(until: clock.now + Self.step) }
         }
@@ -214,9 +215,9 @@ package final class Program: Sendable {
 
     private var now: Timestamp { Timestamp(nanoseconds: clock.now) }
 
-    /// Chooses the source that the program's clock follows: a live feed that leads (``SourceFeed/leads``), otherwise
-    /// the visible feed `main` if it is live. If `main` is a file or nil, the clock continues as before. Returns
-    /// `main`.
+    /// Chooses the source that the program's clock follows: a live feed that was configured for this
+    /// (``SourceFeed/leads``), otherwise the visible feed `main` if it is live. If `main` is a file or nil, the clock
+    /// continues as before. Returns `main`.
     private func follow(
         _ main: SourceFeed?, besides old: SourceFeed?, _ reference: inout ReferenceClock
     ) -> SourceFeed? {
@@ -231,8 +232,8 @@ package final class Program: Sendable {
         return main
     }
 
-    /// Returns the live feed that leads, unless it is `main`; nil without such a feed. The clock follows only the rate
-    /// of this feed, because its frames are not the main ones.
+    /// Returns the live feed that the program's clock was configured to follow (``SourceFeed/leads``), unless it is
+    /// `main`; otherwise nil. Only the rate of this feed is followed, because its frames are not the main ones.
     private func leader(beside main: SourceFeed?) -> SourceFeed? {
         let leader = bus.feeds.first { $0.leads && $0.isLive }
         return leader === main ? nil : leader
@@ -260,8 +261,8 @@ package final class Program: Sendable {
         SampleIndex(frameRate.timeBase.rescale(index.number, to: audio.timeBase, rounding: .down))
     }
 
-    /// Waits until frame `index` is due. Returns how many frames must be skipped: 0, unless the main source is not one
-    /// that the program waits for, and the program is far behind its clock.
+    /// Waits until frame `index` is due. Returns how many frames must be skipped. Frames are skipped only if the
+    /// program is far behind its clock and does not wait for its main source (``Scene/waits``).
     private func wait(_ pace: inout Pace, for index: FrameIndex, _ scene: Scene) -> Int64 {
         guard let moment = pace.moment(of: index) else { return 0 }
         let wanted = max(pace.beginning(due: moment), self.now)
@@ -269,7 +270,7 @@ package final class Program: Sendable {
         let now = now
         pace.note(.sleep, took: now - wanted)
         if let leader = leader(beside: scene.mainFeed) {
-            // The feed that leads may have been added after the scene went on air.
+            // The feed that the clock was configured to follow may have been added after the scene went on air.
             if pace.reference.reference != Self.number(of: leader) {
                 _ = follow(scene.mainFeed, besides: nil, &pace.reference)
             }

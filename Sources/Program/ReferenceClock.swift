@@ -21,11 +21,12 @@ package import Media
 package struct ReferenceClock: Sendable {
     /// What the program's clock follows now.
     package enum State: Sendable, Hashable {
-        /// It runs like the machine's clock.
+        /// The program's clock runs like the machine's clock.
         case free
-        /// It follows the source with this number.
+        /// The program's clock follows the source with this number.
         case following(Int)
-        /// It keeps the last rate of the source with this number, because that source has sent nothing for a second.
+        /// The program's clock keeps the last rate of the source with this number, because that source has sent nothing
+        /// for a second.
         case holding(Int)
     }
 
@@ -34,8 +35,8 @@ package struct ReferenceClock: Sendable {
     private static let integral = proportional * proportional / 4
     /// The maximum change of the clock's rate per nanosecond.
     private static let acceleration = 100e-6 / 1e9
-    /// While the phase is larger than this, in nanoseconds, it does not change the estimate of the cadence. It is first
-    /// reduced.
+    /// While the phase is larger than this, in nanoseconds, the clock only reduces the phase. The estimate of the
+    /// cadence does not change meanwhile.
     private static let cadencePhase = 5_000_000.0
     /// The cadence is the rate at which the reference's frames really come, relative to the rate that their timestamps
     /// show. This is its maximum, as a fraction.
@@ -95,12 +96,12 @@ package struct ReferenceClock: Sendable {
     /// Converts `moment` of the machine's clock to program time.
     package func position(at moment: Timestamp) -> Timestamp { line.image(of: moment) }
 
-    /// Makes the source with the number `reference` the reference, or no source if it is nil. `sourceRate` is the
-    /// source's frame rate. Without `sourceRate`, as for a source without video, the clock follows only the rate of the
-    /// source and not the phase of its frames.
+    /// Makes the source with the number `reference` the reference. With nil, the clock follows no source. `sourceRate`
+    /// is the source's frame rate. Without `sourceRate`, as for a source without video, the clock follows only the rate
+    /// of the source and not the phase of its frames.
     package mutating func follow(_ reference: Int?, sourceRate: FrameRate? = nil) {
         let steps = sourceRate.flatMap { Self.steps(from: $0, to: frameRate) }
-        // Even if the reference stays the same, the clock may start or stop to follow the phase of its frames.
+        // Even if the reference stays the same, the clock may begin or cease to follow the phase of its frames.
         guard reference != self.reference || steps != self.steps else { return }
         self.reference = reference
         self.steps = steps

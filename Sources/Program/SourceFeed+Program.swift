@@ -113,9 +113,9 @@ extension SourceFeed {
 
 /// Takes audio ahead of time, so that an operator can play a source's audio earlier than it arrives.
 extension SourceFeed {
-    /// Returns the audio from the last taken sample on, up to a position that is some samples after `range`. The second
-    /// result is this number of samples. It differs from `wanted` if the source does not have enough audio, and while
-    /// it is being reduced, because one call reduces it by less than a frame.
+    /// Returns the source's next audio, which ends some samples after `range`. The second result, `ahead`, is this
+    /// number of samples. It differs from `wanted` if the source does not have enough audio, and while it is being
+    /// reduced, because one call reduces it by less than a frame.
     func audio(_ range: Range<SampleIndex>, ahead wanted: Int64) -> (audio: AudioBuffer, ahead: Int64) {
         let count = range.upperBound - range.lowerBound
         let (old, new) = state.withLock { state in
@@ -124,8 +124,8 @@ extension SourceFeed {
             let old = state.audioAhead
             let next = lead(state, of: wanted, count)
             if next > old, canLead(state, by: next, count) { state.audioAhead = next }
-            // To reduce the number, less audio is taken than the frame lasts, but always enough for a cross-fade from
-            // the previous shift. A source that is stopped gives no audio, so its number stays.
+            // To reduce `audioAhead`, less audio is taken than the frame lasts, but always enough for a cross-fade from
+            // the previous shift. A source that is stopped gives no audio, so the value stays.
             if next < old, isLive || isPlaying(state) {
                 state.audioAhead = max(next, min(old, old - count + AudioShift.fade))
             }
@@ -135,7 +135,7 @@ extension SourceFeed {
         return (audio(from: SampleIndex(start), upTo: SampleIndex(end)), new)
     }
 
-    /// By how many samples the audio can be taken ahead at most now.
+    /// The largest number of samples by which the audio can be taken ahead now.
     var mostAhead: Int64 {
         guard isLive else { return audioRoom / 2 }
         return state.withLock { state in (state.audio.end - state.audio.consumed + state.audioAhead) / 2 }

@@ -43,8 +43,8 @@ package final class SourceFeed: SourceSink {
         var status = FeedStatus()
         var ended: Set<TrackKind> = []
         var starved: Set<TrackKind> = []
-        /// The end of the stored audio when the video was last marked as starved. Until this position, no further frame
-        /// comes.
+        /// The end of the stored audio when the source last reported that it has no more video for now. Until this
+        /// position, no further frame comes.
         var audioAlone: Int64 = 0
         /// The end of the audio of a source that can wait, after its audio has ended.
         var audioEnd: Int64 = 0
@@ -334,7 +334,8 @@ extension SourceFeed: PacketTap {
         return packetBuffer.refusal
     }
 
-    /// Makes the packets available again from the newest keyframe that was taken on, for a consumer that begins now.
+    /// Makes the packets that were already taken available again, from the newest keyframe on, for a consumer that
+    /// begins now.
     package func rewindPackets() { packetBuffer?.rewind() }
 
     /// Drops the packets whose decoding times are before the program time `time`.

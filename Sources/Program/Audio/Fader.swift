@@ -42,18 +42,18 @@ package final class Fader: Sendable {
     /// The settings that are used now.
     package var settings: Settings { state.withLock { $0.now } }
 
-    /// A fader's settings at the beginning and its present settings, from which an operator's changes are restored when
+    /// The configured settings of a fader and its present settings. From both, an operator's changes are restored when
     /// the channel is reopened.
     package struct Memory: Sendable {
         fileprivate let now: Settings
         fileprivate let start: Settings
     }
 
-    /// The settings at the beginning and the present settings; nil if an operator has not changed any of them.
+    /// The configured settings and the present settings; nil if an operator has not changed any setting.
     package var memory: Memory? { state.withLock { $0.now == $0.start ? nil : Memory(now: $0.now, start: $0.start) } }
 
-    /// Repeats the changes that an operator made in `memory`. A setting whose value at the beginning is now different
-    /// keeps its new value.
+    /// Repeats the changes that an operator made in `memory`. A setting whose configured value has changed since keeps
+    /// the new value.
     package func restore(_ memory: Memory) {
         func restore<Value: Equatable>(
             _ setting: WritableKeyPath<Settings, Value>, _ now: inout Settings, _ start: Settings

@@ -41,7 +41,7 @@ struct Limiter {
     private var ring = [Float](repeating: 1, count: Limiter.window)
     private var sum = Double(Limiter.window)
     private var place = 0
-    /// How many of the newest values in ``ring`` are 1 without interruption.
+    /// How many values in ``ring`` are 1, counted back from the newest value to the first one that is not 1.
     private var ones = Limiter.window
     // These arrays are kept between calls, so that a call does not allocate memory for them.
     private var needed: [Float] = []

@@ -49,8 +49,8 @@ struct Mixer {
     /// The audio of each source in the last frame, without a shift.
     private var came: [(source: Bus, audio: AudioBuffer)] = []
     private var hasBegun = false
-    /// Whether at most one source was audible in the last mix, without an operator's gain. The source may have been
-    /// fading.
+    /// Whether the last mix has at most one source, and the operator's gain leaves that source unchanged. The source
+    /// may be fading.
     private(set) var isAlone = true
 
     /// Creates a mixer without audio.

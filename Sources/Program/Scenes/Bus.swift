@@ -45,7 +45,7 @@ package final class Bus: Sendable {
     package let packets = PacketSwitch()
     private let state: Mutex<State>
     private let changed = DispatchSemaphore(value: 0)
-    /// Which sources are watched, and by what.
+    /// The watchers that get the content of sources, each with its source.
     let watches = Mutex<[SourceWatch]>([])
     /// The closure of ``beforeEachFrame(_:)``.
     private let watcher = Mutex<(@Sendable (FrameIndex) -> Void)?>(nil)
@@ -53,8 +53,8 @@ package final class Bus: Sendable {
     /// Creates a bus that waits for its first scene.
     package convenience init() { self.init(nil) }
 
-    /// Creates a bus with a scene that never changes. With nil, the bus waits for its first scene, and its scene may
-    /// change.
+    /// Creates a bus with a scene that never changes. If `scene` is nil, the bus waits for its first scene, and its
+    /// scene may change.
     package init(_ scene: Scene?) {
         isFixed = scene != nil
         state = Mutex(State(scene: scene))
@@ -89,7 +89,7 @@ package final class Bus: Sendable {
         }
     }
 
-    /// Makes the program call `watch` on its thread before it makes each frame. If `watch` calls ``show(_:)``, the
+    /// Makes the program call `watch` before each frame, on the program's thread. If `watch` calls ``show(_:)``, that
     /// scene is on air from this frame on.
     package func beforeEachFrame(_ watch: @escaping @Sendable (FrameIndex) -> Void) {
         watcher.withLock { $0 = watch }
@@ -135,7 +135,7 @@ package final class Bus: Sendable {
     /// Keeps `source` with all its inputs running while it is not visible.
     package func add(_ source: Bus) { state.withLock { $0.sources.append(source) } }
 
-    /// Stops to keep `feed` running, and closes it. If the scene on air uses the feed, the scene stays.
+    /// No longer keeps `feed` running, and closes it. A scene on air that uses the feed stays on air.
     package func remove(_ feed: SourceFeed) {
         state.withLock { state in state.standby.removeAll { $0 === feed } }
         feed.close()

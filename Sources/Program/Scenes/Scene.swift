@@ -78,8 +78,8 @@ package struct Scene: Sendable, Equatable {
     package var layers: [Layer]
     /// The sources that are mixed; empty for silence.
     package var audio: [Audio]
-    /// The overlays in front of the layers. An operator can show and hide overlays independently of the scene. They are
-    /// drawn over the result of a transition.
+    /// The overlays in front of the layers. Overlays are drawn over the result of a transition. An operator can also
+    /// show and hide overlays independently of the scene.
     package var overlays: [Overlay] = []
 
     package init(layers: [Layer], audio: [Audio], overlays: [Overlay] = []) {
