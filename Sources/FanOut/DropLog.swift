@@ -2,31 +2,33 @@
 
 internal import Media
 
-/// Decides what the log says about packets that an output, or one of its receivers, does not get: the packets missed
-/// off air, the start of drops on air, and their end, each once. A target that is too slow for a long time drops
-/// packets and recovers every few seconds. That counts as one episode, which ends after 10 s without a drop.
+/// Decides what is logged about packets that an output, or one of its receivers, does not get. Three things are logged,
+/// each once: the packets that were missed off air, the start of drops on air, and the end of drops on air. A target
+/// that is too slow for a long time drops packets and recovers every few seconds. All these drops count as one episode.
+/// An episode ends after 10 s without a drop.
 ///
-/// All counts are totals. Times are monotonic nanoseconds. Used by one thread at a time.
+/// All counts that callers pass in are totals since the output was created. Times are monotonic nanoseconds. Only one
+/// thread at a time may use it.
 package struct DropLog: Sendable {
     /// An event to log about drops on air.
     package enum Event: Sendable, Equatable {
-        /// An episode began with these drops.
+        /// An episode of drops began. The counts are its first drops.
         case began(DropCounts)
-        /// The episode ended; these are all drops of the episode.
+        /// The episode ended. The counts are all drops of the episode.
         case over(DropCounts)
-        /// The queue went off air during the episode, or with drops that were not logged yet; these are all of these
-        /// drops.
+        /// The output went off air during an episode, or with drops that were not logged yet. The counts are all drops
+        /// of the episode, or all drops that were not logged yet.
         case cut(DropCounts)
     }
 
     private enum State {
-        /// Off air: dropped packets count as missed. `since` are the counts at the time when the output went off air;
-        /// nil if it was never on air.
+        /// The output is off air, so dropped packets count as missed. `since` are the counts at the moment when the
+        /// output went off air; nil if it was never on air.
         case offAir(since: DropCounts?)
-        /// On air without drops; the counts so far.
+        /// The output is on air and nothing is being dropped. The value has the counts so far.
         case quiet(DropCounts)
-        /// An episode of drops: `before` has the counts at its start, `last` has those of the last check; the newest
-        /// drop was at `time` or later.
+        /// The output is on air in an episode of drops. `before` has the counts at the start of the episode. `last` has
+        /// the counts at the last check. `time` is the check that found the newest drop.
         case dropping(before: DropCounts, last: DropCounts, time: Int64)
     }
 
@@ -36,15 +38,17 @@ package struct DropLog: Sendable {
     /// Creates a log for an output that is off air and was never on air.
     package init() {}
 
-    /// The queue has a keyframe with which it can begin, so it is on air from now on. Returns the packets missed since
-    /// it went off air; nil if it was already on air, or is on air for the first time.
+    /// Records that the output is on air, because its queue has a keyframe with which a receiver can begin. Returns the
+    /// packets that were missed since the output went off air; nil if the output was already on air, or is on air for
+    /// the first time.
     package mutating func join(_ counts: DropCounts) -> DropCounts? {
         guard case .offAir(let before) = state else { return nil }
         state = .quiet(counts)
         return before.map { counts.since($0) }
     }
 
-    /// Checks the counts at `now`. Must be called after a drop, and periodically.
+    /// Compares the counts at `now` with the earlier ones, and returns what to log. Must be called after each drop and
+    /// also periodically, because the end of an episode is found only by a call.
     package mutating func note(_ counts: DropCounts, at now: Int64) -> Event? {
         switch state {
         case .offAir: return nil
@@ -63,8 +67,8 @@ package struct DropLog: Sendable {
         }
     }
 
-    /// The queue goes off air, temporarily or for good, which ends an episode early. Packets dropped from now on count
-    /// as missed.
+    /// Records that the output goes off air, temporarily or for good. This ends an episode early. Packets that are
+    /// dropped from now on count as missed.
     package mutating func leave(_ counts: DropCounts) -> Event? {
         let event: Event?
         switch state {
@@ -78,10 +82,10 @@ package struct DropLog: Sendable {
 }
 
 extension DropCounts {
-    /// Packets that were dropped although the output was connected.
+    /// The number of packets that were dropped although the output was connected.
     fileprivate var onAir: Int { packets - causes[.notConnected, default: 0] }
 
-    /// The drops since the counts `before`.
+    /// The drops that were added since the counts were `before`.
     package func since(_ before: DropCounts) -> DropCounts {
         var difference = DropCounts()
         difference.causes = causes.merging(before.causes) { $0 - $1 }.filter { $0.value > 0 }
@@ -89,23 +93,23 @@ extension DropCounts {
         return difference
     }
 
-    /// The causes and their counts in one line, in a fixed order: `congestion=3 awaiting_keyframe=40`.
+    /// One line with each cause and its count, in a fixed order: `congestion=3 awaiting_keyframe=40`.
     package var summary: String {
         DropCause.allCases.compactMap { cause in causes[cause].map { "\(cause.rawValue)=\($0)" } }
             .joined(separator: " ")
     }
 }
 
-/// Counts of packets that did not reach an output or one of its receivers.
+/// How many packets did not reach an output, or one of its receivers.
 package struct DropCounts: Sendable, Equatable {
-    /// Dropped packets of both tracks, by cause.
+    /// The number of dropped packets of all tracks, by cause.
     package var causes: [DropCause: Int] = [:]
-    /// Number of video frames among the dropped packets.
+    /// The number of video frames among the dropped packets.
     package var frames = 0
 
     package init() {}
 
-    /// Dropped packets of both tracks, for all causes.
+    /// The number of dropped packets of all tracks, for all causes together.
     package var packets: Int { causes.values.reduce(0, +) }
 
     /// Adds the counts of `other`.
@@ -114,13 +118,13 @@ package struct DropCounts: Sendable, Equatable {
         frames += other.frames
     }
 
-    /// Counts one packet.
+    /// Counts one dropped packet. `isFrame` means that the packet is a video frame.
     mutating func count(_ cause: DropCause, isFrame: Bool) {
         causes[cause, default: 0] += 1
         if isFrame { frames += 1 }
     }
 
-    /// Counts the packets of `count` frames.
+    /// Counts `count` dropped video frames, each of which is one packet.
     package mutating func add(_ cause: DropCause, frames count: Int) {
         guard count > 0 else { return }
         causes[cause, default: 0] += count

@@ -4,43 +4,45 @@ package import Media
 
 /// Why a packet did not reach an output.
 package enum DropCause: String, Sendable, Codable, CodingKeyRepresentable, CaseIterable {
-    /// The output was not connected, and the queued packet became too old; or the attempt or the output ended before
-    /// it was sent.
+    /// The output was not connected, and the queued packet became too old. Or the attempt, or the output, ended before
+    /// the packet was sent.
     case notConnected = "not_connected"
-    /// The queue exceeded the first threshold, and no other frame refers to this one.
+    /// The queue exceeded its first threshold (`disposableThreshold`), and no other frame refers to this frame.
     case disposable
-    /// The queue exceeded the second threshold, and video waits for the next keyframe.
+    /// The queue exceeded its second threshold (`videoThreshold`). This frame was refused, and video waits for a
+    /// keyframe.
     case congestion
-    /// The queue reached its limit and was emptied to its newest keyframe.
+    /// The queue reached its limit, so all packets before its newest keyframe were removed.
     case overflow
-    /// The frame may refer to a frame that was dropped before.
+    /// The frame may refer to a frame that was dropped before, so the queue waits for a keyframe.
     case awaitingKeyframe = "awaiting_keyframe"
 }
 
-/// Decides which packets a live output's queue accepts. Pure: its inputs are each packet and the queue's fill level.
+/// Decides which packets a live output's queue accepts. The decision depends only on the packets, on the queue's fill
+/// level, and on the output's connection state. The policy reads no clock and does no I/O.
 ///
-/// After a frame was refused, no frame that may refer to it is accepted until the next keyframe.
+/// After a frame was refused to which other frames refer, the policy refuses all frames until the next keyframe.
 package struct DropPolicy: Sendable {
     /// What to do with a packet.
     package enum Decision: Sendable, Equatable {
-        /// Append the packet.
+        /// Append the packet to the queue.
         case accept
-        /// Do not append the packet.
+        /// Do not append the packet, for this reason.
         case refuse(DropCause)
-        /// Empty the queue to its newest keyframe, then ask again.
+        /// Remove all packets before the newest queued keyframe. Then ask for a decision about the same packet again.
         case flush
     }
 
     /// The output's connection state.
     package enum Mode: Sendable, Equatable {
-        /// Never connected yet: everything is kept up to the limit, so that the output can begin with the program's
-        /// first frame.
+        /// The output was never connected. The queue keeps everything up to its limit, so that the output can begin
+        /// with the program's first frame.
         case holdingStart
-        /// Disconnected: only packets from the newest keyframe on are kept.
+        /// The output is disconnected. The queue keeps only the packets from the newest keyframe on.
         case holding
-        /// Just connected: the backlog is being sent and does not count as congestion.
+        /// The output was just connected and is sending its backlog. The backlog does not count as congestion.
         case catchingUp
-        /// On air.
+        /// The output is on air and has sent its backlog.
         case live
     }
 
@@ -48,24 +50,26 @@ package struct DropPolicy: Sendable {
     private let disposableDepth: Int64
     private let videoDepth: Int64
     private let maximumDepth: Int64
-    /// The track whose keyframes are the points where a decoder can start.
+    /// A decoder can start at the keyframes of this track.
     let leading: TrackKind
     /// The output's connection state.
     package private(set) var mode: Mode
-    /// Whether video is refused until the next keyframe.
+    /// Whether frames of the leading track are refused until the next keyframe.
     package private(set) var awaitsKeyframe = true
-    /// Whether audio is refused until then, too: an output that joins a running program begins with a video frame.
+    /// Whether the other tracks are refused until the next keyframe, too. An output that joins a running program begins
+    /// with a video frame and not with audio.
     private var beginsAtKeyframe = false
     /// Whether the last accepted packet of the leading track is a keyframe.
     private var isAfterKeyframe = false
-    /// Whether the receiver gets only still frames: since a frame was last accepted that refers to another, the frames
-    /// behind a keyframe were refused, or the queue was emptied on air.
+    /// Whether the receiver sees at most still frames. This becomes true when the frame directly after a keyframe is
+    /// refused for congestion, and when the queue overflows on air. It becomes false when a frame other than a keyframe
+    /// is accepted.
     package private(set) var standsStill = false
-    /// By how much the limits are extended until the output has caught up, in nanoseconds and bytes: by the GOP with
-    /// which it joined.
+    /// By how much the queue's limits are extended until the output has caught up, in nanoseconds and in bytes: by the
+    /// size of the GOP with which the output joined.
     private var head: (depth: Int64, bytes: Int) = (0, 0)
 
-    /// A policy for an output that is not connected yet. Decoders can start at keyframes of `leading`.
+    /// Creates a policy for an output that is not connected yet. Decoders can start at keyframes of `leading`.
     package init(limits: QueueLimits, mode: Mode = .holdingStart, leading: TrackKind = .video) {
         maximumBytes = limits.maximumBytes
         disposableDepth = limits.disposableThreshold.inNanoseconds
@@ -78,24 +82,26 @@ package struct DropPolicy: Sendable {
     /// Whether a decoder can start at `packet`.
     func canBegin(_ packet: EncodedPacket) -> Bool { packet.track == leading && packet.isKeyframe }
 
-    /// The output went on air with the queued packets.
+    /// Records that the output went on air and will send the queued packets.
     package mutating func connected() {
         beginsAtKeyframe = mode == .holding && awaitsKeyframe
         mode = .catchingUp
     }
 
-    /// The output joins on air with the current GOP, of this duration in nanoseconds and this size. The GOP is queued
-    /// from its keyframe on, regardless of its length.
+    /// Records that the output joins on air with the current GOP, which has the duration `depth` (nanoseconds) and the
+    /// size `bytes`. The whole GOP is queued, however long it is.
     mutating func joined(depth: Int64, bytes: Int) {
         (awaitsKeyframe, beginsAtKeyframe) = (false, false)
         head = (depth, bytes)
         mode = .catchingUp
     }
 
-    /// The output lost its connection; the caller empties the queue to its newest keyframe.
+    /// Records that the output lost its connection. The caller must remove all packets before the newest queued
+    /// keyframe.
     package mutating func disconnected() { mode = .holding }
 
-    /// The queue was emptied; if no keyframe remained, video waits for the next keyframe.
+    /// Records that packets were removed from the queue. If no keyframe remains in the queue, video waits for the next
+    /// keyframe.
     package mutating func flushed(keyframeRemains: Bool) {
         if !keyframeRemains { awaitsKeyframe = true }
         if !mode.isHolding { standsStill = true }
@@ -103,11 +109,12 @@ package struct DropPolicy: Sendable {
         if mode == .holdingStart { mode = .holding }
     }
 
-    /// Whether an output on air waits for a keyframe although a queue with `depth` nanoseconds has room.
+    /// Whether the output is on air and waits for a keyframe, although its queue has room. `depth` is the queued media
+    /// time in nanoseconds.
     package func needsKeyframe(depth: Int64) -> Bool { !mode.isHolding && awaitsKeyframe && depth < disposableDepth }
 
-    /// Decides about `packet` while the queue contains `depth` of media time (nanoseconds, the packet included) and
-    /// `bytes`.
+    /// Decides what to do with `packet`. `depth` is the queued media time in nanoseconds, `packet` included. `bytes` is
+    /// the queued payload, `packet` not included.
     package mutating func decide(_ packet: EncodedPacket, depth: Int64, bytes: Int) -> Decision {
         if mode == .catchingUp, depth < disposableDepth {
             mode = .live

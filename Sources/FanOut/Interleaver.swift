@@ -3,23 +3,24 @@
 internal import DequeModule
 package import Media
 
-/// Interleaves the packets of several tracks by decoding time, so that outputs can rely on the order.
+/// Puts the packets of several tracks into one order, by decoding time. Outputs rely on this order.
 ///
 /// A packet is released when every awaited track has reached the packet's time or has ended. If a track stops, the
-/// other track waits for it only for a limited media time. After that, it is neither delayed nor buffered, until the
-/// stopped track again delivers packets at intervals within that limit. Packets of the stopped track that are late are
-/// released at once, even if packets of the other track with later times were released before. If a frame and an audio
-/// packet have the same time, the frame goes first. Timed data is not awaited.
+/// other track waits for it only up to a bound of media time. Beyond this bound, the other track's packets are released
+/// at once. The interleaver waits for the stopped track again when two of its packets come at most this bound apart.
+/// Late packets of a stopped track are released at once, even if later packets of the other track have already been
+/// released. If a video frame and an audio packet have the same time, the frame is released first. No track waits for
+/// packets of timed data.
 package struct Interleaver {
     private struct Track {
         var packets = Deque<EncodedPacket>()
         var isAwaited = false
-        /// Whether the track seems to have stopped.
+        /// Whether the track was silent for so long that the other track no longer waits for it.
         var hasStopped = false
-        /// Decoding time of the track's newest packet, in nanoseconds.
+        /// The decoding time of the track's newest packet, in nanoseconds.
         var newest: Int64?
 
-        /// Whether no packet of any track can be released before this track's next packet.
+        /// Whether the other tracks must wait for this track's next packet.
         var isMissing: Bool { isAwaited && !hasStopped && packets.isEmpty }
 
         mutating func append(_ packet: EncodedPacket, bound: Int64) {
@@ -29,29 +30,29 @@ package struct Interleaver {
             packets.append(packet)
         }
 
-        /// Media time from the oldest held packet to the newest, in nanoseconds.
+        /// The media time from the oldest held packet to the newest, in nanoseconds.
         var depth: Int64 {
             guard let first = packets.first, let last = packets.last else { return 0 }
             return last.dtsNanoseconds - first.dtsNanoseconds
         }
     }
 
-    /// The tracks, in the release order of packets with the same time.
+    /// The tracks. Packets with the same time are released in this order of tracks.
     private var (video, audio, data) = (Track(), Track(), Track())
-    /// Latest released decoding time, in nanoseconds.
+    /// The latest decoding time of all released packets, in nanoseconds.
     private var latest = Int64.min
-    /// Maximum media time that one track may hold while another is awaited, in nanoseconds.
+    /// The maximum media time for which one track's packets are held while another track is awaited, in nanoseconds.
     var bound: Int64
 
-    /// Waits for `tracks` as long as no other track holds more than `bound`, which must exceed the usual distance
-    /// between the tracks.
+    /// Creates an interleaver that waits for packets of `tracks`. It stops waiting for a track when it holds more than
+    /// `bound` of another track. `bound` must be longer than the usual delay between the tracks.
     package init(waitingFor tracks: Set<TrackKind> = [.video, .audio], bound: Duration = .seconds(10)) {
         self.bound = bound.inNanoseconds
         video.isAwaited = tracks.contains(.video)
         audio.isAwaited = tracks.contains(.audio)
     }
 
-    /// Adds one packet and returns the packets to release, in order.
+    /// Adds one packet. Returns the packets that can be released now, in order.
     package mutating func push(_ packet: EncodedPacket) -> [EncodedPacket] {
         switch packet.track {
         case .video: video.append(packet, bound: bound)
@@ -61,7 +62,7 @@ package struct Interleaver {
         return release()
     }
 
-    /// Ends `track` and returns the packets that can now be released.
+    /// Records that `track` has ended. Returns the packets that can be released now, in order.
     package mutating func end(_ track: TrackKind) -> [EncodedPacket] {
         switch track {
         case .video: video.isAwaited = false

@@ -3,18 +3,18 @@
 package import Media
 internal import Synchronization
 
-/// Interleaves encoded packets by decoding time, and forwards them. The packets of the tracks may arrive independently
-/// of each other.
+/// Puts encoded packets into the order of their decoding times and forwards them. The packets of different tracks may
+/// come at different times and from different threads.
 ///
-/// It is placed between an encoder session and its ``PacketStream``. Tracks that are passed through do not use it: they
-/// keep their sender's order. Any thread may publish; packets of one track must come from one thread.
+/// This sink is placed between an encoder session and its ``PacketStream``. It is not used in passthrough, where
+/// packets keep the sender's order. Any thread may publish, but all packets of one track must come from one thread.
 package final class InterleavingSink: PacketSink {
     private let next: any PacketSink
-    // Locked while packets are forwarded, so that two threads cannot change their order. Forwarding neither blocks nor
-    // calls back.
+    // The lock is held while packets are forwarded, so that two threads cannot change the order of the packets. This is
+    // safe, because forwarding neither blocks nor calls back.
     private let interleaver: Mutex<Interleaver>
 
-    /// A sink before `next` that waits for `tracks`; see ``Interleaver`` for `bound`.
+    /// Creates a sink that forwards to `next` and waits for packets of `tracks`. See ``Interleaver`` for `bound`.
     package init(
         _ next: any PacketSink, waitingFor tracks: Set<TrackKind> = [.video, .audio], bound: Duration = .seconds(10)
     ) {
@@ -22,7 +22,7 @@ package final class InterleavingSink: PacketSink {
         interleaver = Mutex(Interleaver(waitingFor: tracks, bound: bound))
     }
 
-    /// Sets how far one track may be ahead of the other before it stops waiting: more than the encoder's delay.
+    /// Sets for how much media time one track waits for the other. `bound` must be longer than the encoder's delay.
     package func wait(upTo bound: Duration) { interleaver.withLock { $0.bound = bound.inNanoseconds } }
 
     package func publish(_ packet: EncodedPacket) {

@@ -2,40 +2,42 @@
 
 internal import Media
 
-/// Decides when an output requests a keyframe that it, or one of its receivers, needs.
+/// Decides when an output requests a keyframe for itself or for one of its receivers.
 ///
-/// An IDR frame on request reduces the quality of all other outputs. So a receiver first waits for the next regular
-/// keyframe, for up to 2.5 s, which is longer than the usual GOP. Each request doubles this time, up to 40 s, and each
-/// minute without a request halves it: an output that keeps reconnecting requests about one keyframe per minute,
-/// regardless of the GOP. For a receiver that shows no video before the keyframe, the first request is immediate.
+/// An additional IDR frame reduces the video quality of all outputs. So a receiver first waits up to 2.5 s for the next
+/// regular keyframe; the usual GOP is shorter than that. Each request doubles this waiting time, up to 40 s. Each
+/// minute without a request halves the waiting time. So an output that keeps reconnecting requests about one keyframe
+/// per minute, whatever the length of the GOP. For a receiver that shows no video before the keyframe, the first
+/// request is made at once.
 ///
-/// Times are monotonic nanoseconds. Used by one thread at a time.
+/// Times are monotonic nanoseconds. Only one thread at a time may use it.
 struct KeyframePatience: Sendable {
     private static let first = Duration.milliseconds(2500)
     private static let doublings = 4
     private static let memory = Duration.seconds(60)
 
     private var waitingSince: Int64?
-    /// How many times the waiting time was doubled, at `lastRequest`.
+    /// After `lastRequest`, the waiting time was 2.5 s doubled this many times.
     private var level = 0
     private var lastRequest: Int64 = 0
-    /// Number of requests so far.
+    /// The number of requests so far.
     private(set) var requests = 0
 
-    /// Whether a receiver waits for a keyframe.
+    /// Whether the output or one of its receivers waits for a keyframe.
     var isWaiting: Bool { waitingSince != nil }
 
-    /// Starts to wait for a keyframe at `now`, unless it is waiting already. `isUrgent` means that a receiver shows no
-    /// video until then: the wait is 2.5 s shorter, so the request is immediate unless there was a recent one.
+    /// Starts to wait for a keyframe at `now`. A wait that has already begun is not prolonged. `isUrgent` means that a
+    /// receiver shows no video before the keyframe. The wait is then 2.5 s shorter, so the request is due at once if
+    /// there was no recent request.
     mutating func wait(from now: Int64, isUrgent: Bool = false) {
         let start = isUrgent ? now - Self.first.inNanoseconds : now
         waitingSince = min(waitingSince ?? start, start)
     }
 
-    /// Stops waiting: a keyframe came, or no receiver needs a keyframe any more.
+    /// Stops waiting, because a keyframe came or because no receiver needs a keyframe any more.
     mutating func stopWaiting() { waitingSince = nil }
 
-    /// Whether a keyframe must be requested now. If so, counts the request and restarts the wait.
+    /// Whether the caller must request a keyframe now. If so, counts the request and starts the next wait.
     mutating func isRequestDue(at now: Int64) -> Bool {
         guard let since = waitingSince else { return false }
         let remembered = max(0, level - Int((now - lastRequest) / Self.memory.inNanoseconds))
@@ -46,6 +48,6 @@ struct KeyframePatience: Sendable {
         return true
     }
 
-    /// Counts a request that did not wait here, because the attempt that made it had already waited.
+    /// Counts a request that an attempt made after it had waited by itself.
     mutating func countRequest() { requests += 1 }
 }

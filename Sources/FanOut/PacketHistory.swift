@@ -3,57 +3,60 @@
 internal import DequeModule
 package import Media
 
-/// The newest packets of a stream, from a keyframe on, for consumers that join late: a player, a preview, a replay.
+/// Keeps the newest packets of a stream, from a keyframe on, for consumers that join later, such as a player, a preview
+/// or a replay.
 ///
-/// It always begins with a keyframe, and contains at least the current GOP if that is within the limits. Packets are
-/// shared with the queues, so only packets that are in no queue any more need additional memory: at 6 Mbit/s and a GOP
-/// of 2 s at most 1.5 MB.
+/// The history always begins with a keyframe. It contains at least the current GOP if the current GOP is within the
+/// limits. Packets are shared with the outputs' queues, so only packets that have left all queues need additional
+/// memory: at most 1.5 MB at 6 Mbit/s and a GOP of 2 s.
 package struct PacketHistory: Sendable {
-    /// How much is kept.
+    /// How many packets the history keeps.
     package struct Limits: Sendable, Equatable {
-        /// Media time to keep before the current GOP; with zero, only the current GOP is kept.
+        /// How much media time to keep. With zero, only the current GOP is kept. Only whole GOPs are removed.
         package var duration: Duration
-        /// Maximum duration of a GOP that is kept.
+        /// If the current GOP becomes longer than this, the history is emptied until the next keyframe.
         package var longestGOP: Duration
-        /// Maximum payload bytes.
+        /// The maximum sum of all payloads, in bytes.
         package var maximumBytes: Int
 
         package init(duration: Duration = .zero, longestGOP: Duration = .seconds(20), maximumBytes: Int = 32 << 20) {
             (self.duration, self.longestGOP, self.maximumBytes) = (duration, longestGOP, maximumBytes)
         }
 
-        /// The current GOP, up to 20 s and 32 MiB.
+        /// Keeps only the current GOP, up to 20 s and 32 MiB.
         package static let currentGOP = Limits()
     }
 
-    /// The limits. Excess packets are removed when the next packet comes.
+    /// The limits. After a change, excess packets are removed only when the next packet comes.
     package var limits: Limits
     private var kept = Deque<EncodedPacket>()
-    /// The indices in `kept` at which GOPs begin, plus ``removed``.
+    /// Where GOPs begin: each value is an index in `kept` plus ``removed``.
     private var keyframes = Deque<Int>()
-    /// Number of packets removed so far, which is added to indices so that they stay valid when packets are removed.
+    /// The number of packets removed so far. It is added to the indices in ``keyframes``, so that these values stay
+    /// valid when packets are removed.
     private var removed = 0
-    /// Payload bytes of all packets.
+    /// The sum of the payloads of all kept packets, in bytes.
     package private(set) var bytes = 0
 
     package init(limits: Limits = .currentGOP) { self.limits = limits }
 
-    /// The packets in the order of publishing. The first one is a keyframe.
+    /// All kept packets, in the order of publishing. The first one is a keyframe.
     package var packets: [EncodedPacket] { Array(kept) }
 
-    /// The current GOP, from its keyframe on; empty if it is not kept.
+    /// The packets of the current GOP, from its keyframe on; empty if the history does not keep it.
     package var currentGOP: [EncodedPacket] {
         guard let last = keyframes.last else { return [] }
         return Array(kept[(last - removed)...])
     }
 
-    /// Media time from the newest keyframe to the newest packet, in nanoseconds.
+    /// The media time from the newest keyframe to the newest packet, in nanoseconds.
     package var age: Int64 {
         guard let start = keyframes.last, let last = kept.last else { return 0 }
         return max(0, last.dtsNanoseconds - kept[start - removed].dtsNanoseconds)
     }
 
-    /// Adds the next packet of the stream; `isKeyframe` means that a decoder of the whole stream can start there.
+    /// Adds the next packet of the stream. `isKeyframe` means that a decoder of the whole stream can start at this
+    /// packet.
     package mutating func append(_ packet: EncodedPacket, isKeyframe: Bool) {
         guard isKeyframe || !keyframes.isEmpty else { return }
         if isKeyframe { keyframes.append(removed + kept.count) }
@@ -62,7 +65,7 @@ package struct PacketHistory: Sendable {
         trim(to: packet.dtsNanoseconds)
     }
 
-    /// Removes everything, because the next packet does not continue the kept packets.
+    /// Removes all packets, because the next packet does not continue the kept ones.
     package mutating func removeAll() { self = PacketHistory(limits: limits) }
 
     private mutating func trim(to now: Int64) {

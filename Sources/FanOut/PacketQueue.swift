@@ -4,22 +4,22 @@ internal import DequeModule
 package import Media
 internal import Synchronization
 
-/// A queue's fill level and drops at one moment.
+/// The fill level of a queue at one moment, and its drops until then.
 package struct QueueStatus: Sendable, Codable, Equatable {
-    /// Number of queued packets.
+    /// The number of queued packets.
     package var packets = 0
-    /// Queued payload bytes.
+    /// The sum of the queued payloads, in bytes.
     package var bytes = 0
-    /// Queued media time, in milliseconds.
+    /// The queued media time, in milliseconds.
     package var milliseconds: Int64 = 0
-    /// The media time at which the queue is emptied; 0 if unknown.
+    /// The queued media time at which the queue is emptied, in milliseconds; 0 if unknown.
     package var boundMilliseconds: Int64 = 0
-    /// Packets that did not reach the output, by cause.
+    /// The number of packets that did not reach the output, by cause.
     package var drops: [DropCause: Int] = [:]
-    /// Number of frames among the dropped packets.
+    /// The number of video frames among the dropped packets.
     package var droppedFrames = 0
 
-    /// ``drops`` and ``droppedFrames`` as one value.
+    /// The dropped packets and frames (``drops`` and ``droppedFrames``) as one value.
     package var dropCounts: DropCounts {
         get {
             var counts = DropCounts()
@@ -30,10 +30,10 @@ package struct QueueStatus: Sendable, Codable, Equatable {
     }
 }
 
-/// The bounded queue between the fan-out and one live output.
+/// The bounded queue of packets between the fan-out and one live output.
 ///
-/// The publishing thread calls `push`, which never blocks; the output's own thread pops. Refused packets are counted by
-/// cause. Packets are shared, never copied.
+/// The publishing thread calls `push`, which never waits for the output. The output's own thread calls `pop`. Refused
+/// and removed packets are counted by cause. Packets are shared and never copied.
 ///
 /// ```swift
 /// let queue = PacketQueue(limits: .live)
@@ -46,33 +46,33 @@ package final class PacketQueue: Sendable {
         var bytes = 0
         var policy: DropPolicy
         var drops = DropCounts()
-        /// Whether the output has not joined the program yet: no packet counts as missed.
+        /// Whether the output has not joined the program yet. While this is true, packets that the output does not get
+        /// are not counted as dropped.
         var isJoining: Bool
-        /// Whether the output has taken packets, or asked for some, since the queue was last full.
+        /// Whether the output has called `pop` or went on air since the queue was last full.
         var isRead = true
         var pace = ArrivalPace()
-        /// How much earlier the newest packet arrived than the slowest recent arrivals (see ``ArrivalPace``), in
-        /// nanoseconds.
+        /// How far the newest packet is ahead of time, in nanoseconds; see ``ArrivalPace``.
         var ahead: Int64 = 0
     }
 
-    /// The result of a push.
+    /// What happened to a packet that was pushed.
     package enum Outcome: Sendable, Equatable {
-        /// The packet is in the queue.
+        /// The packet was appended to the queue.
         case queued
-        /// The packet was refused.
+        /// The packet was refused, for this reason.
         case dropped(DropCause)
     }
 
-    /// The limits.
+    /// The limits of this queue.
     package let limits: QueueLimits
-    /// Measures when packets arrive, which may come in bursts.
+    /// Measures when packets arrive, if they may come in bursts.
     private let clock: any MonotonicClock
     private let state: Mutex<State>
 
-    /// An empty queue with these limits. `isFromStart` means that the first packets are the program's first, which are
-    /// kept for a target that is not connected yet. `awaitsCallers` means that packets do not count as missed until a
-    /// receiver connects. Decoders can start at keyframes of `leading`.
+    /// Creates an empty queue with these limits. `isFromStart` means that the queue gets the program's packets from the
+    /// first one on, and keeps them while the output is not connected yet. `awaitsCallers` means that packets do not
+    /// count as dropped until a receiver connects. Decoders can start at keyframes of `leading`.
     package init(
         limits: QueueLimits, isFromStart: Bool = true, awaitsCallers: Bool = false, leading: TrackKind = .video,
         clock: any MonotonicClock = SystemClock()
@@ -82,7 +82,7 @@ package final class PacketQueue: Sendable {
         state = Mutex(State(policy: policy, isJoining: !isFromStart || awaitsCallers))
     }
 
-    /// Appends `packet` if the policy accepts it.
+    /// Appends `packet` if the drop policy accepts it. Returns whether the packet was accepted.
     @discardableResult
     package func push(_ packet: EncodedPacket) -> Outcome {
         let now = limits.takesBursts ? clock.now : nil
@@ -92,9 +92,9 @@ package final class PacketQueue: Sendable {
         }
     }
 
-    /// Queues the first packets of an output that joins on air, see ``PacketStream/join(_:)``. They are the current
-    /// GOP, regardless of its length: the GOP extends the limits until the output has caught up. The queue must be
-    /// empty.
+    /// Queues the first packets of an output that joins a running program, see ``PacketStream/join(_:)``. These packets
+    /// are the current GOP, however long it is: until the output has caught up, the queue's limits are extended by the
+    /// size of this GOP. The queue must be empty.
     package func join(with packets: [EncodedPacket]) {
         state.withLock { state in
             guard let first = packets.first, state.policy.canBegin(first) else {
@@ -110,7 +110,7 @@ package final class PacketQueue: Sendable {
         }
     }
 
-    /// Removes and returns the oldest packet.
+    /// Removes the oldest packet and returns it; nil if the queue is empty.
     package func pop() -> EncodedPacket? {
         state.withLock { state in
             state.isRead = true
@@ -118,8 +118,8 @@ package final class PacketQueue: Sendable {
         }
     }
 
-    /// Moves the oldest packets into `batch` until `batch` has `bytes` of payload; the packet that reaches this size is
-    /// included. Returns whether the queue is empty now.
+    /// Moves the oldest packets to the end of `batch` until the moved payloads have `bytes` or more, or until the queue
+    /// is empty. Returns whether the queue is empty now.
     package func pop(upTo bytes: Int, into batch: inout [EncodedPacket]) -> Bool {
         state.withLock { state in
             state.isRead = true
@@ -135,8 +135,8 @@ package final class PacketQueue: Sendable {
     /// Whether the queue is empty.
     package var isEmpty: Bool { state.withLock { $0.packets.isEmpty } }
 
-    /// The output went on air: the live thresholds apply once the backlog was sent. Returns whether a decoder can start
-    /// with the queued packets, or with the next one.
+    /// Records that the output went on air. The live thresholds apply as soon as the backlog has been sent. Returns
+    /// whether a decoder can start with the packets in the queue, or with the next packet.
     package func connected() -> Bool {
         state.withLock { state in
             let isFromStart = state.policy.mode == .holdingStart
@@ -148,7 +148,7 @@ package final class PacketQueue: Sendable {
         }
     }
 
-    /// The output lost its connection: the queue is cut to its newest keyframe.
+    /// Records that the output lost its connection. All packets before the newest queued keyframe are removed.
     package func disconnected() {
         state.withLock { state in
             state.policy.disconnected()
@@ -156,8 +156,9 @@ package final class PacketQueue: Sendable {
         }
     }
 
-    /// The target accepts nothing, or lost its data, and can continue only at a keyframe. The queue is cut to its
-    /// newest keyframe, and until ``connected()`` only packets from the newest keyframe on are kept.
+    /// Holds packets back, because the target accepts nothing, or lost data and can continue only at a keyframe. All
+    /// packets before the newest queued keyframe are removed. Until ``connected()`` the queue keeps only the packets
+    /// from the newest keyframe on.
     package func hold() {
         state.withLock { state in
             state.policy.disconnected()
@@ -165,33 +166,34 @@ package final class PacketQueue: Sendable {
         }
     }
 
-    /// Whether packets that the output does not get do not count, because it has not joined the program yet.
+    /// Whether the output has not joined the program yet, so that packets that it does not get are not counted.
     var isJoining: Bool { state.withLock { $0.isJoining } }
 
-    /// The output has joined the program: from now on, packets that it does not get count as missed.
+    /// Records that the output has joined the program. From now on, packets that it does not get are counted as
+    /// dropped.
     func joined() { state.withLock { $0.isJoining = false } }
 
-    /// Removes all queued packets, and counts them as dropped, because they will not be sent.
+    /// Removes all queued packets and counts them as dropped, because they will never be sent.
     package func discard() { state.withLock { $0.discard() } }
 
-    /// Whether the queue has room again but waits for a keyframe: the moment to request one. A queue that is emptied
-    /// because it is not read has room, too, but a keyframe would only wait there, so none is requested until the
-    /// output reads again.
+    /// Whether a keyframe should be requested: the queue waits for one and has room again. If the queue was full
+    /// because the output did not read it, this is false until the output reads again: a keyframe would only wait in
+    /// the queue.
     package var needsKeyframe: Bool {
         state.withLock { state in state.isRead && state.policy.needsKeyframe(depth: state.depth(with: nil)) }
     }
 
-    /// Whether an output that waits for a keyframe gets at most still frames until then, because keyframes waited with
-    /// no frames behind them, or the queue was emptied: one should be requested at once.
+    /// Whether the receiver sees at most still frames until the next keyframe, so that a keyframe should be requested
+    /// at once; see ``DropPolicy/standsStill``.
     package var standsStill: Bool { state.withLock { $0.policy.standsStill } }
 
-    /// The refused and removed packets so far.
+    /// The counts of all packets that were refused or removed so far.
     package var drops: DropCounts { state.withLock { $0.drops } }
 
-    /// How many frames are in the queue.
+    /// The number of video frames in the queue.
     package var waitingFrames: Int { state.withLock { $0.packets.count { $0.track == .video } } }
 
-    /// A snapshot for status and metrics.
+    /// A snapshot of the queue for status and metrics.
     package var status: QueueStatus {
         state.withLock { state in
             QueueStatus(
@@ -202,13 +204,14 @@ package final class PacketQueue: Sendable {
 }
 
 extension PacketQueue.State {
-    /// Media time from the oldest queued packet to the newest, `packet` included, in nanoseconds.
+    /// The media time from the oldest queued packet to the newest, in nanoseconds. If `packet` is given, it counts as
+    /// the newest.
     fileprivate func duration(with packet: EncodedPacket?) -> Int64 {
         guard let first = packets.first, let last = packet ?? packets.last else { return 0 }
         return max(0, last.dtsNanoseconds - first.dtsNanoseconds)
     }
 
-    /// The output's delay, in nanoseconds: the duration of the queue, without the time by which the newest packet came
+    /// The delay of the output, in nanoseconds: the queued media time minus the time by which the newest packet arrived
     /// early.
     fileprivate func depth(with packet: EncodedPacket?) -> Int64 { max(0, duration(with: packet) - ahead) }
 
@@ -241,13 +244,13 @@ extension PacketQueue.State {
         policy.flushed(keyframeRemains: false)
     }
 
-    /// Removes the packets before the newest keyframe, or all packets if there is no keyframe. If room is needed for an
-    /// incoming packet, also removes all packets if that keyframe is the first packet, or if the incoming packet is a
-    /// keyframe.
+    /// Removes the packets before the newest queued keyframe, or all packets if no keyframe is queued. If room is
+    /// needed for the packet `incoming`, all packets are removed in two more cases: if the newest keyframe is already
+    /// the first packet of the queue, and if `incoming` is a keyframe.
     fileprivate mutating func flush(incoming: EncodedPacket?, cause: DropCause) {
         let isIncomingKeyframe = incoming.map(policy.canBegin) ?? false
-        // When the connection is lost, a keyframe is useless if the frames after it were refused: viewers would see an
-        // old frame, then a gap.
+        // When the connection is lost, a queued keyframe is useless if the frames after it were refused: viewers would
+        // see an old frame and then a gap.
         let isUseless = incoming == nil && policy.awaitsKeyframe
         let newest = isUseless ? nil : packets.lastIndex(where: policy.canBegin)
         let keepsFrom: Int
@@ -270,23 +273,25 @@ extension PacketQueue.State {
     }
 }
 
-/// Tracks the lateness of packets (arrival minus media time), to find out how far a packet is ahead of the slowest
-/// recent packets. Such packets do not count as queued: a playlist delivers a whole segment at once, and an input that
-/// was just opened delivers what it kept until its tracks were known. The output has until the next burst to send them.
+/// Measures how far a packet is ahead of time, for inputs that deliver in bursts. The lateness of a packet is its
+/// arrival minus its media time. A packet is ahead of time by as much as its lateness is smaller than the largest
+/// recent lateness. Media that is ahead of time does not count as queued, because the output may take until the next
+/// burst to send it. A playlist, for example, delivers a whole segment at once; an input that was just opened delivers
+/// at once what it kept until its tracks were known.
 ///
-/// The slowest packet is the first packet of each burst.
+/// The packet with the largest lateness is the first packet of a burst.
 struct ArrivalPace {
-    /// The minimum time for which the slowest lateness is kept; the maximum is twice as long. Longer than any segment.
+    /// The largest lateness is kept for at least this time, and for at most twice this time. Longer than any segment.
     private static let window: Int64 = 30_000_000_000
-    /// The maximum by which a packet counts as ahead of time. No burst is longer: a larger difference is the result of
-    /// a silence of the sender.
+    /// The most by which a packet counts as ahead of time. No burst is longer than this. A larger difference comes from
+    /// a pause of the sender.
     private static let longest: Int64 = 20_000_000_000
 
     private var (slowest, before): (Int64?, Int64?)
     private var began: Int64 = 0
 
-    /// Records a packet of media time `time` that arrives at `now`, both in nanoseconds, and returns how far it is
-    /// ahead of time.
+    /// Records a packet with the media time `time` that arrives at `now`. Returns how far the packet is ahead of time.
+    /// All values are nanoseconds.
     mutating func note(_ time: Int64, at now: Int64) -> Int64 {
         let delay = now &- time
         if slowest == nil || now &- began > Self.window { (before, slowest, began) = (slowest, delay, now) }

@@ -3,12 +3,13 @@
 package import Media
 internal import Synchronization
 
-/// A program as packets. It passes each packet to every consumer, without copying or waiting; stores the current codecs
-/// of the tracks; keeps the newest GOP for consumers that join late; and forwards keyframe requests.
+/// The fan-out of a program's encoded packets. It hands each packet to every consumer, without copying or waiting. It
+/// also knows the current codecs of the tracks, keeps the newest GOP for consumers that join later, and forwards
+/// keyframe requests to the encoder.
 ///
-/// It keeps the order of publishing, which must be the order of decoding times, see ``InterleavingSink``; one thread at
-/// a time publishes. Any thread may add and remove consumers at any time; a change takes effect between two packets and
-/// does not affect other consumers.
+/// Consumers get packets in the order of publishing, which must be the order of decoding times (see
+/// ``InterleavingSink``). Only one thread at a time may publish. Any thread may add and remove consumers at any time.
+/// Such a change takes effect between two packets and does not affect other consumers.
 ///
 /// ```swift
 /// let stream = PacketStream(delivery: .immediate)
@@ -18,12 +19,12 @@ internal import Synchronization
 /// stream.finish()
 /// ```
 package final class PacketStream: PacketSink, KeyframeRequester {
-    /// When packets are delivered.
+    /// When packets are delivered to the consumers.
     package enum Delivery: Sendable {
-        /// Together with the next frame: audio waits for the following frame, for one frame at most, so that both are
-        /// queued and sent together. For tracks that are encoded here.
+        /// Audio packets wait for the next video frame, at most for one frame's time, so that both are queued and sent
+        /// together. Used for tracks that relay encodes.
         case withFrames
-        /// At once. For tracks that are passed through, where only latency matters.
+        /// Each packet is delivered at once. Used in passthrough, where only latency matters.
         case immediate
     }
 
@@ -32,28 +33,29 @@ package final class PacketStream: PacketSink, KeyframeRequester {
         var streams = StreamDescription()
         var history: PacketHistory
         var keyframes: (any KeyframeRequester)?
-        /// Packets that wait for the next frame.
+        /// Packets that wait for the next video frame.
         var waiting: [EncodedPacket] = []
-        /// Marks that were not sent yet, sorted by time: the program has not reached their times, or nothing was
-        /// published since.
+        /// Text marks that were not sent yet, sorted by time. Either the program has not reached their times, or
+        /// nothing was published since they were set.
         var marks: [(time: Int64, text: String)] = []
-        /// The latest decoding time so far, in nanoseconds.
+        /// The latest decoding time of all published packets, in nanoseconds.
         var newest = Int64.min
     }
 
-    /// Maximum number of waiting marks: more than an operator can set within an encoder's delay.
+    /// The maximum number of waiting marks. An operator cannot set so many within an encoder's delay.
     private static let mostMarks = 64
 
     private let delivery: Delivery
     private let state: Mutex<State>
 
-    /// A stream without tracks and consumers.
+    /// Creates a stream without tracks and consumers.
     package init(delivery: Delivery = .withFrames, history: PacketHistory.Limits = .currentGOP) {
         self.delivery = delivery
         state = Mutex(State(history: PacketHistory(limits: history)))
     }
 
-    /// Sets the tracks before the first packet, and the receiver of keyframe requests. May be called on any thread.
+    /// Sets the stream's tracks, and the encoder that keyframe requests are forwarded to. Must be called before the
+    /// first packet; may be called on any thread.
     package func begin(_ description: StreamDescription, keyframes: any KeyframeRequester) {
         state.withLock { state in
             state.streams = description
@@ -64,35 +66,35 @@ package final class PacketStream: PacketSink, KeyframeRequester {
     /// The current codecs of the tracks. May be called on any thread.
     package var description: StreamDescription { state.withLock { $0.streams } }
 
-    /// Forwards the request to the encoder. Without an encoder, the next keyframe comes at its regular time.
+    /// Forwards a keyframe request to the encoder. Without an encoder, nothing happens and the next keyframe comes at
+    /// its regular time.
     package func requestKeyframe(at programTime: Int64?) {
         state.withLock { $0.keyframes }?.requestKeyframe(at: programTime)
     }
 
-    /// Adds a consumer, which gets the packets from the next one on.
+    /// Adds a consumer. It gets all packets that are delivered from now on.
     package func add(_ consumer: any PacketConsumer) {
         state.withLock { $0.consumers.append(consumer) }
     }
 
-    /// Adds a consumer that immediately gets the current GOP, and then the following packets; it gets each packet once.
+    /// Adds a consumer. It gets the current GOP at once and then all following packets, each packet once.
     package func join(_ consumer: any PacketConsumer) {
         let server = state.withLock { state in
             state.consumers.append(consumer)
-            // This happens under the lock, so that no newer packet reaches the consumer first; the consumer only queues
-            // the packets.
+            // The lock is held during this call, so that no newer packet can reach the consumer first. The consumer
+            // only queues the packets, so the call is short.
             let packets = state.history.currentGOP
             return packets.isEmpty ? nil : consumer.accept(packets)
         }
         server?.wake()
     }
 
-    /// Adds a consumer that immediately gets all packets that are kept, which begin with a keyframe, and then the
-    /// following packets; it gets each packet once. Returns the presentation time of its first packet; nil if no
-    /// packets are kept.
+    /// Adds a consumer. It gets all packets of the history at once, from a keyframe on, and then all following packets,
+    /// each packet once. Returns the presentation time of the consumer's first packet; nil if the history is empty.
     package func joinReplay(_ consumer: any PacketConsumer) -> Int64? {
         let (server, first) = state.withLock { state in
             state.consumers.append(consumer)
-            // This happens under the lock for the same reason as in ``join(_:)``.
+            // The lock is held during this call for the same reason as in ``join(_:)``.
             let packets = state.history.packets
             return (packets.isEmpty ? nil : consumer.accept(packets), packets.first?.ptsNanoseconds)
         }
@@ -100,30 +102,32 @@ package final class PacketStream: PacketSink, KeyframeRequester {
         return first
     }
 
-    /// Sets how many packets are kept for consumers that join late. May be called on any thread.
+    /// Sets how many packets the history keeps for consumers that join later. May be called on any thread.
     package func keep(_ limits: PacketHistory.Limits) { state.withLock { $0.history.limits = limits } }
 
-    /// The latest decoding time so far, in nanoseconds; nil before the first packet. May be called on any thread.
+    /// The latest decoding time of all published packets, in nanoseconds; nil before the first packet. May be called on
+    /// any thread.
     package var newestTime: Int64? {
         let newest = state.withLock { $0.newest }
         return newest == .min ? nil : newest
     }
 
-    /// The current GOP, and the age of its keyframe, in nanoseconds of media time. May be called on any thread.
+    /// The packets of the current GOP, and the media time from its keyframe to the newest packet, in nanoseconds. May
+    /// be called on any thread.
     package var currentGOP: (packets: [EncodedPacket], age: Int64) {
         state.withLock { ($0.history.currentGOP, $0.history.age) }
     }
 
-    /// Removes a consumer. It gets no packet that is published later, but a call of ``publish(_:)`` on another thread
-    /// may still be delivering a frame to it.
+    /// Removes a consumer. It gets no packet that is published later. A call of ``publish(_:)`` that is running on
+    /// another thread may still deliver packets to this consumer.
     package func remove(_ consumer: any PacketConsumer) {
         state.withLock { state in state.consumers.removeAll { $0 === consumer } }
     }
 
-    /// Adds a text mark at `time`, in nanoseconds of program time, for outputs that can carry marks. They get the mark
-    /// before the first packet whose decoding time is `time` or later; at the end of the program it is their last
-    /// packet. If too many marks wait because nothing is published, the oldest are dropped. May be called on any
-    /// thread; returns at once.
+    /// Adds a text mark at `time`, in nanoseconds of program time, for outputs that can carry text marks. They get the
+    /// mark before the first packet whose decoding time is `time` or later. A mark whose time has not come when the
+    /// program ends is sent after the last packet. If too many marks wait because nothing is published, the oldest
+    /// marks are dropped. May be called on any thread; returns at once.
     package func mark(_ text: String, at time: Int64) {
         state.withLock { state in
             if state.marks.count == Self.mostMarks { state.marks.removeFirst() }
@@ -147,15 +151,16 @@ package final class PacketStream: PacketSink, KeyframeRequester {
     package func finish() {
         let (packets, consumers) = state.withLock { state in
             state.placeMarks(upTo: .max)
-            // The encoder retains the stream, so the stream releases the encoder here.
+            // The encoder retains the stream. The stream releases the encoder here to break the retain cycle.
             state.keyframes = nil
             return state.takeWaiting()
         }
         deliver(packets, to: consumers)
     }
 
-    /// Passes all packets to each consumer in one visit, because each consumer is a cache miss. Servers are woken last:
-    /// a server that is woken before its last consumer has its packets would check all of its outputs twice.
+    /// Hands all packets to one consumer before it turns to the next one, because each access to another consumer costs
+    /// a cache miss. Servers are woken only after all consumers have their packets. Otherwise a server could wake
+    /// before its last output has packets, and would have to check all of its outputs twice.
     private func deliver(_ packets: [EncodedPacket], to consumers: [any PacketConsumer]) {
         var servers: [any PacketServer] = []
         for consumer in consumers {
@@ -166,8 +171,9 @@ package final class PacketStream: PacketSink, KeyframeRequester {
 }
 
 extension PacketStream.State {
-    /// Sends the marks up to `time` after the packets that were published so far, with times that are not earlier than
-    /// those of the packets. Marks are not part of the stream's description: no consumer has to prepare for them.
+    /// Puts the marks with times up to `time` behind the packets that were published so far. The time of a mark is
+    /// never earlier than the time of these packets. Marks are not part of the stream's description, because no
+    /// consumer has to prepare for them.
     fileprivate mutating func placeMarks(upTo time: Int64) {
         let due = marks.prefix { $0.time <= time }
         for mark in due {
@@ -185,19 +191,19 @@ extension PacketStream.State {
     }
 }
 
-/// A consumer of the fan-out: an output, a player or a recorder. No call blocks.
+/// A consumer of the fan-out: an output, a player or a recorder. Its methods never block.
 package protocol PacketConsumer: AnyObject, Sendable {
-    /// Queues packets: a frame with the audio before it; at the end the remaining packets, if any. Packets of both
-    /// tracks come in decoding order. Returns the server that sends the queued packets; nil if there is nothing to
+    /// Queues packets, usually a frame with the audio before it, and at the end the remaining packets. The packets of
+    /// all tracks come in decoding order. Returns the server that sends the queued packets; nil if there is nothing to
     /// send.
     @discardableResult
     func accept(_ packets: [EncodedPacket]) -> (any PacketServer)?
 }
 
-/// Sends the queued packets of one or more outputs. It is woken after each frame, when all outputs have that frame, and
-/// at the end. It is woken once for all of its outputs if they were added consecutively; otherwise it may be woken
-/// several times per frame. Waking does not block.
+/// Sends the queued packets of one or more outputs. The publishing thread wakes the server after each delivery, when
+/// all of its outputs have queued the packets. If the outputs of one server were added to the stream one directly after
+/// another, the server is woken only once per delivery; otherwise it may be woken several times.
 package protocol PacketServer: AnyObject, Sendable {
-    /// Reports that there are new packets.
+    /// Tells the server that there are new packets to send. Must not block.
     func wake()
 }

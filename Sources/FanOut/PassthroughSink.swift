@@ -3,36 +3,37 @@
 package import Media
 internal import Synchronization
 
-/// Forwards a stream that was encoded elsewhere, in the sender's order and with the sender's bytes, to a
-/// ``PacketStream`` with immediate delivery.
+/// Forwards the packets of a stream that relay does not encode itself, in the sender's order and with the sender's
+/// bytes. The next sink is a ``PacketStream`` with immediate delivery.
 ///
-/// Decoding times are made to increase within each track, because muxers and servers require it: a packet that is not
-/// later than the previous one is moved to the next tick, and is not shown before it is decoded. A packet without a
-/// duration gets the shortest of the last three intervals. No packet is buffered, so none waits for a track that
-/// stopped.
+/// This sink makes decoding times increase within each track, because muxers and servers require increasing times. If a
+/// packet's decoding time is not later than the previous one, it becomes one tick more than the previous one. The
+/// presentation time is then raised to the decoding time if it is earlier. A packet without a duration gets the
+/// shortest of the track's last three intervals as its duration. No packet is buffered, so no track waits for a track
+/// that stopped.
 ///
-/// One thread at a time publishes.
+/// Only one thread at a time may publish.
 package final class PassthroughSink: PacketSink {
     private struct Track {
         var description: TrackDescription
         var dts: Int64
-        /// The latest intervals between packets, in ticks.
+        /// The latest intervals between the track's packets, in ticks.
         var steps: RecentSteps
     }
 
-    /// Counts of changes so far.
+    /// How many packets were changed.
     package struct Counts: Sendable, Codable, Equatable {
-        /// Number of packets that were moved to a later decoding time.
+        /// The number of packets that got a later decoding time.
         package var moved = 0
     }
 
     private let next: any PacketSink
     private let state = Mutex<(tracks: [TrackKind: Track], counts: Counts)>(([:], Counts()))
 
-    /// A sink before `next`.
+    /// Creates a sink that forwards to `next`.
     package init(_ next: any PacketSink) { self.next = next }
 
-    /// Counts of changes so far. May be called on any thread.
+    /// How many packets were changed so far. May be called on any thread.
     package var counts: Counts { state.withLock { $0.counts } }
 
     package func publish(_ packet: EncodedPacket) {
@@ -42,7 +43,8 @@ package final class PassthroughSink: PacketSink {
     package func finish() { next.finish() }
 
     private static func order(_ packet: EncodedPacket, _ track: inout Track?, _ counts: inout Counts) -> EncodedPacket {
-        // If the time base has changed, the intervals are dropped, but times still increase.
+        // If the track's time base has changed, the earlier intervals are forgotten. Decoding times must still
+        // increase.
         let before = track.map { $0.description.timeBase.rescale($0.dts, to: packet.timeBase, rounding: .down) }
         let dts = max(packet.dts, before.map { $0 + 1 } ?? packet.dts)
         let isSameClock = track?.description.timeBase == packet.timeBase

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The limits of one output's queue, and the thresholds at which a live output begins to drop.
+/// The limits of one output's queue, and the thresholds at which a live output begins to drop frames.
 package struct QueueLimits: Sendable, Equatable {
-    /// Queued media time above which frames to which no other frame refers are refused.
+    /// From this queued media time on, the queue refuses frames to which no other frame refers.
     package var disposableThreshold: Duration
-    /// Queued media time above which video is refused until the next keyframe.
+    /// From this queued media time on, the queue refuses video until the next keyframe.
     package var videoThreshold: Duration
-    /// Queued media time at which the queue is emptied to its newest keyframe.
+    /// At this queued media time, all packets before the newest queued keyframe are removed.
     package var maximumDuration: Duration
-    /// Queued payload bytes at which the queue is emptied to its newest keyframe.
+    /// When the queued payloads would exceed this number of bytes, all packets before the newest queued keyframe are
+    /// removed.
     package var maximumBytes: Int
-    /// Whether packets come in bursts, like a playlist's segments: media counts as queued only if it did not arrive
-    /// ahead of time, see ``ArrivalPace``.
+    /// Whether packets come in bursts, like the segments of a playlist. Media that arrived ahead of time then does not
+    /// count as queued, see ``ArrivalPace``.
     package var takesBursts = false
 
     package init(
@@ -23,12 +24,13 @@ package struct QueueLimits: Sendable, Equatable {
         self.maximumBytes = maximumBytes
     }
 
-    /// A live output's limits: 700 ms, 900 ms, 3 s, 8 MiB. The first two are the same as in OBS, so users know them.
+    /// The default limits of a live output: 700 ms, 900 ms, 3 s and 8 MiB. The first two are OBS's, so many users know
+    /// them.
     package static let live = QueueLimits(
         disposableThreshold: .milliseconds(700), videoThreshold: .milliseconds(900), maximumDuration: .seconds(3),
         maximumBytes: 8 << 20)
 
-    /// The same limits for a queue of at most `duration`: the thresholds are at most 70 % and 90 % of it.
+    /// These limits for a queue of at most `duration`. The two thresholds become at most 70 % and 90 % of `duration`.
     package func scaled(to duration: Duration) -> QueueLimits {
         var limits = self
         limits.maximumDuration = duration
@@ -37,8 +39,8 @@ package struct QueueLimits: Sendable, Equatable {
         return limits
     }
 
-    /// The same limits for an input that may deliver in bursts. The default byte limit is raised to make room for a
-    /// segment of 10 s at 25 Mbit/s.
+    /// These limits for an input that may deliver in bursts. If the byte limit is the default, it is raised to make
+    /// room for a segment of 10 s at 25 Mbit/s.
     package var forBursts: QueueLimits {
         var limits = self
         limits.takesBursts = true

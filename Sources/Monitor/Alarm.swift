@@ -3,30 +3,31 @@
 internal import Logging
 package import Media
 
-/// Reports a fault of the program after it has lasted for some time, and again when it is over.
+/// Decides when to report a fault of the program: once when the fault has lasted for some time, and once when it is
+/// over.
 ///
-/// Between the thresholds for "faulty" and "right" the alarm does not change: a fault that has begun continues, and no
-/// new fault begins. Times are program times and never decrease. A value type without a clock or I/O.
+/// A reading between the two thresholds (``Reading/between``) changes nothing: a fault that has begun continues, and no
+/// new fault begins. Times are program times and must not decrease. This type reads no clock and does no I/O.
 package struct Alarm: Sendable {
-    /// The reading for a stretch of the program.
+    /// What a detector found in a piece of the program.
     package enum Reading: Sendable, Hashable {
         /// The fault is present.
         case faulty
         /// The fault is absent.
         case right
-        /// The reading is between the threshold at which a fault begins and the threshold at which it ends.
+        /// The value is between two thresholds: it is too small for a fault to begin, and too large for a fault to end.
         case between
     }
 
-    /// An event for the operator.
+    /// An event that must be reported to the operator.
     package enum Event: Sendable, Hashable {
-        /// The fault began at `since`, and has lasted so long that it is reported.
+        /// The fault began at `since` and has now lasted long enough to be reported.
         case began(since: Timestamp)
-        /// The fault is over. It lasted for `after`.
+        /// The fault is over, after it lasted for `after`.
         case ended(after: Duration)
     }
 
-    /// How long the fault must be absent before it is over.
+    /// How long the fault must be absent before it counts as over.
     private static let clear = Duration.seconds(1)
 
     private let patience: Duration
@@ -36,16 +37,16 @@ package struct Alarm: Sendable {
     private var isActive = false
     private var count = 0
 
-    /// An alarm for a fault that lasts for `patience` or longer.
+    /// Creates an alarm that reports a fault as soon as the fault has lasted for `patience`.
     package init(after patience: Duration) { self.patience = patience }
 
-    /// The current status.
+    /// The alarm's current status.
     package var status: AlarmStatus {
         AlarmStatus(
             isActive: isActive, seconds: isActive ? since.map { (latest - $0).inSeconds } ?? 0 : 0, count: count)
     }
 
-    /// Processes the reading for the time from `start` to `end`.
+    /// Processes the reading for the program from `start` to `end`. Returns an event if there is one to report.
     package mutating func note(_ reading: Reading, from start: Timestamp, to end: Timestamp) -> Event? {
         latest = end
         switch reading {
@@ -80,17 +81,17 @@ package struct Alarm: Sendable {
     }
 }
 
-/// The status of an alarm for operators.
+/// The status of an alarm as operators see it.
 package struct AlarmStatus: Sendable, Codable, Hashable {
-    /// Whether the fault is present.
+    /// Whether a fault has been reported and is not over yet.
     package var isActive = false
-    /// How long the fault has lasted, in seconds of program time; 0 if it is absent.
+    /// How long the reported fault has lasted, in seconds of program time; 0 without one.
     package var seconds = 0.0
-    /// How often the fault has occurred.
+    /// How many faults have been reported.
     package var count = 0
 }
 
-/// The subject of an alarm, which determines its texts for the log.
+/// What an alarm is about. This determines the texts for the log.
 enum AlarmKind {
     case silence, black, frozen
 
@@ -102,7 +103,7 @@ enum AlarmKind {
         }
     }
 
-    /// Logs `event`, if there is one.
+    /// Logs `event` unless it is nil.
     func tell(_ event: Alarm.Event?, to logger: Logger) {
         switch event {
         case nil: break

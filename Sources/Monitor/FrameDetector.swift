@@ -2,27 +2,27 @@
 
 package import Media
 
-/// Detects black frames and frozen video by comparing a few rows of luma.
+/// Detects black frames and frozen video by examining 48 rows of each frame's luma.
 ///
-/// For frames of 1920 by 1080 it reads 90 kB, ten times per second. A repeated frame is recognized without reading its
-/// pixels. Only one thread may use it at a time.
+/// It reads 90 kB of a frame of 1920 by 1080; the caller passes it ten frames per second. If the program repeats a
+/// frame, the detector recognizes this without reading pixels. Only one thread may use a detector at a time.
 package struct FrameDetector: Sendable {
-    /// The readings for a frame.
+    /// What the detector found in a frame.
     package struct Reading: Sendable, Hashable {
-        /// Whether the frame is black.
+        /// `faulty` if the frame is black.
         package var black: Alarm.Reading
-        /// Whether the frame is the same as the previous frames. A black frame counts as right, because there is
-        /// another alarm for black frames.
+        /// `faulty` if the frame is the same as the previous frames. A black frame counts as `right` here, because
+        /// there is another alarm for black frames.
         package var frozen: Alarm.Reading
     }
 
-    /// How many rows are compared, spread over the frame.
+    /// How many rows are examined. They are spread evenly over the frame.
     private static let rows = 48
-    /// The percentage of pixels that must be dark in a black frame, as in libavfilter's blackdetect. If fewer pixels
-    /// than the second number are dark, the frame is no longer black.
+    /// A frame is black if at least the first percentage of its pixels is dark, as in libavfilter's blackdetect. A
+    /// frame is certainly not black if less than the second percentage of its pixels is dark.
     private static let darkPercent = (98.0, 95.0)
-    /// How much the brightness of a pixel must differ to count as changed: more than an encoder changes a still image
-    /// from one keyframe to the next.
+    /// A pixel counts as changed if its luma differs by more than this. An encoder changes a still image by less from
+    /// one keyframe to the next.
     private static let change: UInt8 = 10
 
     private let threshold: UInt8
@@ -39,7 +39,7 @@ package struct FrameDetector: Sendable {
         changedPercent = frozenLevel
     }
 
-    /// Returns the readings for `frame`.
+    /// Examines `frame`, and returns whether it is black and whether the video is frozen.
     package mutating func read(_ frame: VideoFrame) -> Reading {
         if let last, shown === frame.storage { return Reading(black: last.black, frozen: Self.frozen(last.black)) }
         shown = frame.storage
@@ -50,7 +50,8 @@ package struct FrameDetector: Sendable {
         let isSame =
             rows.count == reference.count
             && Double(Self.changed(rows, reference)) * 100 <= changedPercent * Double(rows.count)
-        // Each frame is compared with the frame at which the video froze, so that a slow change is noticed.
+        // Each frame is compared with the last frame that was different, not with the previous frame, so that a slow
+        // change is noticed, too.
         if !isSame { reference = rows }
         let reading = Reading(black: black, frozen: isSame ? Self.frozen(black) : .right)
         last = reading

@@ -3,7 +3,8 @@
 internal import LibAV
 internal import Media
 
-/// Measures the program's loudness and, if requested, adjusts it to a target. Only one thread may use it at a time.
+/// Measures the program's loudness. With a target loudness, it also adjusts the audio to this target. Only one thread
+/// may use it at a time.
 final class LoudnessChain {
     private struct Leveling {
         let input: LoudnessMeter
@@ -14,12 +15,13 @@ final class LoudnessChain {
     private let output: LoudnessMeter
     private var leveling: Leveling?
 
-    /// The latest measurement of the audio that goes on air.
+    /// The latest loudness of the audio that goes on air, after the adjustment.
     private(set) var status = LoudnessStatus()
-    /// The current gain in dB; nil if the chain applies none.
+    /// The gain that is applied now, in dB; nil without a target loudness.
     var gain: Double? { leveling?.ride.gain }
 
-    /// A chain for audio of `format`. `target` is the target loudness in LUFS, if there is one.
+    /// Creates a chain for audio of `format`. `target` is the target loudness in LUFS; with nil, the audio is not
+    /// adjusted.
     init(target: Double?, format: AudioFormat) throws(AVFailure) {
         output = try LoudnessMeter(format: format, peaks: true)
         leveling = try target.map { (target) throws(AVFailure) in
@@ -29,7 +31,8 @@ final class LoudnessChain {
         }
     }
 
-    /// Processes the next audio and returns the audio that is ready. It continues the audio that was returned before.
+    /// Processes the next audio, and returns audio that is ready. The returned audio directly follows the audio that
+    /// was returned before.
     func process(_ audio: AudioBuffer) throws(AVFailure) -> AudioBuffer {
         guard var leveling else { return try measured(audio) }
         self.leveling = nil
@@ -40,7 +43,8 @@ final class LoudnessChain {
         return try measured(leveling.limiter.limit(leveling.ride.apply(to: audio)))
     }
 
-    /// Returns the remaining audio; nil if the chain holds no audio.
+    /// Returns the audio that the chain still holds; nil without a target loudness, because the chain then holds no
+    /// audio.
     func finish() throws(AVFailure) -> AudioBuffer? { try leveling?.limiter.finish() }
 
     private func measured(_ audio: AudioBuffer) throws(AVFailure) -> AudioBuffer {

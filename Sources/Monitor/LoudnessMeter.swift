@@ -4,7 +4,7 @@ internal import Foundation
 package import LibAV
 package import Media
 
-/// The program's loudness for operators (EBU R128, ITU-R BS.1770-4).
+/// The program's loudness as operators see it (EBU R128, ITU-R BS.1770-4).
 package struct LoudnessStatus: Sendable, Codable, Hashable {
     /// The loudness of the last 400 ms, in LUFS; -120 for silence, and before the first 400 ms.
     package var momentary = -120.0
@@ -21,14 +21,14 @@ package final class LoudnessMeter {
     private let filter: AudioFilter
     private var status = LoudnessStatus()
 
-    /// Creates a meter for audio of `format`, at 48 kHz. True peaks take most of the computing time, so they are
-    /// measured only with `peaks`.
+    /// Creates a meter for audio of `format`, which must have 48 kHz. True peaks are measured only if `peaks` is true,
+    /// because they take most of the computing time.
     package init(format: AudioFormat, peaks: Bool) throws(AVFailure) {
         filter = try AudioFilter(
             "ebur128=metadata=1" + (peaks ? ":peak=true" : ""), format: format, subject: "the program's loudness")
     }
 
-    /// Processes the next audio, and returns a result for each 100 ms that it completes.
+    /// Processes the next audio. Returns one result for each 100 ms of audio that is now complete.
     package func measure(_ audio: AudioBuffer) throws(AVFailure) -> [LoudnessStatus] {
         try filter.push(audio)
         var readings: [LoudnessStatus] = []
@@ -38,7 +38,7 @@ package final class LoudnessMeter {
             status.shortTerm = max(-120, frame.number("lavfi.r128.S") ?? -120)
             status.integrated = max(-70, frame.number("lavfi.r128.I") ?? -70)
             let peaks = (0..<2).compactMap { frame.number("lavfi.r128.true_peaks_ch\($0)") }
-            // The peaks are amplitudes, rounded to three decimals.
+            // libavfilter gives the peaks as amplitudes with three decimals.
             if let peak = peaks.max() { status.truePeak = max(-60, Decibels.level(amplitude: peak)) }
             readings.append(status)
         }

@@ -3,17 +3,17 @@
 internal import DequeModule
 internal import Media
 
-/// Computes the gain that brings a program to a target loudness, as an operator at a fader would.
+/// Computes the gain that brings a program to a target loudness, like an operator who moves a fader.
 ///
-/// It follows the gated loudness of the last 20 s, with the blocks and gates of ITU-R BS.1770-4 (400 ms every 100 ms;
-/// -10 LU below the mean), so that pauses do not raise the gain. If audio is louder than that by more than 5 LU for 3
-/// s, as after a change of program, the gain follows it at once (EBU R128 s1, the short-term bound). The gain rises by
-/// at most 2 dB and falls by at most 6 dB per second; a slow change is not noticeable within a second or two. A value
-/// type without a clock.
+/// The gain follows the gated loudness of the last 20 s, so that pauses do not raise the gain. Blocks and relative gate
+/// are those of ITU-R BS.1770-4: blocks of 400 ms every 100 ms, and a gate 10 LU below the mean. If the loudness of the
+/// last 3 s is more than 5 LU above the gated loudness, for example after a change of program, the gain follows the
+/// loudness of the last 3 s minus 5 LU (EBU R128 s1, the short-term bound). The gain rises by at most 2 dB per second
+/// and falls by at most 6 dB per second. Such a slow change is hardly audible. This type reads no clock.
 struct LoudnessRide: Sendable {
-    /// The number of blocks of 100 ms from which the loudness is computed: 20 s.
+    /// The number of measurements, one every 100 ms, from which the loudness is computed: 20 s.
     private static let blocks = 200
-    /// Audio below this level, in LUFS, counts as noise.
+    /// Audio up to this loudness, in LUFS, counts as noise and does not affect the gain.
     private static let gate = -60.0
     private static let relativeGate = -10.0
     private static let shortTermRoom = 5.0
@@ -24,13 +24,14 @@ struct LoudnessRide: Sendable {
     private let target: Double
     private var powers: Deque<Double> = []
     private var wanted = 0.0
-    /// The gain at the end of the last audio, in dB.
+    /// The gain at the end of the last audio buffer, in dB.
     private(set) var gain = 0.0
 
-    /// Computes the gain for the target loudness `target`, in LUFS.
+    /// Creates a ride to the target loudness `target`, in LUFS.
     init(target: Double) { self.target = target }
 
-    /// Records the loudness of the input after each 100 ms, in LUFS.
+    /// Records the loudness of the input, in LUFS: of the last 400 ms and of the last 3 s. Called for each 100 ms of
+    /// audio.
     mutating func note(momentary: Double, shortTerm: Double) {
         guard momentary > Self.gate else { return }
         powers.append(Decibels.power(momentary))
@@ -46,7 +47,8 @@ struct LoudnessRide: Sendable {
         wanted = min(Self.mostGain, max(Self.leastGain, target - loudness))
     }
 
-    /// Returns the audio with the gain applied. The gain changes linearly from the first sample to the last.
+    /// Returns `audio` with the gain applied. Within the buffer, the gain changes linearly from the previous gain to
+    /// the new one.
     mutating func apply(to audio: AudioBuffer) -> AudioBuffer {
         guard audio.count > 0 else { return audio }
         let seconds = Double(audio.count) / Double(audio.format.sampleRate)

@@ -1,41 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Which monitors a program has, and when they raise an alarm.
+/// What is monitored in a program, and when an alarm is raised.
 package struct MonitorSettings: Sendable, Hashable {
-    /// How long audio must be silent for an alarm; nil for no alarm.
+    /// How long audio must be silent before an alarm is raised; nil for no alarm.
     package var silence: Duration? = .seconds(10)
-    /// The level that no sample of silent audio reaches, in dBFS; -100 to -20.
+    /// Audio counts as silent if no sample reaches this level, in dBFS; -100 to -20.
     package var silenceLevel = -60.0
-    /// How long video must be black for an alarm; nil for no alarm.
+    /// How long video must be black before an alarm is raised; nil for no alarm.
     package var black: Duration? = .seconds(10)
-    /// The brightness up to which a pixel is dark, in percent of full brightness; 1 to 50.
+    /// A pixel counts as dark up to this brightness, in percent of full brightness; 1 to 50.
     package var blackLevel = 10.0
-    /// How long video must be frozen for an alarm; nil for no alarm.
+    /// How long video must be frozen before an alarm is raised; nil for no alarm.
     package var frozen: Duration? = .seconds(30)
-    /// How many pixels of a frozen frame may change, in percent; 0 to 20.
+    /// Video counts as frozen if at most this percentage of its pixels changes; 0 to 20.
     package var frozenLevel = 0.05
-    /// Whether loudness is measured.
+    /// Whether loudness is measured. With a target loudness, it is always measured.
     package var measuresLoudness = false
-    /// The target loudness in LUFS; nil leaves the audio unchanged.
+    /// The target loudness in LUFS, to which the audio is adjusted; nil leaves the audio unchanged.
     package var loudness: Double?
 
-    /// The default settings: all alarms, but no measurement of loudness.
+    /// Creates the default settings: all alarms, but no measurement of loudness.
     package init() {}
 }
 
-/// The status of the monitors for operators.
+/// The status of all monitors of a program as operators see it.
 package struct MonitorStatus: Sendable, Codable, Hashable {
-    /// The loudness on air; nil if it is not measured.
+    /// The loudness of the audio on air; nil if loudness is not measured.
     package var loudness: LoudnessStatus?
-    /// The gain that is applied now to reach the target loudness, in dB; nil without a target.
+    /// The gain that is applied now to reach the target loudness, in dB; nil without a target loudness.
     package var gain: Double?
-    /// The alarm for silent audio; nil without this alarm.
+    /// The alarm for silent audio; nil if there is no such alarm.
     package var silence: AlarmStatus?
-    /// The alarm for black video; nil without this alarm.
+    /// The alarm for black video; nil if there is no such alarm.
     package var black: AlarmStatus?
-    /// The alarm for frozen video; nil without this alarm.
+    /// The alarm for frozen video; nil if there is no such alarm.
     package var frozen: AlarmStatus?
 
-    /// The status without monitors.
+    /// Creates the status of a program that is not monitored.
     package init() {}
 }

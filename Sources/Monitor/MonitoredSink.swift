@@ -5,11 +5,11 @@ package import Logging
 package import Media
 internal import Synchronization
 
-/// Monitors the program on its way to the encoder, raises alarms, and adjusts audio to a target loudness.
+/// Monitors the program on its way to the encoder. It raises alarms and can adjust the audio to a target loudness.
 ///
-/// Frames are examined ten times per second. Adjusted audio keeps its position in the program, so that it stays in sync
-/// with the video to the sample; it is only encoded some milliseconds later. Any thread may read the status without
-/// waiting; only the program's thread may call everything else.
+/// Ten frames per second are examined. Adjusted audio keeps its position in the program, so it stays in sync with the
+/// video exactly. It is encoded only a few milliseconds later. Any thread may read the status, without waiting. Only
+/// the program's thread may call the other methods.
 ///
 /// ```swift
 /// var settings = MonitorSettings()
@@ -25,30 +25,32 @@ package final class MonitoredSink: ProgramSink {
         let audio: SilenceDetector
         var frames: FrameDetector
         var chain: LoudnessChain?
-        /// The end of the audio that the chain has returned, in samples; nil before it has returned any.
+        /// The position after the last sample that the loudness chain has returned; nil before it has returned any.
         var given: Int64?
-        /// The number of consecutive audio buffers that the chain refused.
+        /// The number of consecutive audio buffers that the loudness chain refused with an error.
         var refusals = 0
         var hasRefused = false
-        /// The position of the frame that was examined last.
+        /// The index of the frame that was examined last.
         var lookedAt: Int64?
     }
 
-    /// After this many consecutive refusals, each by a new chain, loudness is no longer measured or adjusted.
+    /// After each refusal the loudness chain is replaced by a new one. After this many consecutive refusals, loudness
+    /// is no longer measured or adjusted.
     private static let mostRefusals = 25
 
-    /// The number of frames from one examined frame to the next: a tenth of a second.
+    /// The number of frames from one examined frame to the next. They last a tenth of a second.
     private let stride: Int64
     private let frameRate: FrameRate
     private let next: any ProgramSink
-    /// Creates the chain that measures and adjusts loudness; nil if that is not requested.
+    /// Creates a chain that measures and adjusts loudness; nil if neither is requested.
     private let makeChain: (@Sendable () throws(AVFailure) -> LoudnessChain)?
     private let logger: Logger
     private let state: Mutex<State>
     private let shown = Mutex(MonitorStatus())
 
-    /// Creates a sink that passes the program of these formats on to `next`. Without `audio` there is no alarm about
-    /// audio. Throws ``AVFailure`` if loudness must be measured and libavfilter cannot measure it.
+    /// Creates a sink that passes a program with these formats on to `next`. If `audio` is nil, there is no alarm for
+    /// silence and loudness is not measured. Throws ``AVFailure`` if loudness must be measured but libavfilter cannot
+    /// do it.
     package init(
         _ next: any ProgramSink, settings: MonitorSettings, video: VideoFormat, audio: AudioFormat?, logger: Logger
     ) throws {
@@ -73,7 +75,7 @@ package final class MonitoredSink: ProgramSink {
         publish()
     }
 
-    /// A snapshot of the status. Any thread may read it.
+    /// A snapshot of the status. Any thread may read this property.
     package var status: MonitorStatus { shown.withLock { $0 } }
 
     package func encode(_ frame: VideoFrame, at index: Int64) throws {
@@ -119,8 +121,8 @@ package final class MonitoredSink: ProgramSink {
         for (event, kind) in events { kind.tell(event, to: logger) }
     }
 
-    /// Returns the audio that goes on air in place of `audio`. If the chain refuses `audio`, this is `audio` itself,
-    /// after silence in place of the audio that the chain still held.
+    /// Returns the audio that goes on air now. If the loudness chain refuses `audio`, the result is silence in place of
+    /// the audio that the chain still held, followed by `audio` itself.
     private func process(_ audio: AudioBuffer, _ state: inout State) -> AudioBuffer {
         guard let chain = state.chain else { return audio }
         var ready: AudioBuffer
@@ -137,7 +139,7 @@ package final class MonitoredSink: ProgramSink {
         return ready
     }
 
-    /// Replaces the chain after a refusal; after too many consecutive refusals there is no chain any more.
+    /// Replaces the loudness chain after a refusal. After too many consecutive refusals, removes it instead.
     private func replaceChain(because failure: AVFailure, _ state: inout State) {
         state.refusals += 1
         state.chain = state.refusals < Self.mostRefusals ? try? makeChain?() : nil

@@ -6,41 +6,44 @@ package import Logging
 package import Media
 internal import Synchronization
 
-/// Monitors the audio of a program that is passed through: it decodes the audio separately from the path to the
-/// outputs, and measures loudness and silence. Audio that stops while video continues counts as silence, too.
+/// Monitors the audio of a program in passthrough: detects silence and can measure loudness. The monitor decodes the
+/// audio packets itself, outside of the path to the outputs. Audio that stops while video continues counts as silence,
+/// too.
 ///
-/// The publisher never waits: when some seconds of packets are waiting, new packets are not examined. Any thread may
-/// use it.
+/// The publishing thread never waits: if some seconds of packets are already waiting to be examined, new packets are
+/// not examined. Any thread may use a monitor.
 package final class PacketMonitor: Sendable {
     private struct State {
         let detector: SilenceDetector
         var silence: Alarm?
         var chain: LoudnessChain?
         var decoder: AudioPacketDecoder?
-        /// The coding for which no decoder could be created.
+        /// The track description for which no decoder could be created.
         var broken: TrackDescription?
     }
 
-    /// The maximum number of waiting packets: 4 s of AAC.
+    /// The maximum number of packets that wait to be examined: 4 s of AAC.
     private static let room = 200
 
-    /// How far audio may lag behind its video, in nanoseconds: broadcasters multiplex it up to a second late.
+    /// If audio ends more than this before the newest frame, in nanoseconds, audio is missing. The limit is long,
+    /// because broadcasters multiplex audio up to a second later than video.
     private static let longestLag: Int64 = 2_000_000_000
 
     private let queue: DispatchQueue
     private let waiting = Atomic(0)
-    /// The end of the newest audio, in nanoseconds of program time; `.max` before the first audio.
+    /// The end of the newest audio packet, in nanoseconds of program time; `.max` before the first audio.
     private let audioEnd = Atomic(Int64.max)
-    /// The time of the newest frame, in nanoseconds of program time.
+    /// The presentation time of the newest frame, in nanoseconds of program time.
     private let videoTime = Atomic(Int64.min)
-    /// If the time of video jumps by more than this, in nanoseconds, the video itself was interrupted.
+    /// If two frames are further apart than this, in nanoseconds, the video itself was interrupted, so missing audio is
+    /// no fault.
     private static let longestFrame: Int64 = 1_000_000_000
     private let logger: Logger
     private let state: Mutex<State>
     private let shown = Mutex(MonitorStatus())
 
-    /// Creates a monitor for the channel `channel`. Throws ``AVFailure`` if loudness must be measured and libavfilter
-    /// cannot measure it.
+    /// Creates a monitor for the channel `channel`. Throws ``AVFailure`` if loudness must be measured but libavfilter
+    /// cannot do it.
     package init(_ settings: MonitorSettings, channel: String, logger: Logger) throws {
         queue = DispatchQueue(label: "relay.monitor.\(channel)", qos: .utility)
         self.logger = logger
@@ -50,13 +53,13 @@ package final class PacketMonitor: Sendable {
                 chain: settings.measuresLoudness ? try LoudnessChain(target: nil, format: .program) : nil))
     }
 
-    /// Whether all accepted packets have been examined.
+    /// Whether no packet waits to be examined.
     var isIdle: Bool { waiting.load(ordering: .relaxed) == 0 }
 
     /// A snapshot of the status.
     package var status: MonitorStatus { shown.withLock { $0 } }
 
-    /// Receives the next packet of any track. Returns at once.
+    /// Receives the next packet of any track. The packet is examined later on another thread, so this returns at once.
     package func take(_ packet: EncodedPacket) {
         let time = packet.ptsNanoseconds
         switch packet.track {
@@ -66,7 +69,7 @@ package final class PacketMonitor: Sendable {
             later { $0.look(at: packet, Timestamp(nanoseconds: time)..<Timestamp(nanoseconds: max(time, end))) }
         case .video:
             let before = videoTime.load(ordering: .relaxed)
-            // Frames come in decoding order, but the times used here must not decrease.
+            // Frames come in decoding order, but the alarm needs times that do not decrease.
             guard time > before else { return }
             videoTime.store(time, ordering: .relaxed)
             let end = audioEnd.load(ordering: .relaxed)
@@ -97,8 +100,8 @@ package final class PacketMonitor: Sendable {
             do throws(AVFailure) {
                 return (try Self.read(packet, times, &state), nil)
             } catch {
-                // One packet that cannot be decoded may be damaged. If no decoder can be created, that is reported,
-                // once.
+                // A packet that cannot be decoded may only be damaged, so this is ignored. If no decoder can be
+                // created, that is reported once.
                 guard state.decoder == nil else { return ([], nil) }
                 state.broken = packet.description
                 return ([], error)

@@ -3,24 +3,26 @@
 package import LibAV
 package import Media
 
-/// Keeps audio below -1 dBTP, with libavfilter's `alimiter` at four times the sample rate (ITU-R BS.1770-4, annex 2).
+/// Keeps audio below -1 dBTP. Uses libavfilter's `alimiter` at four times the sample rate (ITU-R BS.1770-4, annex 2).
 ///
-/// The limiter looks 5 ms ahead, so its output comes that much later. Its samples nevertheless keep the positions of
-/// the input samples. Only one thread may use it at a time.
+/// The limiter looks 5 ms ahead, so it returns samples 5 ms later. The samples nevertheless keep their positions in the
+/// program. Only one thread may use a limiter at a time.
 package final class PeakLimiter {
-    /// The limit is lower than -1 dBTP, because conversion to the program's sample rate may raise a peak.
+    /// The limit as an amplitude. It is lower than -1 dBTP, because the conversion back to the program's sample rate
+    /// may raise a peak.
     private static let limit = 0.875
 
     private let filter: AudioFilter
     private let format: AudioFormat
-    /// How many samples the filter adds at the beginning.
+    /// The filter's delay: how many samples it outputs before the first input sample.
     package let delay: Int
     private var skipped = 0
     private var taken: Int64 = 0
     private var start: Int64?
     private var given: Int64 = 0
 
-    /// A limiter for audio of `format`. It measures its own delay, which differs between versions of libavfilter.
+    /// Creates a limiter for audio of `format`. It measures the filter's delay, which differs between versions of
+    /// libavfilter.
     package init(format: AudioFormat) throws(AVFailure) {
         self.format = format
         delay = try Self.measuredDelay(format)
@@ -34,7 +36,7 @@ package final class PeakLimiter {
             format: format, subject: "the program's audio")
     }
 
-    /// Returns the output position of an impulse minus its input position.
+    /// Measures the filter's delay in samples: the output position of an impulse minus its input position.
     private static func measuredDelay(_ format: AudioFormat) throws(AVFailure) -> Int {
         let filter = try filter(format)
         let (place, count) = (2400, 9600)
@@ -49,7 +51,8 @@ package final class PeakLimiter {
         return max(0, highest - place)
     }
 
-    /// Processes the next audio and returns the audio that is ready. It continues the audio that was returned before.
+    /// Processes the next audio, and returns audio that is ready. The returned audio directly follows the audio that
+    /// was returned before.
     package func limit(_ audio: AudioBuffer) throws(AVFailure) -> AudioBuffer {
         if start == nil { start = audio.position }
         taken += Int64(audio.count)
@@ -57,7 +60,8 @@ package final class PeakLimiter {
         return try pull()
     }
 
-    /// Returns the remaining audio, so that the total number of output samples equals the number of input samples.
+    /// Returns the audio that the filter still holds. Together with this audio, as many samples have been returned as
+    /// were passed in.
     package func finish() throws(AVFailure) -> AudioBuffer {
         try filter.push(.silence(at: 0, count: delay + 64, format: format))
         try filter.push(nil)

@@ -2,21 +2,21 @@
 
 internal import Media
 
-/// Detects silent audio by its peak.
+/// Detects silent audio by the peak of its samples.
 struct SilenceDetector: Sendable {
-    /// By how many dB audio must exceed the silence level to end a silence.
+    /// A silence ends when a sample reaches the silence level plus this number of dB.
     private static let margin = 6.0
 
     private let silent: Float
     private let loud: Float
 
-    /// A detector of audio in which no sample reaches `level`, in dBFS.
+    /// Creates a detector. Audio is silent if no sample reaches `level`, in dBFS.
     init(level: Double) {
         silent = Self.amplitude(level)
         loud = Self.amplitude(min(0, level + Self.margin))
     }
 
-    /// Returns the reading for `audio`; for an empty buffer, the reading is "between".
+    /// Returns `faulty` if `audio` is silent, and `between` for an empty buffer.
     func read(_ audio: AudioBuffer) -> Alarm.Reading {
         var peak: Float = 0
         for channel in audio.channels {

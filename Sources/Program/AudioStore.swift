@@ -2,20 +2,22 @@
 
 internal import Media
 
-/// The delivered audio, by position: runs in order, with gaps between them where audio is missing.
+/// Stores the audio that a source has delivered, by position. The stored audio consists of pieces, called runs, in
+/// order of position. Between two runs, audio is missing.
 struct AudioStore {
     private let format: AudioFormat
     private var runs: [AudioBuffer] = []
-    /// The position up to which audio was taken. Audio before this position cannot be added any more.
+    /// The position after the last sample that was taken or skipped. Audio before this position is too late and is not
+    /// added.
     private(set) var consumed: Int64 = 0
 
     init(format: AudioFormat) { self.format = format }
 
-    /// The position after the last sample in the store.
+    /// The position after the last stored sample.
     var end: Int64 { max(consumed, runs.last?.end ?? consumed) }
 
-    /// Adds `audio`. It replaces stored audio from its position on. Samples that arrive too late are dropped. Returns
-    /// how many samples were too late or were replaced.
+    /// Adds `audio`. All stored audio from the position of `audio` on is replaced. Samples before ``consumed`` are too
+    /// late and are dropped. Returns how many samples were dropped or replaced.
     mutating func add(_ audio: AudioBuffer) -> Int {
         var lost = 0
         let fresh = audio.slice(max(audio.position, consumed)..<max(audio.end, consumed))
@@ -34,7 +36,8 @@ struct AudioStore {
         return lost
     }
 
-    /// Moves the stored audio by `samples`, later if positive. Returns how many samples are then too late.
+    /// Moves the stored audio to positions that are later by `samples`, or earlier if `samples` is negative. Returns
+    /// how many samples were dropped because they are too late then.
     mutating func move(by samples: Int64) -> Int {
         let held = runs
         runs = []
@@ -46,8 +49,8 @@ struct AudioStore {
         return lost
     }
 
-    /// Takes the samples from ``consumed`` up to `end`, with silence in place of missing samples. Returns the audio and
-    /// the number of silent samples in it.
+    /// Removes the samples from ``consumed`` up to `end` and returns them, with silence in place of missing samples.
+    /// Also returns the number of missing samples.
     mutating func take(upTo end: Int64) -> (audio: AudioBuffer, silence: Int) {
         let range = consumed..<max(consumed, end)
         var channels = Array(repeating: [Float](), count: format.channels)
@@ -66,7 +69,7 @@ struct AudioStore {
         return (AudioBuffer(position: range.lowerBound, format: format, channels: channels), silence)
     }
 
-    /// Drops the audio before `position`, because nothing will read it. Does nothing unless `position` is after
+    /// Drops the audio before `position`, because it will not be played. Does nothing if `position` is not after
     /// ``consumed``.
     mutating func skip(to position: Int64) {
         guard position > consumed else { return }

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The status of one source's feed for operators.
+/// The status of one source's feed as operators see it.
 package struct FeedStatus: Sendable, Codable {
-    /// Number of frames that were delivered.
+    /// The number of frames that the source delivered.
     package var framesIn = 0
-    /// Number of frames that were never shown.
+    /// The number of delivered frames that were never shown.
     package var framesDropped = 0
-    /// Number of program frames for which the previous frame was repeated.
+    /// The number of program frames for which the source's previous frame was repeated.
     package var framesRepeated = 0
-    /// Number of repetitions that happened because the frame that was due had not arrived. A repetition that the frame
-    /// rates cause does not count.
+    /// How many frames were repeated because the frame that was due had not arrived. Frames that are repeated because
+    /// the source's frame rate is lower than the program's do not count.
     package var framesLate = 0
-    /// Number of samples of silence that were inserted where audio was missing.
+    /// The number of samples of silence that were played in place of missing audio.
     package var silentSamples = 0
-    /// Number of samples that were dropped because they arrived too late or overlapped.
+    /// The number of audio samples that were dropped, because they arrived too late or overlapped with others.
     package var cutSamples = 0
-    /// How many times a live source's audio was moved at once, because the source's clock mapping made a step.
+    /// How often a live source's audio was moved at once, because the mapping of the source's times to program time
+    /// made a step.
     package var resyncs = 0
 
-    /// The status of a source that has delivered nothing yet.
+    /// Creates the status of a source that has delivered nothing yet.
     package init() {}
 }

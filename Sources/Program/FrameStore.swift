@@ -2,13 +2,13 @@
 
 internal import Media
 
-/// Stores frames by program frame, and chooses the frame to show.
+/// Stores the frames of a source that can wait, by program frame, and chooses the frame to show.
 ///
-/// A frame belongs to the program frame that is nearest to its time. Other frame rates, and variable ones, are
-/// converted to the program's rate by repeating or dropping frames, both of which are counted. Rounded timestamps may
-/// assign two frames to one program frame and none to the next: then the second frame moves to the next program frame,
-/// and no frame is lost. The captions of a dropped frame are shown with the next frame; a repeated frame does not
-/// repeat its captions.
+/// A frame belongs to the program frame that is nearest to its time. If the source's frame rate is different or
+/// variable, frames are repeated or dropped. Both are counted. If timestamps are rounded, two frames may belong to one
+/// program frame, and no frame to the next one. The second frame then moves to the next program frame, so that no frame
+/// is lost. The captions of a dropped frame are shown with the next frame. A repeated frame does not repeat its
+/// captions.
 struct FrameStore {
     private struct Entry {
         let index: FrameIndex
@@ -18,33 +18,33 @@ struct FrameStore {
     private var waiting: [Entry] = []
     private var current: Entry?
     private var isCurrentShown = true
-    /// The program frame after the end of the last frame.
+    /// The first program frame after the end of the last stored frame.
     private var end: FrameIndex = 0
-    /// Frames that were never shown.
+    /// The number of frames that were never shown.
     private(set) var dropped = 0
-    /// The number of times the previous frame was shown again.
+    /// How often the previous frame was shown again.
     private(set) var repeated = 0
 
-    /// The frame that was last chosen.
+    /// The frame that was chosen last; nil before the first one.
     var shown: VideoFrame? { current?.frame }
-    /// The frame that comes next.
+    /// The next waiting frame; nil if no frame waits.
     var upcoming: VideoFrame? { waiting.first?.frame }
-    /// The number of waiting frames.
+    /// The number of frames that wait to be shown.
     var count: Int { waiting.count }
-    /// Whether there is anything to show.
+    /// Whether there is no frame to show: none waits, and none was chosen before.
     var isEmpty: Bool { current == nil && waiting.isEmpty }
 
-    /// The program frame after the end of the last stored frame.
+    /// The first program frame after the end of the last frame that was stored.
     var last: FrameIndex { max(end, (waiting.last?.index ?? current?.index ?? -1) + 1) }
 
-    /// Adds a frame that belongs to program frame `index` and lasts until `end`. A frame that goes back in time is
-    /// shown as soon as possible.
+    /// Adds a frame that belongs to program frame `index` and lasts until program frame `end`. If `index` is earlier
+    /// than that of the frame before, the frame is shown as soon as possible.
     mutating func add(_ frame: VideoFrame, at index: FrameIndex, until end: FrameIndex = 0) {
         self.end = end
         waiting.append(Entry(index: max(index, waiting.last?.index ?? index), frame: frame))
     }
 
-    /// Drops the oldest frames until no more than `limit` remain.
+    /// Drops the oldest waiting frames until no more than `limit` wait.
     mutating func trim(to limit: Int) {
         guard waiting.count > limit else { return }
         let lost = waiting.prefix(waiting.count - limit)
@@ -54,20 +54,21 @@ struct FrameStore {
         if !waiting.isEmpty { waiting[0].frame.captions = captions + waiting[0].frame.captions }
     }
 
-    /// Whether the frame for program frame `index` can be chosen before more frames arrive. Three frames are enough to
-    /// decide whether two frames in the same program frame can be spread.
+    /// Whether the frame for program frame `index` can be chosen now, without waiting for more frames. Three waiting
+    /// frames are always enough: they show whether one of two frames for the same program frame can move to the next
+    /// one.
     func canChoose(for index: FrameIndex) -> Bool {
         guard let last = waiting.last else { return false }
         return last.index > index || waiting.count >= 3
     }
 
-    /// Whether there is video for `index`: a waiting frame for `index` or later, a waiting frame that was never shown,
-    /// or a last frame that still lasts.
+    /// Whether there is video for program frame `index` or later: a frame waits, or the chosen frame was not shown yet,
+    /// or the chosen frame lasts beyond the beginning of `index`.
     func hasVideo(from index: FrameIndex) -> Bool {
         !waiting.isEmpty || (current != nil && (!isCurrentShown || index < end))
     }
 
-    /// Returns the frame to show as program frame `index`; nil before the first frame.
+    /// Chooses the frame to show as program frame `index`; nil if no frame has been stored yet.
     mutating func choose(for index: FrameIndex) -> VideoFrame? {
         if let first = waiting.first, first.index <= index {
             replaceCurrent()
@@ -75,8 +76,8 @@ struct FrameStore {
                 replaceCurrent()
             }
         } else if current == nil, !waiting.isEmpty {
-            // No frame is due yet, but the program has begun: the first frame is shown too early, so that the program
-            // has a frame to show.
+            // No frame is due yet, but the program has begun and needs a frame to show. So the first frame is shown
+            // early.
             replaceCurrent()
         } else if current != nil {
             repeated += 1

@@ -3,57 +3,59 @@
 internal import Media
 
 /// Stores the waiting frames of a live source, and chooses the frame to show. A frame is assigned to a program frame
-/// only when the program reaches it, so that a change of the source's clock mapping in the meantime moves the frame.
-/// The captions of a frame that is not shown are shown with the next frame; a repeated frame does not repeat its
-/// captions.
+/// only when the program reaches its time. Until then, a change of the mapping from source times to program time also
+/// moves the frame. The captions of a frame that is not shown are shown with the next frame. A repeated frame does not
+/// repeat its captions.
 struct LiveFrames {
-    /// A frame to show.
+    /// A frame that was chosen to be shown.
     struct Choice {
         let frame: VideoFrame
-        /// When the frame is due; nil if it was already shown before.
+        /// When the frame is due on our clock; nil if it was already chosen before.
         let newlyDue: Timestamp?
     }
 
     private var waiting: [VideoFrame] = []
     private var slots: FrameSlots
-    /// The frame that was last chosen.
+    /// The frame that was chosen last; nil before the first one.
     private(set) var current: VideoFrame?
-    /// Captions of frames that were not shown.
+    /// The captions of frames that were not shown. They are added to the next frame.
     private var captions: [UInt8] = []
-    /// The number of frames that were dropped because too many waited, or because they came too late.
+    /// The number of frames that were dropped because too many frames waited, or because a newer frame was already due,
+    /// too.
     private var lost = 0
-    /// The number of times the previous frame was shown again.
+    /// How often the previous frame was shown again.
     private(set) var repeated = 0
-    /// The number of repetitions that happened because the frame that was due had not arrived.
+    /// How often the previous frame was shown again because the frame that was due had not arrived.
     private(set) var late = 0
-    /// The time at which the newest frame that the program has reached was due, and its distance from the frame before.
+    /// When the newest frame that the program has reached was due, and how long after the frame before it.
     private var rhythm: (last: Timestamp, interval: Duration)?
 
     init(frameRate: FrameRate) { slots = FrameSlots(frameRate: frameRate) }
 
     /// The number of frames that were never shown.
     var dropped: Int { lost + slots.dropped }
-    /// Whether there is nothing to show.
+    /// Whether there is no frame to show: none waits, and none was chosen before.
     var isEmpty: Bool { current == nil && waiting.isEmpty }
-    /// Whether there are frames that have not been shown yet.
+    /// Whether frames wait to be shown.
     var isWaiting: Bool { !waiting.isEmpty }
-    /// Whether the program's clock follows the source.
+    /// Whether the program's clock follows this source.
     var isReference: Bool {
         get { slots.isReference }
         set { slots.isReference = newValue }
     }
 
-    /// How far the frames of the reference source are after the middle of their program frames: up to half a frame
-    /// after a change of the reference, until the clock has adjusted. Frames of other sources are assigned relative to
-    /// that, so that frames shown together are simultaneous.
+    /// How much later than the beginnings of their program frames the frames of the reference source are due; negative
+    /// if earlier. The reference is the source that the program's clock follows. After a change of the reference this
+    /// can be up to half a frame, until the clock has adjusted. The frames of the other sources are assigned with the
+    /// same shift, so that frames that are shown together were captured together.
     var referencePhase = Duration.zero
 
-    /// How much media time may wait, at any frame rate: the maximum that a source decodes ahead, which is a second, and
-    /// half of that in reserve. At least `least` frames may always wait, because frames of a low rate are far apart.
+    /// `room` is how much media time may wait, at any frame rate: a source decodes at most one second ahead, and half a
+    /// second is in reserve. `least` frames may always wait, because at a low frame rate the frames are far apart.
     private static let (room, least) = (Duration.milliseconds(1500), 16)
 
-    /// Adds a frame with its time on the source's timeline. Drops the oldest frames if too much media time waits, or
-    /// more than `limit` frames.
+    /// Adds a frame whose `pts` is a time on the source's timeline. Drops the oldest waiting frames if too much media
+    /// time waits, or if more than `limit` frames wait.
     mutating func add(_ frame: VideoFrame, limit: Int) {
         waiting.append(frame)
         let newest = Timestamp(frame.pts, in: frame.timeBase)
@@ -69,14 +71,15 @@ struct LiveFrames {
         waiting.removeFirst(count)
     }
 
-    /// The time that a program needs to prepare its first frame, because the frame's audio is decoded only when the
-    /// program's clock is known. Without this time, a program on a busy machine would begin with silence.
+    /// How much time a program gets to prepare its first frame. It needs this time because the audio of the frame is
+    /// decoded only when the program's clock is known. Without this time, a program on a busy machine would begin with
+    /// silence.
     private static let notice = Duration.milliseconds(100)
 
-    /// Before the program begins: drops the frames whose time has passed at `now` or comes too soon, except for the
-    /// newest one, and returns the time at which the first of the other frames is due. For a source without a buffer,
-    /// half of the available time must be enough. `due` returns the time at which a frame is due, or nil while that is
-    /// unknown.
+    /// Returns when the program should begin: when the first waiting frame is due that still leaves the program time to
+    /// prepare. Frames that are due earlier are no longer waiting; the newest of them is kept as the frame to show. If
+    /// the source has little buffer, half of the remaining time must be enough for the preparation. `due` returns when
+    /// a frame is due, or nil while this is unknown.
     mutating func firstMoment(after now: Timestamp, due: (VideoFrame) -> Timestamp?) -> Timestamp? {
         guard let newest = waiting.last.flatMap(due) else { return nil }
         let earliest = now + min(Self.notice, max(.zero, (newest - now) / 2))
@@ -87,9 +90,9 @@ struct LiveFrames {
         return nil
     }
 
-    /// Returns the frame to show as program frame `index`; nil before the first frame. `due` returns the time at which
-    /// a frame is due; `line` converts that time to program time. If the frame is not visible, a repetition does not
-    /// count.
+    /// Chooses the frame to show as program frame `index`; nil if no frame has arrived yet. `due` returns when a frame
+    /// is due on our clock, and `line` converts this moment to program time. If `isSeen` is false, the frame is not
+    /// visible, and a repetition is not counted.
     mutating func choose(
         for index: FrameIndex, on line: ClockLine, isSeen: Bool = true, due: (VideoFrame) -> Timestamp?
     ) -> Choice? {
@@ -113,28 +116,29 @@ struct LiveFrames {
             repeated += 1
             if isOverdue(at: index, on: line) { late += 1 }
         }
-        // The program has begun and no frame is due yet: the first frame is shown too early, so that the program has a
-        // frame to show.
+        // If no frame is due yet, the first waiting frame is shown early, because the program has begun and needs a
+        // frame.
         guard var frame = current ?? waiting.first else { return nil }
         frame.captions = current?.captions ?? []
         current?.captions = []
         return Choice(frame: frame, newlyDue: newlyDue)
     }
 
-    /// Whether no frame waits, although the next frame would have been due at program frame `index` or earlier if the
-    /// source had kept its frame interval.
+    /// Whether the source is late at program frame `index`: no frame waits, although the next frame would be due by now
+    /// if the source had kept its frame interval.
     private func isOverdue(at index: FrameIndex, on line: ClockLine) -> Bool {
         guard waiting.isEmpty, let rhythm, rhythm.interval > .zero else { return false }
         var trial = slots
         return trial.take(position(of: rhythm.last + rhythm.interval, on: line)).map { $0 <= index } ?? false
     }
 
-    /// Returns the program position of a frame that is due at `moment`, relative to the reference's frames.
+    /// Returns the program time of a frame that is due at `moment`, shifted by the phase of the reference source's
+    /// frames.
     private func position(of moment: Timestamp, on line: ClockLine) -> Timestamp {
         line.image(of: moment) - (isReference ? .zero : referencePhase)
     }
 
-    /// Makes `next` the frame to show, and adds the captions of the frames before it that were not shown.
+    /// Makes `next` the frame to show, and adds the captions of earlier frames that were not shown.
     private mutating func show(_ next: VideoFrame) {
         let carried = captions + (current?.captions ?? [])
         current = next

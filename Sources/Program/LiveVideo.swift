@@ -2,35 +2,36 @@
 
 internal import Media
 
-/// The video of a live source's feed: the waiting frames, the clock that determines when each frame is due, and the
-/// state of the backlog. The backlog consists of the frames that were collected before the source had a clock mapping.
+/// The video of a live source's feed: the waiting frames, the source's clock, which determines when each frame is due,
+/// and the state of the backlog. The backlog is the video that was collected while the source was opened, before its
+/// times could be mapped to our clock.
 struct LiveVideo {
-    /// The state of the backlog.
+    /// How far the backlog has been decoded.
     private enum Backlog {
-        /// The source has not reported whether there is a backlog.
+        /// The source has not reported yet whether there is a backlog.
         case unknown
         case decoding(since: Timestamp)
         case decoded
     }
 
-    /// How long the previous frame is repeated while a backlog is decoded.
+    /// While the backlog is being decoded, the previous frame is repeated for at most this long.
     private static let patience = Duration.milliseconds(300)
     private static let lateness = Duration.milliseconds(100)
-    /// If the program has not requested a frame for this long, it is blocked.
+    /// If the program has not requested a frame for this long, it counts as blocked.
     private static let standstill = Duration.milliseconds(100)
 
-    /// The source's clock, which determines when frames are due.
+    /// The source's clock, which determines when each frame is due.
     var times: (any SourceTimes)?
-    /// When the source last proved that it sends video.
+    /// When it was last certain that the source sends video.
     private var newest: Timestamp?
-    /// When the last frame was delivered, and when the program last requested one.
+    /// When the source delivered its last frame, and when the program last requested a frame.
     private var delivered: Timestamp?
     private var looked: Timestamp?
     private var frames: LiveFrames
     private var backlog = Backlog.unknown
     private let frameRate: FrameRate
 
-    /// The video of a source that has no frames yet, in a program with the frame rate `frameRate`.
+    /// Creates the video of a source that has no frames yet, in a program with the frame rate `frameRate`.
     init(frameRate: FrameRate) {
         self.frameRate = frameRate
         frames = LiveFrames(frameRate: frameRate)
@@ -38,64 +39,65 @@ struct LiveVideo {
 
     /// The number of frames that were never shown.
     var dropped: Int { frames.dropped }
-    /// The number of times the previous frame was shown again.
+    /// How often the previous frame was shown again.
     var repeated: Int { frames.repeated }
-    /// The number of repetitions that happened because the frame that was due had not arrived.
+    /// How often the previous frame was shown again because the frame that was due had not arrived.
     var late: Int { frames.late }
-    /// The frame that was last chosen.
+    /// The frame that was chosen last; nil before the first one.
     var shown: VideoFrame? { frames.current }
-    /// Whether there is nothing to show.
+    /// Whether there is no frame to show: none waits, and none was chosen before.
     var isEmpty: Bool { frames.isEmpty }
-    /// Whether there are frames that have not been shown yet.
+    /// Whether frames wait to be shown.
     var isWaiting: Bool { frames.isWaiting }
-    /// Whether the backlog is decoded.
+    /// Whether the whole backlog has been decoded.
     var isCaughtUp: Bool { if case .decoded = backlog { true } else { false } }
-    /// Whether the program's clock follows the source.
+    /// Whether the program's clock follows this source.
     var isReference: Bool {
         get { frames.isReference }
         set { frames.isReference = newValue }
     }
 
-    /// How far the frames of the reference source are after the middle of their program frames.
+    /// How much later than the beginnings of their program frames the frames of the reference source are due; see
+    /// ``LiveFrames/referencePhase``.
     var referencePhase: Duration {
         get { frames.referencePhase }
         set { frames.referencePhase = newValue }
     }
 
-    /// Adds a frame that arrives at `now`, and drops the oldest frame if more than `limit` wait. Before the program has
-    /// begun, every frame proves that the source sends video.
+    /// Adds a frame that arrives at `now`. Drops the oldest waiting frames if too many wait; `limit` is the maximum
+    /// number. Before the program has begun, every new frame proves that the source sends video.
     mutating func add(_ frame: VideoFrame, limit: Int, at now: Timestamp, hasBegun: Bool) {
         delivered = now
         if !hasBegun { newest = now }
         frames.add(frame, limit: limit)
     }
 
-    /// Records that a backlog is being decoded at `now`.
+    /// Records that the source is decoding a backlog at `now`.
     mutating func markBehind(at now: Timestamp) {
         if case .decoding = backlog { return }
         backlog = .decoding(since: now)
     }
 
-    /// Records that the backlog is decoded.
+    /// Records that the whole backlog has been decoded.
     mutating func markCaughtUp() { backlog = .decoded }
 
-    /// Before the program begins: returns the time at which the first frame is due that is not late at `now`; nil if
-    /// there is no such frame.
+    /// Returns when the program should begin: when the first waiting frame is due that is not late at `now`; nil
+    /// without such a frame.
     mutating func firstMoment(after now: Timestamp) -> Timestamp? {
         let times = times
         return frames.firstMoment(after: now) { Self.due($0, by: times) }
     }
 
-    /// Returns the frame to show as program frame `index` at `now`; nil before the first frame.
+    /// Chooses the frame to show as program frame `index`, at `now`; nil if no frame has arrived yet.
     mutating func choose(for index: FrameIndex, on line: ClockLine, at now: Timestamp) -> LiveFrames.Choice? {
         looked = now
-        // While a backlog is decoded, its newest frame is not the one that is due. If it were chosen, the next frame
-        // would be skipped.
+        // While the backlog is being decoded, the frame that is due may not have been decoded yet. If an earlier frame
+        // were chosen now, the frame that is due would be skipped.
         if case .decoding(let start) = backlog, now - start < Self.patience { return current(for: index, on: line) }
         return next(for: index, on: line, at: now, isSeen: true)
     }
 
-    /// Drops the frames up to program frame `index`, at `now`.
+    /// Advances to program frame `index` at `now` without showing a frame.
     mutating func skip(_ index: FrameIndex, on line: ClockLine, at now: Timestamp) {
         looked = now
         _ = next(for: index, on: line, at: now, isSeen: false)
@@ -110,24 +112,24 @@ struct LiveVideo {
         return choice
     }
 
-    /// Returns the last frame again.
+    /// Returns the frame that was chosen last, again.
     mutating func current(for index: FrameIndex, on line: ClockLine) -> LiveFrames.Choice? {
         frames.choose(for: index, on: line) { _ in nil }
     }
 
-    /// Whether the frame that was chosen for `index` proves that the source sends video. A repeated frame does not
-    /// prove it. A late frame does not prove it either, because frames that are too old to be shown collect while a
-    /// source is opened. A frame is late if it is due long before its program frame begins. It does not matter when the
-    /// program requests it, because the sources of a program that lags are healthy.
+    /// Whether the frame that was chosen for program frame `index` proves that the source sends video. A repeated frame
+    /// does not prove this. A late frame does not prove it either, because frames that are too old collect while a
+    /// source is opened. A frame is late if it is due long before its program frame begins. When the program requests
+    /// the frame does not matter, because the sources of a program that lags behind its clock are healthy.
     private func isSignOfLife(_ choice: LiveFrames.Choice?, for index: FrameIndex, on line: ClockLine) -> Bool {
         guard let due = choice?.newlyDue else { return false }
         return frameRate.start(of: index) - line.image(of: due) <= Self.lateness
     }
 
-    /// When the source last sent video, as far as is known at `now`; nil before its first frame. While the program is
-    /// blocked and shows nothing, delivered frames count.
+    /// When the source last sent video, as far as this is known at `now`; nil before its first frame. While the program
+    /// is blocked and requests no frames, each frame that the source delivers counts.
     mutating func newestVideo(at now: Timestamp) -> Timestamp? {
-        // The value is stored, because otherwise frames that are chosen later would count as new.
+        // The value is stored, so that it never goes back when the program requests frames again.
         if let last = newest, let delivered, let looked, now - looked > Self.standstill {
             newest = max(last, delivered)
         }

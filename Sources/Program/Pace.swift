@@ -3,40 +3,43 @@
 internal import Logging
 internal import Media
 
-/// Computes when each program frame begins, and whether the program keeps up. After a stop of more than 0.5 s, a
-/// program that shows every frame catches up at 1.25 times its rate, because a faster one would flood the outputs.
+/// Computes when the program begins to make each frame, and whether the program keeps up with its clock. After a stop
+/// of more than 0.5 s, a program that must not skip frames catches up at 1.25 times its frame rate. A faster rate would
+/// flood the outputs.
 struct Pace {
-    /// On what the program's thread spends time that it does not have.
+    /// What the program's thread spends its time on.
     enum Cost: Equatable {
-        /// The wait for a file that is read or decoded too slowly.
+        /// Waiting for a file that is read or decoded too slowly.
         case source
-        /// Composing and encoding.
+        /// Composing and encoding frames.
         case encoder
-        /// A sleep that ended too late.
+        /// Sleeping longer than the thread asked for.
         case sleep
     }
 
-    /// A log message that says whether the program keeps up.
+    /// A log message for when the program falls behind its clock or has caught up.
     struct Change: Equatable {
         let level: Logger.Level
         let text: String
     }
 
-    /// The longest lag that is caught up as fast as possible.
+    /// The program catches up a lag of at most this length as fast as it can.
     static let longestBurst = Duration.milliseconds(500)
-    /// A single wait of this length is a stop, not slowness.
+    /// If a single wait takes at least this long, the program counts as having stopped, not as being slow.
     private static let stop = Duration.milliseconds(500)
 
-    /// The program's clock.
+    /// The program's clock, which may follow a source.
     var reference: ReferenceClock
-    /// How many frames the program runs ahead of the clock; nil for an unpaced program.
+    /// How many frames the program runs ahead of its clock; nil for a program that runs as fast as the encoder can.
     private let lead: Int64?
-    /// The shortest time between two frames while the program catches up slowly: four fifths of a frame's duration.
+    /// The shortest time between the beginnings of two frames while the program catches up: four fifths of a frame's
+    /// duration.
     private let step: Duration
-    /// When the last frame began, while the program catches up slowly.
+    /// When the last frame began; nil unless the program catches up at 1.25 times its rate.
     private var caughtUpFrom: Timestamp?
     private var isBehind = false
-    /// What the program's thread spent since it was last on time, and the longest single wait.
+    /// How much time the program's thread spent on each cost since the program was last on time, and the longest single
+    /// time among these.
     private var spent: (source: Duration, encoder: Duration) = (.zero, .zero)
     private var longest: (cost: Cost, time: Duration) = (.encoder, .zero)
 
@@ -46,19 +49,22 @@ struct Pace {
         lead = if case .realTime(let lead) = pacing { lead } else { nil }
     }
 
-    /// Returns the time at which frame `index` is due, by the present clock. The frames by which the program runs ahead
-    /// are due at the start. Nil for an unpaced program.
+    /// Returns when frame `index` is due, according to the present state of the program's clock; nil for a program that
+    /// runs as fast as the encoder can. A program that runs ahead makes the first frames at once, so these are due at
+    /// the start.
     func moment(of index: FrameIndex) -> Timestamp? {
         guard let lead else { return nil }
         return reference.moment(of: max(0, index - lead))
     }
 
-    /// Returns the time at which a frame that is due at `moment` begins: later than that while the program catches up.
+    /// Returns when the program should begin the frame that is due at `moment`. While the program catches up, this can
+    /// be later than `moment`.
     func beginning(due moment: Timestamp) -> Timestamp { caughtUpFrom.map { max(moment, $0 + step) } ?? moment }
 
-    /// Records that a frame began at `now`, `lag` after it was due.
+    /// Records that the program began a frame at `now`, and that it was due `lag` earlier.
     mutating func noteBeginning(at now: Timestamp, lag: Duration) {
-        // Below a fifth of a frame's duration, the next frame is due no sooner than it would begin anyway.
+        // If the lag is less than a fifth of a frame's duration, the program has caught up: the next frame can begin
+        // exactly when it is due.
         let isCatchingUp = lag > Self.longestBurst || caughtUpFrom != nil && lag > step / 4
         caughtUpFrom = isCatchingUp ? now : nil
     }
@@ -73,8 +79,8 @@ struct Pace {
         if time > longest.time { longest = (cost, time) }
     }
 
-    /// Records a frame's lag and returns what to log: one message when the program has fallen a second behind, and one
-    /// when it has caught up.
+    /// Records by how much a frame is late. Returns a message to log when the program has fallen more than a second
+    /// behind its clock, and again when it has caught up; otherwise nil.
     mutating func noteLag(_ lag: Duration) -> Change? {
         defer { if lag < .milliseconds(100) { forget() } }
         if !isBehind, lag > .seconds(1) {
@@ -93,7 +99,8 @@ struct Pace {
         longest = (.encoder, .zero)
     }
 
-    /// Why the program is `lag` behind: one long wait, or else what took the most time.
+    /// Says why the program is behind its clock by `lag`. If one long wait explains most of the lag, this wait is the
+    /// reason. Otherwise it is what took the most time.
     private func reason(of lag: Duration) -> String {
         let seconds = (longest.time.inSeconds * 10).rounded() / 10
         if longest.time >= Self.stop, longest.time * 2 > lag {

@@ -5,28 +5,28 @@ package import Logging
 package import Media
 internal import Synchronization
 
-/// The program's status for operators.
+/// The program's status as operators see it.
 package struct ProgramStatus: Sendable, Codable {
-    /// Number of frames that were on air.
+    /// The number of frames that were on air.
     package var frames: Int64 = 0
-    /// Number of frames that were skipped because the encoder could not keep up with a live source.
+    /// The number of frames that were skipped because the encoder could not keep up with a live source.
     package var skippedFrames: Int64 = 0
     /// How far the program is behind its clock, in seconds.
     package var lagSeconds: Double = 0
-    /// The peak of each audio channel of the program, in dBFS; empty before any audio.
+    /// The present peak of each audio channel of the program, in dBFS; empty before the first audio.
     package var levels: [Double] = []
 
-    /// The index of the next frame; skipped frames count, too.
+    /// The index of the next program frame. Skipped frames count, too.
     package var position: Int64 { frames + skippedFrames }
 
-    /// The status before the first frame.
+    /// Creates the status before the first frame.
     package init() {}
 }
 
-/// Puts one frame on air for each tick of a constant frame rate, and audio without a gap.
+/// Puts frames on air at a constant frame rate, one for each tick of the program's clock, and audio without gaps.
 ///
-/// ``run()`` occupies one thread, the program's thread, from the first frame to the last. All other calls may be made
-/// on any thread.
+/// ``run()`` blocks one thread from the first frame to the last. This thread is called the program's thread. All other
+/// methods may be called on any thread.
 ///
 /// ```swift
 /// let program = Program(
@@ -37,10 +37,10 @@ package struct ProgramStatus: Sendable, Codable {
 package final class Program: Sendable {
     /// What determines the program's speed.
     package enum Pacing: Sendable, Equatable {
-        /// The clock. The program runs `lead` frames ahead of the clock, which hides the encoder's delay if the source
-        /// can be read ahead.
+        /// The program's clock. The program runs `lead` frames ahead of its clock. If the source can be read ahead,
+        /// this hides the encoder's delay.
         case realTime(lead: Int64)
-        /// The encoder, at its full speed.
+        /// The encoder's speed: the program runs as fast as the encoder can.
         case unpaced
     }
 
@@ -54,12 +54,14 @@ package final class Program: Sendable {
         case empty
     }
 
-    /// The interval between two checks whether a source shows something, in nanoseconds.
+    /// The interval, in nanoseconds, at which a program that waits to start checks whether a source shows something.
     private static let step: Int64 = 5_000_000
-    /// How long the start waits for a source that shows nothing while another source does, in nanoseconds.
+    /// How long the start waits for a source of the scene that shows nothing, in nanoseconds. After that, the program
+    /// starts as soon as any source has video.
     private static let patience: Int64 = 10_000_000_000
     private static let latestSkip = Duration.milliseconds(500)
-    /// If audio lasts longer than the video by less than this, it is the padding of the container.
+    /// If audio is longer than the video by less than this, the difference is padding of the container and is not
+    /// played.
     private static let audioTail = Duration.milliseconds(100)
 
     private let frameRate: FrameRate
@@ -71,13 +73,14 @@ package final class Program: Sendable {
     private let sink: any ProgramSink
     private let clock: any MonotonicClock
     private let logger: Logger
-    /// A heartbeat that beats at each frame, and rests while a source for which the program waits has no frame.
+    /// A heartbeat that beats at each frame. It rests while the program waits for a source, while the encoder is
+    /// flushed, and while the sink waits for a disk.
     package let heartbeat: Heartbeat
     private let counters = Mutex(ProgramStatus())
     private let isStopped = Atomic(false)
 
-    /// A program with the video of one feed and the audio of the same or another feed; without an audio feed it is
-    /// silent. With `frameLimit`, it ends after that many frames.
+    /// Creates a program that shows one feed and plays the audio of the same or another feed. Without `audioFeed`, the
+    /// program is silent. With `frameLimit`, the program ends after that many frames.
     package convenience init(
         frameRate: FrameRate, audio: AudioFormat, pacing: Pacing, frameLimit: Int64?, videoFeed: SourceFeed,
         audioFeed: SourceFeed?, sink: any ProgramSink, clock: any MonotonicClock = SystemClock(), logger: Logger
@@ -87,8 +90,9 @@ package final class Program: Sendable {
             bus: Bus(Scene(video: .feed(videoFeed), audio: audioFeed)), sink: sink, clock: clock, logger: logger)
     }
 
-    /// A program that shows the scene of `bus`. With a `format`, it can compose several sources in one frame. With
-    /// `frameLimit`, it ends after that many frames. While `sink` waits for a disk, it lets `heartbeat` rest.
+    /// Creates a program that shows the scene of `bus`. With a `format`, the program can compose several sources in one
+    /// frame. With `frameLimit`, the program ends after that many frames. `sink` may let `heartbeat` rest while it
+    /// waits for a disk.
     package init(
         frameRate: FrameRate, audio: AudioFormat, pacing: Pacing, frameLimit: Int64?, bus: Bus,
         format: VideoFormat? = nil, sink: any ProgramSink, clock: any MonotonicClock = SystemClock(),
@@ -106,9 +110,10 @@ package final class Program: Sendable {
         self.logger = logger
     }
 
-    /// Runs the program to its end and flushes the encoder. Blocks. Throws the errors of the encoder.
+    /// Runs the program to its end and then flushes the encoder. Blocks until this is done. Throws the encoder's
+    /// errors.
     package func run() throws -> Ending {
-        // The compositor is created before the first frame, because that takes longer than a frame lasts.
+        // The compositor is created before the program starts, because its creation takes longer than a frame lasts.
         let compositor = format.map { Compositor($0) }
         guard let (opening, start) = waitForStart() else {
             return isStopped.load(ordering: .relaxed) ? .stopped : .empty
@@ -131,7 +136,7 @@ package final class Program: Sendable {
             bus.announce(index)
             if bus.isOver { break }
             if let cue = bus.takeCue(for: index) { air.begin(cue, at: cue.frame) }
-            // Even if the scene is the same, a source in it may have switched to another of its inputs.
+            // The scene may be the same, but a source in it may have switched to another input, which has another feed.
             let scene = air.inForce(at: index)
             if scene.mainFeed !== followed {
                 followed = follow(scene.mainFeed, besides: followed, &pace.reference)
@@ -153,7 +158,7 @@ package final class Program: Sendable {
         }
         if isStopped.load(ordering: .relaxed) { ending = .stopped }
         if let rest = air.rest(upTo: audioEnd) { try encode(rest) }
-        // An encoder may still hold seconds of frames.
+        // An encoder may still hold seconds of frames, so this can take long.
         try heartbeat.resting { try sink.finish() }
         return ending
     }
@@ -165,14 +170,14 @@ package final class Program: Sendable {
         try sink.encode(audio)
     }
 
-    /// Waits until there is something to show. Returns the scene and the time at which the program begins, or nil if
+    /// Waits until a scene has something to show. Returns this scene and the moment at which the program begins; nil if
     /// nothing comes.
     private func waitForStart() -> (Scene, Timestamp)? {
         var gone: Scene?
         var latest: Int64?
         while let scene = bus.waitForScene(besides: gone) {
-            // A source is opened before it shows anything. A source that is missing and has no slate must not delay the
-            // start forever.
+            // A source shows nothing while it is being opened, so the start waits for it. But a source that does not
+            // come and has no slate must not delay the start forever.
             if scene.layers.contains(where: { $0.video.resolved == nil }) {
                 let end = latest ?? clock.now + Self.patience
                 latest = end
@@ -186,8 +191,9 @@ package final class Program: Sendable {
             let isShown = { [bus] in bus.scene == scene && scene.mainFeed === feed }
             if let moment = feed.waitForFirstFrame(while: isShown) { return (scene, moment) }
             if bus.isFixed { return nil }
-            // The source may have been closed before another scene was chosen. A source with several inputs may show
-            // another input in the same scene.
+            // The feed ended without a frame. If the scene shows this feed directly, another scene must be chosen. If
+            // it shows a source with several inputs, the source may change to another input, so the same scene is tried
+            // again.
             gone = isShown() && scene.layers.first?.video == .feed(feed) ? scene : nil
             if gone == nil { clock.sleep(until: clock.now + Self.step) }
         }
@@ -200,7 +206,7 @@ package final class Program: Sendable {
         bus.finish()
     }
 
-    /// A snapshot for status and metrics. May be read on any thread, without waiting for the program.
+    /// A snapshot of the status. May be read on any thread, without waiting for the program's thread.
     package var status: ProgramStatus {
         var status = counters.withLock { $0 }
         status.levels = bus.meter.levels
@@ -209,8 +215,9 @@ package final class Program: Sendable {
 
     private var now: Timestamp { Timestamp(nanoseconds: clock.now) }
 
-    /// Makes the program's clock follow the leading live source, or, if there is no leading source, the live source
-    /// `main`, which is visible. If `main` is a file or a still image, the clock continues unchanged. Returns `main`.
+    /// Chooses the source that the program's clock follows: a live feed that was configured for this
+    /// (``SourceFeed/leads``), otherwise the visible feed `main` if it is live. If `main` is a file or nil, the clock
+    /// continues as before. Returns `main`.
     private func follow(
         _ main: SourceFeed?, besides old: SourceFeed?, _ reference: inout ReferenceClock
     ) -> SourceFeed? {
@@ -225,35 +232,37 @@ package final class Program: Sendable {
         return main
     }
 
-    /// Returns the leading live source, unless it is the main source; otherwise nil. The clock follows only its rate.
+    /// Returns the live feed that the program's clock was configured to follow (``SourceFeed/leads``), unless it is
+    /// `main`; otherwise nil. Only the rate of this feed is followed, because its frames are not the main ones.
     private func leader(beside main: SourceFeed?) -> SourceFeed? {
         let leader = bus.feeds.first { $0.leads && $0.isLive }
         return leader === main ? nil : leader
     }
 
-    /// Returns the number that identifies a source to the program's clock.
+    /// Returns the number by which the program's clock knows the feed.
     private static func number(of feed: SourceFeed) -> Int { Int(bitPattern: ObjectIdentifier(feed)) }
 
-    /// Passes the program's current clock to the feeds of live sources.
+    /// Passes the present state of the program's clock to all feeds.
     private func tell(_ reference: ReferenceClock) {
         let line = reference.line
         for feed in bus.feeds { feed.follow(line) }
     }
 
-    /// Passes the phase of the reference source's frames to the live feeds, before they choose their own frames.
+    /// Passes the phase of the reference source's frames to all live feeds. Called before these feeds choose their own
+    /// frames.
     private func pair(with reference: ReferenceClock) {
         let phase = Duration.nanoseconds(Int64(reference.steadyPhase))
         for feed in bus.feeds where feed.isLive { feed.referencePhase = phase }
     }
 
-    /// Returns the first sample of frame `index`. The number is rounded down, so that audio is never ahead of the
-    /// video.
+    /// Returns the number of the first audio sample of frame `index`. It is rounded down, so that audio is never ahead
+    /// of the video.
     private func firstSample(of index: FrameIndex) -> SampleIndex {
         SampleIndex(frameRate.timeBase.rescale(index.number, to: audio.timeBase, rounding: .down))
     }
 
-    /// Waits until frame `index` is due, and returns how many frames must be skipped. This is 0, unless the source is
-    /// live and the program is far behind.
+    /// Waits until frame `index` is due. Returns how many frames must be skipped. Frames are skipped only if the
+    /// program is far behind its clock and does not wait for its main source (``Scene/waits``).
     private func wait(_ pace: inout Pace, for index: FrameIndex, _ scene: Scene) -> Int64 {
         guard let moment = pace.moment(of: index) else { return 0 }
         let wanted = max(pace.beginning(due: moment), self.now)
@@ -261,7 +270,7 @@ package final class Program: Sendable {
         let now = now
         pace.note(.sleep, took: now - wanted)
         if let leader = leader(beside: scene.mainFeed) {
-            // The leading source may have been added after the scene went on air.
+            // The feed that the clock was configured to follow may have been added after the scene went on air.
             if pace.reference.reference != Self.number(of: leader) {
                 _ = follow(scene.mainFeed, besides: nil, &pace.reference)
             }
@@ -283,8 +292,8 @@ package final class Program: Sendable {
         return skipped
     }
 
-    /// Returns the frame to show as frame `index`. If the scene is fixed and its source's video has ended, this is the
-    /// last frame, as long as its audio continues.
+    /// Returns the frame to show as frame `index`; nil if the program's video has ended. If the scene never changes and
+    /// its video has ended, this is the last frame again as long as the audio continues.
     private func frame(
         for index: FrameIndex, _ air: inout MixEffect, isHolding: inout Bool, _ reference: inout ReferenceClock
     ) -> VideoFrame? {
@@ -302,14 +311,14 @@ package final class Program: Sendable {
         return isHolding ? feed.lastFrame(for: index) : nil
     }
 
-    /// Calls `body`, which takes frames or audio from the scene's sources. The heartbeat rests if the program waits for
-    /// these sources.
+    /// Calls `body`, which takes frames or audio from the sources of `scene`. If the program waits for one of these
+    /// sources, the heartbeat rests meanwhile.
     private func waiting<Result>(for scene: Scene, _ body: () -> Result) -> Result {
         scene.feeds.contains(where: \.isAwaited) ? heartbeat.resting(body) : body()
     }
 
-    /// Takes the audio of frame `index`, which has the samples of `range`. Also advances the sources that are neither
-    /// visible nor audible.
+    /// Mixes the audio of frame `index`, which has the samples of `range`. Also advances the sources that are not
+    /// visible, and those that are not audible.
     private func takeAudio(
         _ range: Range<SampleIndex>, _ index: FrameIndex, skipped: Int64, _ air: inout MixEffect
     ) -> AudioBuffer {

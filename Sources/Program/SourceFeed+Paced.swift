@@ -3,17 +3,18 @@
 package import Media
 internal import Synchronization
 
-/// Plays a paced source: its first frame is assigned to a program frame, and from then on the source's own times
-/// determine its program frames.
+/// Plays a paced source: its first frame is assigned to a program frame. The times of the later frames, relative to the
+/// first one, determine their program frames.
 extension SourceFeed {
-    /// If audio lasts longer than the video by less than this, it is the padding of the container.
+    /// If audio is longer than the video by less than this, the difference is padding of the container and is not
+    /// played.
     static let padding = Duration.milliseconds(100)
 
-    /// Returns the frame for program frame `index`; nil before the source's first frame and after its end.
+    /// Returns the source's frame for program frame `index`; nil before the source's first frame and after its end.
     func pacedFrame(for index: FrameIndex) -> LiveFrames.Choice? {
         if pacing == .rendered { waitForVideo(of: index) }
         return state.withLock { state in
-            // The number is more than one if the program skipped frames.
+            // The number of program frames since the last call. It is more than 1 if the program skipped frames.
             let passed = state.asked.map { index - $0 } ?? 1
             state.asked = index
             if let origin = state.origin, index < origin {
@@ -36,29 +37,31 @@ extension SourceFeed {
         }
     }
 
-    /// Whether a source that has been read as far ahead as permitted has only audio for the next frames: then the
-    /// previous frame is repeated. How the source continues after that audio is unknown until more of it is read. If
-    /// that takes too long, both tracks stop. They also stop if neither track has any media.
+    /// Whether the source has audio but no video for the next program frame, although it was read as far ahead as
+    /// permitted. The previous frame is then repeated while the audio is played. What comes after this audio is unknown
+    /// until more of the source is read. If that takes too long, video and audio both stop. Both also stop if neither
+    /// has any media.
     private func isAudioAlone(_ state: borrowing State) -> Bool {
         state.starved == [.video] && state.audioAlone - state.audio.consumed >= frameSamples
     }
 
-    /// The number of samples in the longest program frame.
+    /// The number of audio samples in a program frame, rounded up.
     var frameSamples: Int64 { frameRate.timeBase.rescale(1, to: audioFormat.timeBase, rounding: .up) }
 
-    /// Whether the last frame is repeated while the audio continues, because no other frame will come.
+    /// Whether the source's last frame is being repeated while its audio continues, because no further frame comes for
+    /// now.
     func stands(_ state: borrowing State) -> Bool {
         if state.frames.isEmpty { return false }
         return state.ended.contains(.video) ? state.audio.end > state.audio.consumed : isAudioAlone(state)
     }
 
-    /// Holds a paced source before its first frame until ``begin(at:)``.
+    /// Keeps a paced source from being played until ``begin(at:)`` is called.
     package func park() { state.withLock { $0.origin = FrameIndex(.max) } }
 
-    /// Assigns the first frame of a paced source to program frame `index`.
+    /// Begins to play a paced source: its first frame is shown as program frame `index`.
     package func begin(at index: FrameIndex) { state.withLock { $0.origin = index } }
 
-    /// Whether a parked source has buffered enough to play without a gap.
+    /// Whether a source that waits for ``begin(at:)`` has buffered enough to be played without a gap.
     package var isPrimed: Bool {
         state.withLock { state in
             let isAllThere = state.ended.contains(.video) || isAudioAlone(state)
@@ -68,7 +71,7 @@ extension SourceFeed {
         }
     }
 
-    /// Pauses a paced source for `frames` program frames.
+    /// Pauses a paced source for the next `frames` program frames.
     func stand(for frames: Int64) {
         state.withLock { state in
             state.isStalled = true
@@ -77,12 +80,13 @@ extension SourceFeed {
         }
     }
 
-    /// The last frame of a source that can wait that was shown, or its next frame if none was shown yet; nil before it
-    /// has a frame.
+    /// For a source that can wait: the frame that was shown last, or the next frame if none was shown yet; nil before
+    /// the source has delivered a frame.
     package var presentFrame: VideoFrame? { state.withLock { $0.frames.shown ?? $0.frames.upcoming } }
 
-    /// The program frame after the last frame of a paced source, or after its audio if the audio is longer; nil while
-    /// that is unknown. If the source has no frames, this is its first program frame.
+    /// The first program frame after a paced source has ended: after its last frame, or after its audio if that is
+    /// longer. Nil while this is unknown. If the source has no frames, this is the program frame at which it was to
+    /// begin.
     package var end: FrameIndex? {
         state.withLock { state in
             guard state.ended.contains(.video), let origin = state.origin, origin.number < .max else { return nil }
@@ -95,7 +99,7 @@ extension SourceFeed {
         }
     }
 
-    /// Whether the source has ended without delivering a frame.
+    /// Whether the source has ended and has not delivered any frame.
     package var isBarren: Bool { state.withLock { $0.ended.contains(.video) && $0.frames.isEmpty } }
 
     private func waitForVideo(of index: FrameIndex) {
@@ -107,8 +111,8 @@ extension SourceFeed {
         }
     }
 
-    /// Returns the next `count` samples of a paced source, for the program position `start`, with silence in place of
-    /// missing samples.
+    /// Returns the next `count` samples of a paced source, to be played at position `start` of the program. Missing
+    /// samples are replaced by silence.
     func pacedAudio(count: Int64, at start: Int64) -> AudioBuffer {
         if pacing == .rendered { waitForAudio(count: count) }
         return state.withLock { state in
@@ -123,8 +127,8 @@ extension SourceFeed {
         }
     }
 
-    /// Waits for `count` samples; after the last frame, waits until it is known whether the audio continues, because
-    /// ``end`` must be known in advance.
+    /// Waits until `count` samples are buffered. After the source's last frame, it also waits until it is known whether
+    /// the audio is longer than the video, because ``end`` must be known in advance.
     private func waitForAudio(count: Int64) {
         let tail = frameSamples + audioFormat.timeBase.ticks(Self.padding)
         waitForNews { state in

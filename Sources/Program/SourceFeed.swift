@@ -4,23 +4,23 @@ internal import Dispatch
 package import Media
 internal import Synchronization
 
-/// The buffer between a source's thread and the program's thread.
+/// The buffer of video and audio between the thread of one source and the program's thread.
 ///
-/// A source that can wait is blocked while the buffer is full, and the program waits for it, so nothing is lost. A live
-/// source is never blocked, and the program never waits for it: if frames come too fast, the oldest are dropped.
+/// A source that can wait, like a file, is blocked while the buffer is full. A live source is never blocked, and the
+/// program never waits for a live source: if its frames come too fast, the oldest are dropped.
 package final class SourceFeed: SourceSink {
-    /// Whether the source and the program wait for each other.
+    /// Whether the source and the program wait for each other, and what determines when frames are shown.
     package enum Pacing: Sendable, Equatable {
-        /// The source waits for the program, and the program waits for the source.
+        /// The source waits for the program, and the program waits for the source, so nothing is lost.
         case waits
-        /// The source waits for the program, but the program never waits for the source. The source is played from the
-        /// program frame at which it started, and after a stall it continues later.
+        /// The source waits for the program, but the program never waits for the source. The source is played from a
+        /// chosen program frame on. If it has no media for a while, all its later frames are shown later.
         case paced
-        /// Like ``paced``, but never late, because the program waits for the source, too, even if the source is not
-        /// visible. For a program that is made faster than real time.
+        /// Like ``paced``, but the program waits for the source, too, even while the source is not visible, so the
+        /// source is never late. For a program that is made faster than real time.
         case rendered
-        /// The source delivers in real time, and its clock determines when its frames are shown. They come at
-        /// `frameRate`; nil for a source with audio only.
+        /// The source delivers in real time, and its clock determines when its frames are shown. `frameRate` is the
+        /// source's frame rate; nil for a source with audio only.
         case live(frameRate: FrameRate?)
     }
 
@@ -28,44 +28,46 @@ package final class SourceFeed: SourceSink {
         var frames = FrameStore()
         var live: LiveVideo
         var audio: AudioStore
-        /// The number of samples of audio that were taken ahead of time.
+        /// By how many samples the audio has been taken earlier than the program plays it.
         var audioAhead: Int64 = 0
-        /// When a source that can wait delivered its newest frame.
+        /// When a source that can wait last had video; see ``SourceFeed/newestVideo(at:)``.
         var newest: Timestamp?
-        /// The program frame of a paced source's first frame, corrected for stalls; nil before the source is played.
+        /// The program frame to which a paced source's first frame is assigned, moved later by all stalls; nil before
+        /// the source is played.
         var origin: FrameIndex?
-        /// The last program frame requested from a paced source, or skipped while it was paused.
+        /// The last program frame for which a paced source was asked for a frame, or was paused.
         var asked: FrameIndex?
-        /// Whether a paced source had no frame for the current program frame, so that its audio waits, too. Also set if
-        /// it must not be played yet.
+        /// Whether a paced source has no frame for the current program frame, so that its audio must wait, too. Also
+        /// true while the source is paused or must not be played yet.
         var isStalled = false
         var status = FeedStatus()
         var ended: Set<TrackKind> = []
         var starved: Set<TrackKind> = []
-        /// The end of the audio at the time when the video was last marked as starved: no frame comes before that
-        /// position.
+        /// The end of the stored audio when the source last reported that it has no more video for now. Until this
+        /// position, no further frame comes.
         var audioAlone: Int64 = 0
-        /// The end of the audio of a source that can wait, when that is known.
+        /// The end of the audio of a source that can wait, after its audio has ended.
         var audioEnd: Int64 = 0
         var isClosed = false
         var isProducerWaiting = false
         var isConsumerWaiting = false
     }
 
-    /// How the source is paced.
+    /// How the source and the program wait for each other.
     package let pacing: Pacing
     package let programTime = ProgramTime()
-    /// Whether the source has video. If it has, the video determines when a paced source is played.
+    /// Whether the source has video. A paced source with video begins to play when its video begins.
     let hasVideo: Bool
-    /// Whether the program's clock should follow this source, if it is live, even while its frames are not shown.
+    /// Whether the program's clock should follow this source even while the source is not shown. Only for a live
+    /// source.
     let leads: Bool
-    /// Whether a paced source is paused while it is neither visible nor audible.
+    /// Whether a paced source is paused while it is neither visible nor audible. Otherwise it continues to play unseen.
     let standsUnseen: Bool
-    /// A live source's packets, if they may be needed.
+    /// The packets of a live source; nil if no consumer can need them.
     private let packetBuffer: PacketBuffer?
 
     static let frameRoom = 4
-    /// The maximum number of waiting frames of a live source, regardless of their timestamps.
+    /// The maximum number of waiting frames of a live source, whatever their timestamps are.
     private static let liveFrameLimit = 200
     /// The program's frame rate.
     let frameRate: FrameRate
@@ -75,10 +77,11 @@ package final class SourceFeed: SourceSink {
     private let room = DispatchSemaphore(value: 0)
     private let news = DispatchSemaphore(value: 0)
 
-    /// An empty buffer for a program with these formats. If the source `leads` and is live, the program's clock follows
-    /// it even while its frames are not shown. `standsUnseen` pauses a paced source while it is neither visible nor
-    /// audible. With `keepsPackets`, which is the delay of the source, the packets of a live source are also stored
-    /// until the program reaches them, while they are `wanted`.
+    /// Creates an empty buffer for a program with these formats. If `leads` is true and the source is live, the
+    /// program's clock follows this source even while the source is not shown. `standsUnseen` pauses a paced source
+    /// while it is neither visible nor audible. If `keepsPackets` is not nil, a live source's packets are stored, too,
+    /// until the program reaches their times; the value is the delay with which the source is shown. Packets are stored
+    /// only while `wanted` is on.
     package init(
         pacing: Pacing, frameRate: FrameRate, audio: AudioFormat, leads: Bool = false, hasVideo: Bool = true,
         standsUnseen: Bool = false, keepsPackets: Duration? = nil, wanted: PacketSwitch = PacketSwitch(),
@@ -100,11 +103,11 @@ package final class SourceFeed: SourceSink {
         if case .live = pacing { true } else { false }
     }
 
-    /// Whether the program waits for the source.
+    /// Whether the program waits for the source's media.
     var isAwaited: Bool { pacing == .waits || pacing == .rendered }
 
-    /// How much audio a source that can wait delivers ahead of the program, in samples: one second, or, if frames are
-    /// longer, as much as a rendered program waits for.
+    /// How much audio of a source that can wait is buffered, in samples: one second. At very low frame rates it is as
+    /// much as the program waits for, if that is more.
     var audioRoom: Int64 {
         max(Int64(audioFormat.sampleRate), 2 * frameSamples + audioFormat.timeBase.ticks(Self.padding))
     }
@@ -112,7 +115,7 @@ package final class SourceFeed: SourceSink {
     package func hasRoom(for track: TrackKind) -> Bool {
         if isLive { return true }
         return state.withLock { state in
-            // A closed feed accepts all media and stores none, so that no source waits for it.
+            // A closed feed accepts all media and stores none of it, so that the source's thread does not wait.
             if state.isClosed { return true }
             return switch track {
             case .video: state.frames.count < Self.frameRoom
@@ -195,33 +198,35 @@ package final class SourceFeed: SourceSink {
 
     var now: Timestamp { Timestamp(nanoseconds: clock.now) }
 
-    /// Whether the program's clock follows the source.
+    /// Whether the program's clock follows the phase of this source's frames.
     var isReference: Bool {
         get { state.withLock { $0.live.isReference } }
         set { state.withLock { $0.live.isReference = newValue } }
     }
 
-    /// How much longer a live source's video lasts on our clock than its timestamps say, as a fraction; for a source
+    /// By what fraction a live source's video is stretched to play at the sender's rate on our clock. For a source
     /// without video, the same for its audio.
     var stretch: Double {
         let track: TrackKind = if case .live(nil) = pacing { .audio } else { .video }
         return state.withLock { $0.live.times }?.stretch(of: track) ?? 0
     }
 
-    /// How far the frames of the reference source are after the middle of their program frames.
+    /// How much later than the beginnings of their program frames the frames of the reference source are due; see
+    /// ``LiveFrames/referencePhase``.
     var referencePhase: Duration {
         get { state.withLock { $0.live.referencePhase } }
         set { state.withLock { $0.live.referencePhase = newValue } }
     }
 
-    /// Adopts the program's clock, at the beginning and at each tick, and advances a live source's clock mapping.
+    /// Stores the present state of the program's clock, and advances the clock of a live source. Called at the
+    /// program's beginning and at each tick.
     func follow(_ line: ClockLine) {
         programTime.line = line
         guard isLive else { return }
         state.withLock { $0.live.times }?.advance(to: now)
     }
 
-    /// Ends all waiting on both sides, permanently.
+    /// Closes the feed for good. The source's thread and the program's thread no longer wait for each other.
     package func close() {
         state.withLock { state in
             state.isClosed = true
@@ -230,7 +235,7 @@ package final class SourceFeed: SourceSink {
         }
     }
 
-    /// A snapshot of the status, for status and metrics.
+    /// A snapshot of the feed's status.
     package var status: FeedStatus {
         state.withLock { state in
             var status = state.status
@@ -271,13 +276,13 @@ package final class SourceFeed: SourceSink {
 // MARK: The first frame
 
 extension SourceFeed {
-    /// How long a program waits for the first frame of a live source that is not late: the frames that were collected
-    /// while the input was opened are decoded first.
+    /// How long a program waits for the first frame of a live source that is not late. The frames that were collected
+    /// while the input was opened must be decoded first, and most of them are late.
     private static let patience = Duration.seconds(2)
 
-    /// Waits for the first frame and returns the time at which the program should begin: now, or when the first frame
-    /// of a live source that is not late is due. Returns nil if the source ended or the feed was closed without a
-    /// frame, or as soon as `isWanted` returns false, which is called repeatedly.
+    /// Waits for the source's first frame. Returns when the program should begin: at once, or for a live source when
+    /// its first frame is due that is not late. Returns nil if the source ended, or the feed was closed, without a
+    /// frame. `isWanted` is called repeatedly; when it returns false, this stops waiting and returns nil.
     func waitForFirstFrame(while isWanted: () -> Bool) -> Timestamp? {
         while isWanted() {
             let (hasCome, isOver) = state.withLock { state in
@@ -291,7 +296,7 @@ extension SourceFeed {
         return nil
     }
 
-    /// The present time, if the source can wait and has a frame; otherwise nil.
+    /// The present moment if a source that can wait has a frame; otherwise nil.
     private var firstMoment: Timestamp? { state.withLock { !$0.frames.isEmpty && !$0.isClosed } ? now : nil }
 
     private func waitForLiveFrame(while isWanted: () -> Bool) -> Timestamp? {
@@ -303,8 +308,8 @@ extension SourceFeed {
                 let moment = state.live.firstMoment(after: now)
                 return (moment, state.live.isCaughtUp, state.isClosed || state.ended.contains(.video))
             }
-            // While a backlog is decoded, its newest frame does not show how much time there is: the program would
-            // begin with a frame that is almost late, and whose audio is not decoded yet.
+            // While a backlog is being decoded, the program must not begin: its first frame would be almost late, and
+            // the audio of that frame would not be decoded yet.
             if let moment, isReady || isOver || now >= deadline { return moment }
             if isOver { return state.withLock { !$0.live.isEmpty && !$0.isClosed } ? now : nil }
             if now >= deadline { return now }
@@ -323,22 +328,23 @@ extension SourceFeed: PacketTap {
 
     package func deliver(packet: EncodedPacket) { packetBuffer?.put(packet) }
 
-    /// Why the source's packets are unavailable; nil if they are available, or if that is not known yet.
+    /// Why the source's packets are unavailable, for operators; nil if they are available, or if this is not known yet.
     package var packetRefusal: String? {
         guard let packetBuffer else { return isLive ? "its packets are not kept" : "it waits to be read" }
         return packetBuffer.refusal
     }
 
-    /// Lets the next consumer of packets begin with the newest keyframe that another consumer has taken.
+    /// Makes the packets that were already taken available again, from the newest keyframe on, for a consumer that
+    /// begins now.
     package func rewindPackets() { packetBuffer?.rewind() }
 
-    /// Forgets the packets with decoding times before program time `time`.
+    /// Drops the packets whose decoding times are before the program time `time`.
     package func dropPackets(before time: Timestamp) {
         _ = packetBuffer?.take { packet in target(of: packet, before: time).map { _ in packet } }
     }
 
-    /// Takes the packets whose decoding times are before the program time `end`. `placing` converts their times. They
-    /// are in the order of their decoding times.
+    /// Returns the packets that were not taken yet and whose decoding times are before the program time `end`, in the
+    /// order of their decoding times. `placing` converts their times to program time.
     package func takePackets(before end: Timestamp, by placing: inout PacketPlacing) -> [EncodedPacket] {
         guard let packetBuffer else { return [] }
         let taken = packetBuffer.take { packet in
@@ -347,8 +353,8 @@ extension SourceFeed: PacketTap {
         return taken.sorted { $0.dtsNanoseconds < $1.dtsNanoseconds }
     }
 
-    /// Returns how much later the time of `packet` is in the program than on the source's timeline, at present and in
-    /// nanoseconds. Nil if its decoding time is not before `end`, or if the difference is unknown.
+    /// Returns the present difference between program time and source time for `packet`, in nanoseconds. Returns nil if
+    /// the packet's decoding time in the program is not before `end`, or if the difference is unknown.
     private func target(of packet: EncodedPacket, before end: Timestamp) -> Int64? {
         guard let line = programTime.line, let times = state.withLock({ $0.live.times }),
             let due = times.due(Timestamp(packet.pts, in: packet.timeBase), of: packet.track)

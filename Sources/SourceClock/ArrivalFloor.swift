@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The lower bound of a source's delays (arrival minus timestamp), called the floor. It reveals the sender's clock:
-/// queues only add to a delay, so the packets with the least delay show the sender's clock without them (Fober,
-/// Orlarey, Letz: Real Time Clock Skew Estimation over Network Delays, 2005).
+/// The floor: the lower bound of a source's delays, as a function of time. A packet's delay is its arrival minus its
+/// timestamp. The floor reveals the rate of the sender's clock, because queues only add to a delay: the packets with
+/// the smallest delay waited in no queue (Fober, Orlarey, Letz: Real Time Clock Skew Estimation over Network Delays,
+/// 2005).
 ///
-/// Time is divided into buckets. For each of the last 600 buckets, the minimum and the mean of its delays are kept. The
-/// rate is the slope of a line through the minimum delays of ten parts of that window, or through their means,
-/// whichever fits its line better. Minimum delays are better if queues come and go. Means are better if a sender is
-/// always uneven, like ffmpeg's `-re`, which checks every 10 ms whether a packet is due: with it, the minimum delay of
-/// a second is off by 1.5 ms, the mean by 0.5 ms. Until there are enough buckets the rate is estimated roughly: if the
-/// rate is 200 ppm, a floor that assumes 0 lags by 2.5 ms. All times and delays are nanoseconds.
+/// Time is divided into intervals of equal length, called buckets. The floor keeps the minimum and the mean delay of
+/// each of the last 600 buckets. To find the rate, these buckets are divided into ten parts. One line is fitted to the
+/// minimum delays of the parts, and another line to their mean delays. The rate is the slope of the line that fits
+/// better. The minimum is better if queues build up only sometimes. The mean is better if the sender always sends
+/// unevenly. An example is ffmpeg's `-re`, which checks every 10 ms whether a packet is due: the minimum delay of one
+/// second is then off by 1.5 ms, the mean only by 0.5 ms. While there are too few buckets for this, a rough estimate of
+/// the rate is used: if the rate is 200 ppm and the floor assumed 0, the floor would lag by 2.5 ms. All times and
+/// delays are nanoseconds.
 struct ArrivalFloor: Sendable {
     private struct Bucket {
         let index: Int64
-        /// The minimum delay, and the arrival of the packet that had it.
+        /// The minimum delay in this bucket, and the arrival of the packet that had this delay.
         private(set) var delay: Int64
         private(set) var arrival: Int64
-        /// The reference point of the sums below.
+        /// The first packet of the bucket. The sums below are relative to this packet.
         private var first: (delay: Int64, arrival: Int64)
         private var count = 1.0
         private var sums = (delay: 0.0, arrival: 0.0)
@@ -37,7 +40,8 @@ struct ArrivalFloor: Sendable {
             first.delay &+= step
         }
 
-        /// The sums over the bucket's packets, relative to the minimum of `origin`, and the number of packets.
+        /// The sums of the arrivals and of the delays of the bucket's packets, relative to the packet with the minimum
+        /// delay in `origin`; and the number of packets.
         func sums(from origin: Bucket) -> (time: Double, delay: Double, count: Double) {
             (
                 Double(first.arrival &- origin.arrival) * count + sums.arrival,
@@ -52,7 +56,7 @@ struct ArrivalFloor: Sendable {
         var index: Int
     }
 
-    /// A least-squares line through points. It passes through the mean of the points.
+    /// A line fitted to points by least squares. It passes through the mean of the points.
     private struct Line {
         let time: Double
         let delay: Double
@@ -60,8 +64,9 @@ struct ArrivalFloor: Sendable {
         /// The estimated variance of the slope.
         let variance: Double
 
-        /// Nil for fewer than three points, or if all have the same time. `doubts` adds that many virtual points with
-        /// the usual error of a delay, because a few points may lie on a line by chance.
+        /// Fits a line; nil for fewer than three points, or if all points have the same time. Few points may lie on a
+        /// line by chance, which would make the variance too small. Therefore the variance counts `doubts` additional
+        /// points, each with the usual error of a delay.
         init?(through points: [Point], doubts: Double = 0) {
             guard points.count > 2 else { return nil }
             let count = Double(points.count)
@@ -77,33 +82,33 @@ struct ArrivalFloor: Sendable {
             variance = (rest + doubts * ArrivalFloor.usualVariance) / (count - 2 + doubts) / spread
         }
 
-        /// The height of `point` above the line that has the slope `slope` and passes through the mean of this line's
-        /// points.
+        /// The distance of `point` above a line that passes through the mean of this line's points and has the slope
+        /// `slope`.
         func height(of point: Point, slope: Double) -> Double { point.delay - delay - slope * (point.time - time) }
     }
 
     private enum PathChange {
         case none
         case suspected
-        /// The path changed at this point.
+        /// The delay of the network path changed by a step before the point with this index.
         case found(Int)
     }
 
     private static let window = 600
-    /// Before the rate is known, the floor is the minimum of this many buckets. At 500 ppm, 5 buckets make it lag by
-    /// 2.5 ms; 30 would make it lag by 15 ms.
+    /// Before the rate is known, the floor is the minimum delay of this many buckets. With a rate of 500 ppm, 5 buckets
+    /// make the floor lag by 2.5 ms; 30 buckets would make it lag by 15 ms.
     private static let shortWindow = 5
-    /// The same number once there is a rough estimate of the rate. If the estimate is off by 200 ppm, 10 buckets make
-    /// an error of 2 ms, and 30 would make 6 ms.
+    /// As soon as there is a rough estimate of the rate, the floor is the minimum delay of this many buckets instead.
+    /// If the estimate is off by 200 ppm, 10 buckets make an error of 2 ms; 30 buckets would make an error of 6 ms.
     private static let guessedWindow = 10
-    /// Minimum number of buckets for a rough estimate of the rate.
+    /// The minimum number of buckets for a rough estimate of the rate.
     private static let leastForGuess = 8
-    /// The line passes through the lowest point of this many buckets, but of at least three points: a clock's rate does
-    /// not change noticeably in so short a time.
+    /// The fitted line is moved so that it passes through the lowest point of the last 60 buckets, and of at least the
+    /// last three points. A clock's rate does not change noticeably in so short a time.
     private static let lowWindow = 60
-    /// The usual difference between senders' clocks and ours.
+    /// The usual difference between the rate of a sender's clock and the rate of our clock.
     private static let usualRate = 200e-6
-    /// The usual variance of the mean of a second: a standard deviation of 0.75 ms.
+    /// The usual variance of the mean delay of one second. The standard deviation is 0.75 ms.
     private static let usualVariance = 0.75e6 * 0.75e6
     private static let highestRate = 1000e-6
 
@@ -113,14 +118,14 @@ struct ArrivalFloor: Sendable {
     private var start: Int64?
     private var buckets: [Bucket] = []
     private var fitted: (arrival: Int64, delay: Int64)?
-    /// The rate that was found, and the estimate that is used before. The estimate never decides which points belong to
-    /// a line.
+    /// The measured rate, and the rough estimate that is used until a rate has been measured. Only the measured rate is
+    /// used to select the points of a line.
     private var (found, guess) = (0.0, 0.0)
 
-    /// The slope of the delays, which is negative if the sender's clock is faster than ours. Until the rate is known it
-    /// is 0, and later an estimate.
+    /// By how much the delays grow per unit of time. Negative if the sender's clock is faster than ours. Until the rate
+    /// is known, this is first 0 and then a rough estimate.
     var rate: Double { isRateKnown ? found : guess }
-    /// Whether the rate is known, from the present buckets or from before ``restart()``.
+    /// Whether the rate has been measured, since the last ``restart()`` or before it.
     private(set) var isRateKnown = false
 
     /// Creates a floor with buckets of `bucketLength` nanoseconds.
@@ -130,16 +135,18 @@ struct ArrivalFloor: Sendable {
         self.pathStep = Double(pathStep)
     }
 
-    /// Number of buckets.
+    /// The number of buckets that are kept.
     var count: Int { buckets.count }
 
-    /// The minimum delay of a packet that arrives at `arrival`; nil before the first packet.
+    /// The floor at the moment `arrival`: the smallest delay to expect of a packet that arrives then; nil before the
+    /// first packet.
     func delay(at arrival: Int64) -> Int64? {
         if let fitted { return fitted.delay &+ Int64(rate * Double(arrival &- fitted.arrival)) }
         return buckets.map(\.delay).min()
     }
 
-    /// Records a packet. Arrivals must not decrease. Returns whether the packet shows that the path has changed.
+    /// Records a packet. Arrivals must not decrease. Returns true if the delay of the network path has changed by a
+    /// step.
     mutating func note(delay: Int64, arrival: Int64) -> Bool {
         let start = self.start ?? arrival
         self.start = start
@@ -153,14 +160,14 @@ struct ArrivalFloor: Sendable {
         return fit()
     }
 
-    /// Discards all delays, but keeps the rate until another is found.
+    /// Discards all delays. Keeps the rate until a new rate has been measured.
     mutating func restart() {
         buckets = []
         fitted = nil
         start = nil
     }
 
-    /// Adds `step` to all delays, because the track's timestamps were moved.
+    /// Adds `step` to all recorded delays, because the track's timestamps were shifted.
     mutating func move(by step: Int64) {
         for index in buckets.indices { buckets[index].move(by: step) }
         if let old = fitted { fitted = (old.arrival, old.delay &+ step) }
@@ -190,7 +197,8 @@ struct ArrivalFloor: Sendable {
         }
     }
 
-    /// The floor before the rate is known: the minimum of the latest delays, corrected by the estimated rate.
+    /// Sets the floor while there are too few buckets to measure the rate: to the minimum of the latest delays,
+    /// corrected by the present value of ``rate``.
     private mutating func fitGuess(to complete: ArraySlice<Bucket>) {
         var window = Self.shortWindow
         if !isRateKnown, complete.count >= Self.leastForGuess {
@@ -205,23 +213,24 @@ struct ArrivalFloor: Sendable {
         fitted = (least.arrival, least.delay)
     }
 
-    /// The rate by least squares, regularized towards 0: the mean of the measured slope and 0, weighted by the variance
-    /// of each.
+    /// A rough estimate of the rate: the slope of a least-squares line, regularized towards 0. It is the mean of that
+    /// slope and 0, each weighted by the inverse of its variance.
     private static func guessedRate(from points: [Point], _ means: [Point]) -> Double {
         guard let line = closer(points, means, doubts: 4) else { return 0 }
         let usual = usualRate * usualRate
         return limited(line.slope * usual / (usual + line.variance))
     }
 
-    /// The line through `points` or the line through `means`, whichever has the slope with the smaller variance.
+    /// The better of two lines, one through `points` and one through `means`: the line whose slope has the smaller
+    /// variance.
     private static func closer(_ points: [Point], _ means: [Point], doubts: Double = 0) -> Line? {
         [points, means].compactMap { Line(through: $0, doubts: doubts) }.min { $0.variance < $1.variance }
     }
 
     private static func limited(_ rate: Double) -> Double { min(highestRate, max(-highestRate, rate)) }
 
-    /// The packet with the least delay in the buckets of `range`, after correction by the known rate; relative to
-    /// `origin`.
+    /// The packet with the smallest delay in the buckets of `range`, as a point relative to `origin`. Delays are
+    /// compared after correction by the measured rate.
     private func leastPoint(of range: Range<Int>, _ origin: Bucket) -> Point {
         var least = range.lowerBound
         for index in range where level(of: buckets[index], origin, found) < level(of: buckets[least], origin, found) {
@@ -232,7 +241,7 @@ struct ArrivalFloor: Sendable {
             delay: Double(buckets[least].delay &- origin.delay), index: least)
     }
 
-    /// The mean of all packets in the buckets of `range`, relative to `origin`.
+    /// The mean time and delay of all packets in the buckets of `range`, as a point relative to `origin`.
     private func meanPoint(of range: Range<Int>, _ origin: Bucket) -> Point {
         let sums = buckets[range].map { $0.sums(from: origin) }.reduce((time: 0.0, delay: 0.0, count: 0.0)) {
             ($0.time + $1.time, $0.delay + $1.delay, $0.count + $1.count)
@@ -240,21 +249,21 @@ struct ArrivalFloor: Sendable {
         return Point(time: sums.time / sums.count, delay: sums.delay / sums.count, index: range.lowerBound)
     }
 
-    /// The delay of `bucket` corrected by `rate`, relative to `origin`.
+    /// The minimum delay of `bucket` relative to the one of `origin`, corrected by `rate`.
     private func level(of bucket: Bucket, _ origin: Bucket, _ rate: Double) -> Double {
         Double(bucket.delay &- origin.delay) - rate * Double(bucket.arrival &- origin.arrival)
     }
 
-    /// Splits the first `complete` buckets into about ten parts.
+    /// Divides the first `complete` buckets into about ten parts of equal length.
     private func parts(of complete: Int) -> [Range<Int>] {
         let length = max(1, complete / 10)
         return stride(from: complete % length, to: complete, by: length).map { $0..<min($0 + length, complete) }
     }
 
-    /// Detects whether the floor changed by a step: a difference between two points that exceeds both the limit in the
-    /// settings and six times the usual difference. Without this check, a path that becomes 80 ms longer looks like 237
-    /// ppm for ten minutes. A single deviating point may be congestion, so the line does not change until the next
-    /// point is known.
+    /// Detects a step of the floor: two neighboring points whose delays differ by more than the limit in the settings,
+    /// and by more than six times the usual deviation. Without this check, a path whose delay grows by 80 ms would look
+    /// like a clock rate of 237 ppm for ten minutes. If only the last point deviates, the cause may be congestion. The
+    /// result is then `suspected`, and the floor does not change before the next point is known.
     private func pathChange(in points: [Point]) -> PathChange {
         var steps: [Double] = []
         for (left, right) in zip(points, points.dropFirst()) {
@@ -269,7 +278,8 @@ struct ArrivalFloor: Sendable {
         return .none
     }
 
-    /// Computes the rate by least squares, and makes the line pass through the lowest of the latest points.
+    /// Measures the rate by least squares. The floor becomes a line that has this rate as its slope and passes through
+    /// the lowest of the latest points.
     private mutating func fitLine(through points: [Point], means: [Point], _ complete: Int, _ origin: Bucket) {
         guard let line = Self.closer(points, means) else { return }
         found = Self.limited(line.slope)

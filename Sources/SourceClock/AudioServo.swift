@@ -2,70 +2,75 @@
 
 package import Media
 
-/// Keeps a source's audio at the position that its timestamps demand, by resampling it slightly. It compares the number
-/// of output samples with the clock mapping.
+/// Keeps a source's audio at the position in the program that its timestamps demand, by controlling a resampler. The
+/// servo compares the position that follows from the number of output samples with the position that follows from the
+/// timestamps and the source clock's mapping to program time.
 ///
-/// The controller is proportional-integral, critically damped with a time constant of 10 s. Its limits are 1000 ppm,
-/// and a change of 200 ppm per second. An error of 300 ppm in the sender's sample count causes at most 2.2 ms of
-/// offset, in the first minute (7.4 s × the error). Only a gap, or a step of the mapping, moves audio at once.
+/// The servo is a proportional-integral controller. It is critically damped, with a time constant of 10 s. The
+/// correction is at most 1000 ppm and changes by at most 200 ppm per second. If the sender's sample clock is wrong by
+/// 300 ppm, audio is off by at most 2.2 ms (7.4 s × 300 ppm), and only in the first minute. Audio is moved at once, by
+/// silence or removed samples, only after a gap or a step of the mapping.
 package struct AudioServo: Sendable {
-    /// The correction of a run of audio.
+    /// How a piece of audio must be corrected.
     package struct Correction: Sendable, Hashable {
-        /// The stretch: 0.0001 makes 100 ppm more samples.
+        /// By what fraction the resampler must lengthen the audio. With 0.0001, the resampler outputs 100 ppm more
+        /// samples.
         package var stretch: Double
-        /// Samples of silence to insert before the run; if negative, the number of samples to remove from earlier
-        /// output.
+        /// The number of samples of silence to insert before the audio. If negative, the number of samples to remove
+        /// from the end of the earlier output.
         package var fill: Int64
-        /// Whether the fill has another cause than a step of the mapping: audio was lost or repeated, or it was more
-        /// than 100 ms off.
+        /// Whether `fill` is due to a fault of the audio itself: audio was lost or repeated, or its position was wrong
+        /// by more than 100 ms. False if `fill` comes only from a step of the mapping.
         package var isHole: Bool
     }
 
     private static let highest = 1000e-6
     private static let proportional = 1 / 10e9
     private static let integral = proportional * proportional / 4
-    /// Maximum change of the correction per nanosecond.
+    /// The maximum change of the stretch per nanosecond.
     private static let acceleration = 200e-6 / 1e9
-    /// An error above this, in nanoseconds, is not caused by drift.
+    /// A position error above this, in nanoseconds, is not caused by drift and is corrected at once.
     private static let farthest: Double = 100_000_000
 
     private let rate: Int64
-    /// Number of samples that were output since ``origin``.
+    /// The number of samples that were output since program time ``origin``.
     private var made: Int64 = 0
     private var origin: Int64?
     private var sum = 0.0
     private var last = 0.0
     private var end: Int64?
-    /// The mean difference between a run's timestamp and the end of the previous run, in nanoseconds, and the number of
-    /// runs in that mean.
+    /// The jitter of the timestamps: the mean difference between the timestamp of a piece of audio and the end of the
+    /// previous piece, in nanoseconds. `noiseCount` is the number of pieces in this mean.
     private var noise = 0.0
     private var noiseCount = 0.0
 
-    /// Offset of the last run from its timestamp in nanoseconds, positive if the audio is early.
+    /// How much earlier the last audio was output than its timestamp demands, in nanoseconds; negative if it was output
+    /// later.
     package private(set) var error: Double = 0
-    /// By what fraction the sender sends fewer samples than its timestamps demand: its sample clock is too slow by this
-    /// fraction.
+    /// By what fraction the sender's sample clock is slower than its timestamps: the sender sends that much fewer
+    /// samples than its timestamps demand.
     package var sampleRateError: Double { sum }
 
-    /// Creates a servo for audio at `sampleRate`, the program's rate.
+    /// Creates a servo for audio with the program's sample rate, `sampleRate`.
     package init(sampleRate: Int32) { rate = Int64(sampleRate) }
 
-    /// The program time of the next sample; nil before the first run.
+    /// The program time of the next sample to output; nil before the first audio.
     package var position: Timestamp? {
         origin.map { Timestamp(nanoseconds: $0 &+ TimeBase(1, Int32(rate)).rescale(made, to: .nanoseconds)) }
     }
 
-    /// Prepares for a source whose mapping is set again: the next run is output at the position that its timestamp
-    /// demands.
+    /// Prepares for a source that gets a new mapping to program time. The next audio is output exactly at the position
+    /// that its timestamp demands.
     package mutating func restart() {
         origin = nil
         end = nil
     }
 
-    /// Decides how to correct a run of audio. The run lasts `duration`, and begins at `time` on the source's timeline
-    /// and at `target` on the program's timeline. `stretch` is the rate difference between program time and source time
-    /// (the mapping's stretch minus the program's own); `step` is the sum of the mapping's steps since the last run.
-    /// The caller reports the samples that were really output, including silence, to ``note(made:)``.
+    /// Decides how to correct a piece of audio. The piece lasts `duration`. It begins at `time` on the source's
+    /// timeline, which the mapping converts to `target` in program time. `stretch` is the rate difference between
+    /// program time and source time: the mapping's stretch minus the program's own. `step` is the sum of the mapping's
+    /// steps since the last piece. Afterwards the caller must report the samples that were really output, silence
+    /// included, to ``note(made:)``.
     package mutating func correct(
         time: Timestamp, duration: Duration, target: Timestamp, stretch: Double, step: Duration = .zero
     ) -> Correction {
@@ -82,8 +87,8 @@ package struct AudioServo: Sendable {
         if noiseCount == 0 { noise = 0.12 * length }
         let bar = max(0.75 * length, 6 * noise)
         let off = Double(target.nanoseconds &- position.nanoseconds) - fill
-        // After packet loss, both the timestamp and the position are off; if the timestamp jitters, only the timestamp
-        // is off.
+        // If packets were lost, both the timestamp and the output position differ from the expected values. If the
+        // timestamp only jitters, the output position is right.
         if abs(hole) >= bar, abs(off) >= bar {
             fill += abs(hole) < 10 * length ? (hole / length).rounded() * length : off
             isHole = true
@@ -104,6 +109,6 @@ package struct AudioServo: Sendable {
         return Correction(stretch: last, fill: Int64((fill * Double(rate) / 1e9).rounded()), isHole: isHole)
     }
 
-    /// Counts output samples, including silence. Removed samples are negative.
+    /// Counts samples that were output, silence included. Removed samples are counted as a negative number.
     package mutating func note(made samples: Int64) { made &+= samples }
 }

@@ -2,17 +2,18 @@
 
 internal import Synchronization
 
-/// A buffer that the live sources of one program share. With it, frames that are shown at the same time were captured
-/// at the same time, provided that the paths to us have the same delay. This also holds after a source needs more or
-/// less buffer.
+/// The length of the buffer that the live sources of one program share. All sources are delayed equally. So frames that
+/// are shown at the same time were also captured at the same time, provided that the network paths of the sources have
+/// the same delay. This stays true when a source starts to need more or less buffer.
 ///
-/// All sources use the largest buffer that any of them needs. A source that needs more than ``most`` has its own
-/// buffer, so that one bad connection does not delay the others by seconds. Any thread may call it.
+/// All sources use the largest buffer that any of them needs. A source that needs more than ``most`` gets a buffer of
+/// its own, so that one bad connection does not delay the other sources by seconds. All methods may be called on any
+/// thread.
 package final class CommonBuffer: Sendable {
-    /// A source that needs more than this, in nanoseconds, does not enlarge the common buffer.
+    /// The largest common buffer, in nanoseconds. A source that needs more does not enlarge the common buffer.
     static let most: Int64 = 1_000_000_000
 
-    /// One source's membership in the common buffer. It ends when this object is released.
+    /// The membership of one source in the common buffer. The membership ends when this object is released.
     final class Seat: Sendable {
         private let buffer: CommonBuffer
         private let number: Int
@@ -21,10 +22,11 @@ package final class CommonBuffer: Sendable {
 
         deinit { buffer.set(nil, of: number) }
 
-        /// Sets the buffer that this source needs, in nanoseconds; nil if the source has no mapping.
+        /// Sets the length of the buffer that this source needs, in nanoseconds; nil while the source has no mapping to
+        /// our clock.
         func need(_ need: Int64?) { buffer.set(need, of: number) }
 
-        /// The buffer of a source that itself needs the buffer `own`.
+        /// The buffer that a source must use if the source alone would need the buffer `own`; both in nanoseconds.
         func buffer(for own: Int64) -> Int64 { own > CommonBuffer.most ? own : max(own, buffer.greatest) }
     }
 
@@ -36,10 +38,10 @@ package final class CommonBuffer: Sendable {
 
     private let state = Mutex(State())
 
-    /// A buffer that no source needs yet.
+    /// Creates a common buffer without sources.
     package init() {}
 
-    /// Adds a source.
+    /// Adds a source, and returns its membership.
     func takeSeat() -> Seat {
         let number = state.withLock { state in
             state.seats += 1
@@ -59,7 +61,7 @@ package final class CommonBuffer: Sendable {
 }
 
 extension CommonBuffer: Hashable {
-    /// Whether both are the same object.
+    /// Whether both operands are the same object.
     package static func == (left: CommonBuffer, right: CommonBuffer) -> Bool { left === right }
 
     /// Hashes the object's identity.

@@ -2,31 +2,33 @@
 
 internal import Media
 
-/// The floor of a mapping that serves several tracks: one track leads, and only its earliest packets determine the
-/// sender's clock.
+/// The floor (smallest delay, see ``ArrivalFloor``) of a mapping that serves both tracks of a source. Only one of the
+/// tracks, the leading track, determines the floor and the rate of the sender's clock.
 ///
-/// The floors of the tracks differ, and the difference varies. libavformat's muxer sends audio in bundles, and the
-/// sizes of its packets determine how much too early the last packet of a bundle is sent. With the minimum over both
-/// tracks, a stream of ffmpeg had no rate for minutes, and was up to 26 ms off. Video leads, because each of its
-/// packets is a frame that is sent on its own. Audio leads if video yields no rate and audio does, or if the video has
-/// ended. A change of the leading track does not move the floor.
+/// The two tracks have different floors, and the difference varies. The reason is that libavformat's muxer sends audio
+/// packets in bundles: the sizes of the packets determine how much too early the last packet of a bundle is sent. In a
+/// trial that used the minimum over both tracks, no rate was found for ffmpeg's stream for minutes, and its floor was
+/// off by up to 26 ms. Normally video leads, because each video packet is one frame and is sent separately. Audio leads
+/// if a rate can be measured from audio but not from video, or if the video has ended. When the leading track changes,
+/// the floor does not make a step.
 struct MapFloor: Sendable {
-    /// A track that is silent for longer than this, in nanoseconds, cannot lead.
+    /// A track without packets for longer than this, in nanoseconds, stops being the leading track.
     private static let longestSilence: Int64 = 60_000_000_000
-    /// Number of buckets after which a floor has almost reached its final value.
+    /// The number of buckets after which a track's floor is close to its final value.
     private static let usual = 5
 
     private var floors: PerTrack<ArrivalFloor>
     private var lasts = PerTrack<Int64>()
     private var lead = TrackKind.video
-    /// Whether audio has taken the lead from video.
+    /// Whether audio became the leading track although there had been video. Video then does not get the lead back
+    /// merely because it is video.
     private var isVideoUnfit = false
-    /// The distance from the leading track's own floor up to the common floor.
+    /// The floor of the mapping minus the leading track's own floor, in nanoseconds.
     private var shift: Int64 = 0
-    /// A track with this many buckets and a known rate takes the lead from a track without a rate.
+    /// A track with a known rate and more buckets than this takes the lead from a track whose rate is not known.
     private let patience: Int
 
-    /// A floor whose tracks have buckets of `bucketLength` nanoseconds.
+    /// Creates a floor whose tracks use buckets of `bucketLength` nanoseconds.
     init(bucketLength: Int64, bucketsForRate: Int, pathStep: Int64) {
         floors = PerTrack()
         patience = 2 * bucketsForRate
@@ -37,18 +39,19 @@ struct MapFloor: Sendable {
 
     private var leading: ArrivalFloor? { floors[lead] }
 
-    /// Number of buckets.
+    /// The number of buckets of the leading track.
     var count: Int { leading?.count ?? 0 }
-    /// The slope of the delays, see ``ArrivalFloor/rate``.
+    /// By how much the delays grow per unit of time, see ``ArrivalFloor/rate``.
     var rate: Double { leading?.rate ?? 0 }
-    /// Whether the rate is known.
+    /// Whether the rate of the leading track has been measured.
     var isRateKnown: Bool { leading?.isRateKnown ?? false }
 
-    /// The minimum delay of a packet that arrives at `arrival`; nil before the first packet.
+    /// The floor at the moment `arrival`: the smallest delay to expect of a packet that arrives then; nil before the
+    /// first packet.
     func delay(at arrival: Int64) -> Int64? { leading?.delay(at: arrival).map { $0 &+ shift } }
 
-    /// Records a packet of `track`. Arrivals must not decrease. Returns whether the packet shows that the path has
-    /// changed.
+    /// Records a packet of `track`. Arrivals must not decrease. Returns true if the delay of the network path has
+    /// changed by a step.
     mutating func note(_ track: TrackKind, delay: Int64, arrival: Int64) -> Bool {
         let isChanged = floors[track]?.note(delay: delay, arrival: arrival) ?? false
         lasts[track] = arrival
@@ -56,13 +59,13 @@ struct MapFloor: Sendable {
         return isChanged && track == lead
     }
 
-    /// Lets `track`, which just received a packet, lead if the other track no longer can, or if `track` is more
-    /// suitable.
+    /// Makes `track`, from which a packet has just arrived, the leading track if the present one has ended, or if
+    /// `track` is more suitable.
     private mutating func chooseLead(_ track: TrackKind, at arrival: Int64) {
         guard track != lead, let own = floors[track], let leading else { return }
         let isUnfit = !leading.isRateKnown && own.isRateKnown && own.count > patience
         let isGone = lasts[lead].map { arrival &- $0 > Self.longestSilence } ?? true
-        // Video that starts later must first determine its own floor.
+        // If video starts later than audio, its own floor must be known before it may lead.
         let isBetter = track == .video && !isVideoUnfit && (leading.count <= 1 || own.count > Self.usual)
         guard isUnfit || isGone || isBetter, let next = own.delay(at: arrival) else { return }
         if lead == .video, lasts[.video] != nil { isVideoUnfit = true }
@@ -70,13 +73,13 @@ struct MapFloor: Sendable {
         lead = track
     }
 
-    /// Discards all delays, but keeps the rate until another is found.
+    /// Discards all delays. Keeps the rate until a new rate has been measured.
     mutating func restart() {
         for track in TrackKind.timed { floors[track]?.restart() }
         (lasts, shift, lead, isVideoUnfit) = (PerTrack(), 0, .video, false)
     }
 
-    /// Adds `step` to all delays, because the tracks' timestamps were moved.
+    /// Adds `step` to all recorded delays, because the tracks' timestamps were shifted.
     mutating func move(by step: Int64) {
         for track in TrackKind.timed { floors[track]?.move(by: step) }
     }

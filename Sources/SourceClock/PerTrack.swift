@@ -2,7 +2,7 @@
 
 package import Media
 
-/// An optional value for each track.
+/// Holds one optional value for the video track and one for the audio track.
 struct PerTrack<Value: Sendable>: Sendable {
     private var video: Value?
     private var audio: Value?
@@ -15,15 +15,15 @@ struct PerTrack<Value: Sendable>: Sendable {
         }
     }
 
-    /// The tracks that have a value.
+    /// The tracks for which a value is set.
     var tracks: [TrackKind] { TrackKind.timed.filter { self[$0] != nil } }
-    /// The values, with the video's value first.
+    /// The values that are set; the video track's value comes first.
     var values: [Value] { [video, audio].compactMap(\.self) }
-    /// Number of tracks with a value.
+    /// The number of tracks for which a value is set.
     var count: Int { (video == nil ? 0 : 1) + (audio == nil ? 0 : 1) }
 }
 
 extension TrackKind {
-    /// The tracks that a source's clock handles.
+    /// The kinds of tracks whose timestamps a ``SourceClock`` handles.
     package static let timed: [TrackKind] = [.video, .audio]
 }

@@ -2,33 +2,35 @@
 
 package import Media
 
-/// Joins the timestamps of a source's tracks into one continuous timeline, which keeps the sender's sync of audio and
-/// video.
+/// Converts the timestamps of a source's tracks to times on one continuous timeline. The sender's sync of audio and
+/// video is kept.
 ///
-/// A jump is detected by the differences between the sender's timestamps, never by lateness. A jump is backward if a
-/// decoding time falls by a quarter of a second, because decoding times can only grow. It is forward if a decoding time
-/// leaps *and* the packet arrives earlier than any packet could. Lateness without a leap is jitter, however large. To
-/// close a jump, the track is shifted so that the packet follows the previous one, or so that the pause is kept in
-/// which nothing arrived. The track that jumps first determines the shift. The other track gets the same shift at its
-/// first packet that fits it better.
+/// A jump is a discontinuity of the sender's timestamps. Every jump shows as a difference between timestamps; a packet
+/// that is only late is no jump. A backward jump is detected if a decoding time falls by more than a quarter of a
+/// second, because decoding times of one sender only grow. A forward jump is detected if a decoding time leaps by more
+/// than a quarter of a second *and* the packet's delay is more than 100 ms below the smallest delay to expect. Late
+/// packets without a leap are jitter, however late they are. The timeline closes a jump by shifting the track: the
+/// packet then follows directly after the previous one, or after the pause in which no packet arrived. The track that
+/// jumps first determines the shift. The other track gets the same shift at its first packet that fits this shift
+/// better than the old one.
 struct SenderTimeline: Sendable {
-    /// A jump that was closed.
+    /// A jump of the sender's timestamps that the timeline closed.
     struct Jump: Sendable, Hashable {
         /// The track that jumped first.
         let track: TrackKind
-        /// Difference between the packet's timestamp and the expected timestamp, in nanoseconds.
+        /// The packet's decoding time minus the expected decoding time, in nanoseconds.
         let distance: Int64
     }
 
-    /// The times of a packet, in nanoseconds of the timeline.
+    /// The position of a packet on the timeline. Times are nanoseconds.
     struct Place: Sendable, Hashable {
-        /// Its decoding time.
+        /// The packet's decoding time.
         var decode: Int64
-        /// Its presentation time.
+        /// The packet's presentation time.
         var presentation: Int64
-        /// The jump, if this is the first packet that shows it.
+        /// The jump that this packet revealed; nil if the packet revealed none.
         var jump: Jump?
-        /// Whether the track has another shift from this packet on.
+        /// Whether the track's shift was changed at this packet.
         var isMoved = false
     }
 
@@ -39,66 +41,71 @@ struct SenderTimeline: Sendable {
         var last: Int64?
         var duration: Int64 = 0
         var arrival: Int64 = 0
-        /// Delays of the last packets. If several packets arrived together, only the first counts.
+        /// The delays of the last packets. If several packets arrived together, only the first of them is counted.
         var delays: [Int64] = []
-        /// The last leap that the packet's delay did not confirm as a jump: the first of several packets that arrive
-        /// together is not early, even if the sender's timestamps leapt.
+        /// The last leap of the timestamps that did not count as a jump, because the packet did not arrive too early.
+        /// It may be a jump all the same: the first of several packets that arrive together is late enough to hide the
+        /// jump.
         var leap: (distance: Int64, arrival: Int64)?
 
-        /// Takes the distance of a packet without a duration from the one before it as the duration: otherwise each
-        /// jump that is closed would cost a frame's time. An outlying timestamp at most doubles the duration, which the
-        /// next step corrects.
+        /// Sets the duration for packets that state none: to the difference `step` between the last two decoding times.
+        /// With a duration of 0, the timeline would lose one frame's time at each closed jump. One outlying timestamp
+        /// can at most double the duration, and the next packet corrects that.
         mutating func noteStep(_ step: Int64) {
             guard step > 0, step < SenderTimeline.jump else { return }
             duration = duration > 0 ? min(step, 2 * duration) : step
         }
     }
 
-    /// The shift of the newest jump, which the other track may get as well.
+    /// The newest jump. The other track may still have to get the same shift.
     private struct Pending {
         let shift: Int64
         let distance: Int64
         let track: TrackKind
         let arrival: Int64
-        /// The delay of the packet that jumped, after the shift; nil if the source can wait, as a file can.
+        /// The delay of the packet that jumped, computed with the new shift; nil for a source that can wait, like a
+        /// file.
         let delay: Int64?
     }
 
     static let jump: Int64 = 250_000_000
-    /// During the burst at the start, each packet arrives earlier than the one before, relative to its timestamp. A gap
-    /// in the burst therefore looks like a leap.
+    /// The threshold for a forward jump during the burst at the start. In the burst media arrives faster than in real
+    /// time, so every packet has a smaller delay than the one before. A gap in the burst therefore looks like a jump,
+    /// and the threshold is higher.
     private static let jumpInBurst: Int64 = 2_000_000_000
     private static let jumpOfFile: Int64 = 10_000_000_000
     private static let jumpBackOfFile: Int64 = 100_000_000
-    /// A packet whose delay is below the floor by more than this arrives too early.
+    /// A packet arrives too early if its delay is below the floor (the smallest delay to expect) by more than this.
     private static let early: Int64 = 100_000_000
-    /// How soon the other track must follow a jump; also the limit for the difference between the two tracks' leaps.
+    /// How soon after one track's jump the other track must jump, too.
     private static let followWithin: Int64 = 5_000_000_000
     private static let followNear: Int64 = 500_000_000
-    /// The maximum distance between the times of two tracks of one sender.
+    /// The maximum difference between the two tracks of one sender: between their times, or between their delays.
     private static let apart: Int64 = 2_000_000_000
-    /// Packets that arrive within this interval count as having arrived together.
+    /// Packets that arrive within this many nanoseconds count as having arrived together.
     private static let together: Int64 = 5_000_000
-    /// Number of packets from which the median delay is computed: a demuxer may keep two or three packets back until
-    /// the next ones arrive.
+    /// The number of packets from which the median delay is computed. Two or three of them may have wrong delays,
+    /// because a demuxer can hold packets back until the next ones arrive.
     private static let delaysKept = 8
 
-    /// A silence of all tracks that is longer than this, in nanoseconds, is a pause.
+    /// If a jump comes after a silence that is longer than this, in nanoseconds, the silence is kept as a pause on the
+    /// timeline.
     var longestGap: Int64
     private var tracks = PerTrack<Track>()
     private var pending: Pending?
-    /// The point at which the timeline continues after ``restart(resumes:)``: its last moment, and the arrival of that
-    /// moment.
+    /// Where the timeline continues after ``restart(resumes:)``: the last decoding time before the restart, and the
+    /// arrival of the packet that had it.
     private var resume: (time: Int64, arrival: Int64)?
 
-    /// A timeline for a source that may be silent for up to `longestGap` nanoseconds.
+    /// Creates a timeline for a source that may send no packets for up to `longestGap` nanoseconds.
     init(longestGap: Int64 = Self.jump) { self.longestGap = max(Self.jump, longestGap) }
 
-    /// Sets the timestamp format of `track`.
+    /// Adds `track`, or starts it again, with `stamps` to unwrap its timestamps.
     mutating func declare(_ track: TrackKind, _ stamps: StampTrack) { tracks[track] = Track(stamps: stamps) }
 
-    /// Prepares for a sender that restarts with unrelated timestamps. With `resumes` the timeline continues where it
-    /// ended. Without it, the timestamps are used as before, because they are always readings of the same clock.
+    /// Prepares for a sender that restarts, perhaps with unrelated timestamps. With `resumes`, the timeline continues
+    /// where it ended, whatever the new timestamps are. Without `resumes`, the tracks keep their shifts: this is for
+    /// timestamps that are always readings of the same clock.
     mutating func restart(resumes: Bool = true) {
         if resumes, let newest = tracks.values.filter({ $0.last != nil }).max(by: { $0.arrival < $1.arrival }) {
             resume = (newest.last ?? 0, newest.arrival)
@@ -111,21 +118,22 @@ struct SenderTimeline: Sendable {
         }
     }
 
-    /// The position of `stamp` on the timeline if there is no jump; nil if it is unknown. Changes nothing.
+    /// The decoding time of `stamp` on the timeline, assuming that the timestamps do not jump; nil if the track has had
+    /// no packet. Changes no state.
     func peek(_ stamp: SourceClock.Stamp) -> Int64? {
         guard var track = tracks[stamp.track], track.last != nil else { return nil }
         return track.stamps.unwrap(stamp.dts).map { $0 &+ track.shift }
     }
 
-    /// Whether `stamp` follows directly after the last timestamp of its track. Changes nothing.
+    /// Whether `stamp` follows directly after the last timestamp of its track. Changes no state.
     func continues(_ stamp: SourceClock.Stamp) -> Bool {
         guard let track = tracks[stamp.track], let last = track.last, let time = peek(stamp) else { return false }
         return (time &- last &- track.duration).magnitude < UInt64(Self.jump)
     }
 
-    /// Finds the position of a packet on the timeline; nil if its timestamps are impossible, or its track was not
-    /// declared. `floor` is the minimum delay to expect, nil if unknown. Without an `arrival`, the source can wait, as
-    /// a file can.
+    /// Finds the position of a packet on the timeline; nil if the packet's timestamps are impossible, or if its track
+    /// was not declared. `floor` is the smallest delay to expect; nil if unknown. `arrival` is nil for a source that
+    /// can wait, like a file.
     mutating func place(_ stamp: SourceClock.Stamp, arrival: Int64?, floor: Int64?, isCollecting: Bool) -> Place? {
         let kind = stamp.track
         guard var track = tracks[kind] else { return nil }
@@ -146,7 +154,7 @@ struct SenderTimeline: Sendable {
             if let shift = shiftToFollow(track, kind, raw: raw, expected: expected, at: arrival, floor: floor)
                 ?? (jumps ? shiftOfJumpTogether(kind, raw: raw, at: arrival) : nil)
             {
-                // The track may continue at a time before its previous end.
+                // With the other track's shift, the track may continue at a time before its own previous end.
                 (track.shift, track.last, pending, track.leap) = (shift, nil, nil, nil)
                 place.isMoved = true
             } else if jumps {
@@ -175,15 +183,15 @@ struct SenderTimeline: Sendable {
         return place
     }
 
-    /// Gives a track that begins the epoch of the other track.
+    /// Gives `track`, which begins, the shift and the wraps of the other track, so that both have the same epoch.
     private mutating func join(_ track: inout Track, _ kind: TrackKind) {
         guard let other = tracks[kind.other], let last = other.last else { return }
         track.shift = other.shift
         track.stamps.join(at: last &- other.shift)
     }
 
-    /// Returns the track that jumped, once, if the other track did not follow in time; nil while the other track may
-    /// still follow.
+    /// Returns a track that jumped alone: it jumped, and the other track did not get the same shift in time. Returns
+    /// nil if no track did so, or while the other track may still follow. Each jump is returned only once.
     mutating func takeLoneJump(at now: Int64) -> TrackKind? {
         guard let pending, now &- pending.arrival > Self.followWithin, let other = tracks[pending.track.other],
             other.last != nil, other.arrival > pending.arrival
@@ -206,13 +214,14 @@ struct SenderTimeline: Sendable {
         return arrival &- time < floor &- Self.early
     }
 
-    /// Whether the other track has reached `time` without a jump: if it has, this track only paused.
+    /// Whether the other track is near `time` and has the same shift. If so, `track` only paused and did not jump.
     private func isBeside(_ time: Int64, _ kind: TrackKind, _ track: Track) -> Bool {
         guard let other = tracks[kind.other], let last = other.last, other.shift == track.shift else { return false }
         return (time &- last).magnitude < UInt64(Self.apart)
     }
 
-    /// The shift of the other track, if it fits this packet better than the track's own shift; otherwise nil.
+    /// The shift of the other track, which jumped, if this packet fits that shift better than its own track's shift;
+    /// otherwise nil.
     private func shiftToFollow(
         _ track: Track, _ kind: TrackKind, raw: Int64, expected: Int64, at arrival: Int64?, floor: Int64?
     ) -> Int64? {
@@ -226,13 +235,14 @@ struct SenderTimeline: Sendable {
         }
         let silence = arrival &- track.arrival
         if silence > max(1_000_000_000, longestGap), let floor {
-            // The track has been silent since before the jump: the packet's delay shows whether it was sent before or
+            // The track had no packets since before the jump. The delay shows whether this packet was sent before or
             // after the jump.
             let (old, new) = (arrival &- (raw &+ track.shift), arrival &- (raw &+ pending.shift))
             return (new &- floor).magnitude < (old &- floor).magnitude ? pending.shift : nil
         }
         if let floor {
-            // If packets were lost when the tracks jumped, only one of the two shifts gives a possible delay.
+            // If packets were lost when the sender's timestamps jumped, only one of the two shifts may give a possible
+            // delay.
             let earliest = floor &- Self.early
             let possible = earliest..<max(earliest, floor &+ 2_000_000_000)
             let (old, new) = (arrival &- (raw &+ track.shift), arrival &- (raw &+ pending.shift))
@@ -242,8 +252,9 @@ struct SenderTimeline: Sendable {
         return isNear && new.magnitude < old.magnitude ? pending.shift : nil
     }
 
-    /// The shift of the other track, for a packet that jumps too, if the packet is then about as late as the other
-    /// track's packet. In that case the sender has restarted, and its sync of the tracks is kept.
+    /// The shift of the other track, for a packet that jumps as well; nil if the shift does not fit. The shift fits if
+    /// it gives the packet about the same delay as the other track's packet. Then the sender has restarted, and one
+    /// shift for both tracks keeps its sync of audio and video.
     private func shiftOfJumpTogether(_ kind: TrackKind, raw: Int64, at arrival: Int64?) -> Int64? {
         guard let pending, pending.track != kind, let arrival, let delay = pending.delay,
             arrival &- pending.arrival <= Self.followWithin,
@@ -252,8 +263,8 @@ struct SenderTimeline: Sendable {
         return pending.shift
     }
 
-    /// Shifts `track` so that the packet follows the previous one; after a pause, so that the packet is as late as the
-    /// track's packets usually are.
+    /// Closes a jump: shifts `track` so that the packet follows directly after the previous one. After a pause, it
+    /// shifts the track so that the packet has the usual delay of the track's packets.
     private mutating func close(
         _ time: Int64, _ track: inout Track, _ kind: TrackKind, _ expected: Int64, _ arrival: Int64?
     ) {
@@ -267,8 +278,8 @@ struct SenderTimeline: Sendable {
         track.shift = track.shift &+ goal &- time
         (track.leap, track.delays) = (nil, [])
         if let pending, pending.track != kind, (arrival ?? 0) &- pending.arrival <= Self.followWithin {
-            // Both tracks jumped, but by different distances, as between playlist items: neither has to follow the
-            // other.
+            // Both tracks jumped, but by different distances, as between the items of a playlist. Neither track gets
+            // the shift of the other one.
             self.pending = nil
         } else {
             pending = Pending(
@@ -279,6 +290,6 @@ struct SenderTimeline: Sendable {
 }
 
 extension TrackKind {
-    /// The other track of a source.
+    /// The kind of a source's other track: audio for video, and video for audio.
     package var other: TrackKind { self == .video ? .audio : .video }
 }

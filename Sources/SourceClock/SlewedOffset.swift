@@ -2,28 +2,31 @@
 
 internal import Media
 
-/// The offset from a source's times to the moments at which they are due. It changes so slowly that the change cannot
-/// be seen or heard.
+/// The offset from a source's media times to the moments on our clock at which the media is due. The offset changes so
+/// slowly that viewers do not see or hear the change.
 ///
-/// Its rate is at most 1000 ppm, and changes by at most 20 ppm per second, or 40 while the offset is new. So the
-/// mapping is a straight line for the length of a buffer, and audio, which is resampled to follow it, stays in sync.
+/// The offset grows or shrinks by at most 1000 ppm. This rate changes by at most 20 ppm per second, or by at most 40
+/// ppm per second while the offset is new. So over the length of a buffer the offset is almost a straight line, and
+/// audio that is resampled to follow this line stays in sync.
 struct SlewedOffset: Sendable, Hashable {
-    /// How the offset follows its target.
+    /// How fast the offset moves towards its target.
     struct Pull: Sendable {
         /// The time constant, in nanoseconds, with which an error is corrected.
         let time: Double
-        /// Limit for the offset's rate, relative to the sender's rate.
+        /// Limit for the difference between the offset's rate and the sender's rate.
         let limit: Double
-        /// Limit for the change of the offset's rate, per second.
+        /// The maximum change of the offset's rate per second.
         var acceleration = 20e-6
 
-        /// Used while the sender's rate is an estimate.
+        /// Used while there is only a rough estimate of the sender's rate.
         static let guessing = Pull(time: 10e9, limit: 700e-6, acceleration: 40e-6)
-        /// Used while an error may still come from that estimate.
+        /// Used soon after the sender's rate was measured, while the offset may still have an error from the rough
+        /// estimate.
         static let new = Pull(time: 15e9, limit: 300e-6, acceleration: 40e-6)
-        /// Used afterwards.
+        /// Used later, for a source with a buffer of its own.
         static let usual = Pull(time: 60e9, limit: 150e-6)
-        /// Used for a target that may be far away.
+        /// Used later, for a source with a common buffer. Its target may be far away, because another source can change
+        /// the buffer.
         static let far = Pull(time: 60e9, limit: 500e-6)
     }
 
@@ -31,20 +34,21 @@ struct SlewedOffset: Sendable, Hashable {
 
     private var offset: FineTime
     private var at: Int64
-    /// The rate at which the offset grows: the stretch of the source's media.
+    /// The rate at which the offset grows, as a fraction: the source's media is stretched by this fraction.
     private(set) var rate: Double
 
-    /// An offset that is `offset` nanoseconds at the moment `now`, and grows by `rate`.
+    /// Creates an offset that is `offset` nanoseconds at the moment `now` and grows at the rate `rate`.
     init(_ offset: Int64, at now: Int64, rate: Double = 0) {
         self.offset = FineTime(offset)
         self.rate = rate
         at = now
     }
 
-    /// The offset at its last update, in nanoseconds.
+    /// The offset at its last update (``advance(to:target:senderRate:_:)``), in nanoseconds.
     var value: Int64 { offset.whole }
 
-    /// Moves the offset to its value at `now`, towards `target`, which itself moves by `senderRate`.
+    /// Updates the offset to the moment `now`. The offset moves towards `target`, which itself grows at the rate
+    /// `senderRate`.
     mutating func advance(to now: Int64, target: Int64, senderRate: Double, _ pull: Pull) {
         guard now > at else { return }
         let elapsed = Double(now &- at)
@@ -57,16 +61,17 @@ struct SlewedOffset: Sendable, Hashable {
         offset.add((before + rate) / 2 * elapsed)
     }
 
-    /// Adds `nanoseconds` to the offset at once.
+    /// Adds `nanoseconds` to the offset at once, without slewing.
     mutating func step(by nanoseconds: Int64) { offset.add(nanoseconds) }
 
-    /// The moment at which a source's time is due if the offset keeps its present rate: due = time + offset(due).
+    /// The moment on our clock at which the media with the source time `time` is due, if the offset keeps its present
+    /// rate. Solves due = time + offset(due).
     func due(_ time: Int64) -> Int64 {
         let distance = time &+ offset.whole &- at
         return at &+ distance &+ Int64((Double(distance) * rate / (1 - rate)).rounded())
     }
 
-    /// ``due(_:)`` as a line that converts the source's time to our clock.
+    /// The same conversion as ``due(_:)``, from source time to our clock, as a line.
     var line: ClockLine {
         ClockLine(
             origin: Timestamp(nanoseconds: at &- offset.whole), image: Timestamp(nanoseconds: at),

@@ -3,17 +3,18 @@
 package import Media
 
 extension SourceClock {
-    /// After a long silence, a packet whose delay is at most this much below the floor still counts as coming from the
-    /// same sender.
+    /// After a long silence, a packet may come from another sender. If its delay is below the floor by at most this
+    /// much, it still counts as coming from the same sender.
     private static let near: Int64 = 100_000_000
     private static let forgottenAfter: Int64 = 60_000_000_000
-    /// Maximum number of packets that a demuxer keeps back.
+    /// The maximum number of packets that a demuxer holds back until later packets arrive.
     private static let mostHeldBack = 6
-    /// How long every packet must be later than the limit allows before the mapping changes.
+    /// If packets need more buffer than the limit allows, the mapping changes only when every packet has been late for
+    /// this long.
     private static let patienceWithLate: Int64 = 3_000_000_000
 
-    /// Records a packet that was read at `arrival`; returns its position on the timeline and the events. Nil if its
-    /// timestamps are impossible, or its track was not declared.
+    /// Records a packet that was read at `arrival`. Returns the packet's times on the timeline, and the events that the
+    /// packet caused. Returns nil if the packet's timestamps are impossible, or if its track was not declared.
     package mutating func note(_ stamp: Stamp, arrival: Timestamp) -> Noted? {
         let live = settings.arrivals != .none
         let arrived = max(now, arrival.nanoseconds)
@@ -41,8 +42,8 @@ extension SourceClock {
             events: events, isMoved: place.isMoved)
     }
 
-    /// Moves the mappings at once: media that is not shown yet is shown later by `distance`. The mapping of a source
-    /// with a common buffer then returns to that buffer slowly.
+    /// Moves the mappings to our clock at once: all media that has not been shown yet is shown later by `distance`. If
+    /// the source uses a common buffer, its mapping then slowly returns to the length of that buffer.
     package mutating func align(by distance: Duration) {
         for index in maps.indices {
             maps[index].offset?.step(by: distance.inNanoseconds)
@@ -51,8 +52,8 @@ extension SourceClock {
         status.bufferMilliseconds = Double(maps[0].buffer) / 1e6
     }
 
-    /// Moves the mappings to their values at `moment` and detects tracks that fell silent. Called at each tick of the
-    /// program, and while no packets arrive.
+    /// Updates the mappings from source time to our clock to the present, `moment`, and detects tracks without packets.
+    /// Called at each tick of the program, also while no packets arrive.
     package mutating func advance(to moment: Timestamp) -> [SourceClockEvent] {
         guard started != nil, settings.arrivals != .none else { return [] }
         now = max(now, moment.nanoseconds)
@@ -74,12 +75,14 @@ extension SourceClock {
 
     private var lostAfter: Int64 { max(10_000_000_000, 2 * settings.patience.inNanoseconds) }
 
-    /// After a long silence, restarts if the packet does not fit the mapping: it comes from another sender.
+    /// After a long silence, restarts the clock if the packet does not fit the mapping, because then it comes from
+    /// another sender.
     private mutating func restartIfForgotten(_ stamp: Stamp, _ arrived: Int64) {
         guard isPlaced else { return }
         if arrived &- lastArrival > lostAfter { silence = (arrived &- lastArrival, Self.mostHeldBack) }
         guard silence.heldBack > 0 else { return }
-        // A packet that continues the media from before the silence shows nothing about the sender.
+        // A packet that continues the media from before the silence was held back by the demuxer. It does not show
+        // which sender is sending now.
         silence.heldBack = timeline.continues(stamp) ? silence.heldBack - 1 : 0
         guard silence.heldBack == 0 else { return }
         let map = maps[index(of: stamp.track)]
@@ -90,7 +93,7 @@ extension SourceClock {
         if silence.length > Self.forgottenAfter || delay < floor &- Self.near || delay > offset.value { restart() }
     }
 
-    /// Records the delay of a packet at `time` of the timeline.
+    /// Records the delay of a packet. `time` is its decoding time on the timeline, and `arrived` its arrival.
     private mutating func observe(
         _ track: TrackKind, _ time: Int64, _ arrived: Int64, _ events: inout [SourceClockEvent]
     ) {
@@ -119,7 +122,7 @@ extension SourceClock {
         judge(track, delay &+ decoding, arrived, &events)
     }
 
-    /// Decides whether a packet is on time, and if it is late, whether the mapping must change.
+    /// Decides whether a packet is on time. If the packet is late, decides whether the mapping must be moved.
     private mutating func judge(
         _ track: TrackKind, _ delay: Int64, _ arrived: Int64, _ events: inout [SourceClockEvent]
     ) {
@@ -138,7 +141,8 @@ extension SourceClock {
         lateArrivals.removeAll { arrived &- $0 > 10_000_000_000 }
         lateArrivals.append(arrived)
         guard late > 100_000_000 || lateArrivals.count >= 5 else { return }
-        // A step makes one gap now instead of many gaps later. It is not made if it is better to repeat the last frame.
+        // A step of the mapping causes one gap now and prevents many gaps later. If the buffer would exceed its limit,
+        // no step is made at first: the program repeats the last frame instead.
         let need = delay &+ Self.margin
         if need &- floor(of: map, at: arrived) > mostBuffer {
             guard arrived &- since > Self.patienceWithLate else { return }
@@ -160,7 +164,7 @@ extension SourceClock {
         status.bufferMilliseconds = Double(maps[0].buffer) / 1e6
     }
 
-    /// Moves the mappings at once, because packets arrive too late.
+    /// Moves the mappings by `distance` at once, because packets arrive too late or because the buffer is far too long.
     mutating func step(by distance: Int64, _ events: inout [SourceClockEvent]) {
         align(by: .nanoseconds(distance))
         if seat != nil, let offset = maps[0].offset { share(offset.value &- floor(of: maps[0], at: now)) }

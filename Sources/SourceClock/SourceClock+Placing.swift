@@ -3,10 +3,11 @@
 internal import Media
 
 extension SourceClock {
-    /// If the earliest packets of two tracks differ by more than this, the tracks have no common epoch.
+    /// If the smallest delays of the two tracks differ by more than this, the timestamps of the tracks have no common
+    /// epoch.
     private static let unrelated: Int64 = 10_000_000_000
 
-    /// Creates the mapping of the source when enough delays were collected.
+    /// Creates the mapping from the source's timeline to our clock as soon as enough delays have been collected.
     mutating func collect(_ arrived: Int64, _ started: Int64, _ events: inout [SourceClockEvent]) {
         let collecting = settings.collecting.inNanoseconds
         let newest = delays.values.map(\.since).max() ?? started
@@ -24,17 +25,18 @@ extension SourceClock {
         }
     }
 
-    /// The minimum offset for a track with these delays: the latency after the earliest packet, and at least two thirds
-    /// of the latency after the earliest first packet of a bundle. (A bundle is, for example, the audio of one PES
-    /// packet.) At 300 kbit/s bundles jitter by 107 ms (measured), and only one or two of them were seen. If the
-    /// capture time is known, the offset counts from the capture.
+    /// The minimum offset for a track with these delays. It is the smallest delay plus the configured latency. It is
+    /// also at least two thirds of the latency more than the smallest delay of a bundle's first packet. A bundle is a
+    /// group of packets that arrive together, like the audio of one PES packet. At 300 kbit/s, bundles have a jitter of
+    /// 107 ms (measured), and only one or two bundles have arrived by this time. If timestamps are capture times, the
+    /// offset is the latency, counted from the capture.
     private func need(of delays: TrackDelays.Extremes) -> Int64 {
         let latency = settings.latency.inNanoseconds
         if settings.arrivals == .captureTime { return latency }
         return max(delays.least &+ latency, delays.bundle &+ latency / 3 &* 2)
     }
 
-    /// Aligns the tracks by their arrivals if their timestamps have no common epoch.
+    /// If the timestamps of the two tracks have no common epoch, aligns the tracks by their arrivals.
     private mutating func relate(since: Int64, _ events: inout [SourceClockEvent]) {
         guard let video = delays[.video]?.extremes(since: since), let audio = delays[.audio]?.extremes(since: since)
         else { return }
@@ -46,8 +48,9 @@ extension SourceClock {
         events.append(.unrelated)
     }
 
-    /// Aligns a track, by its arrivals, with the other track of the mapping, if the two have become too far apart. If
-    /// the program waited for this track, the other one would be delayed as much.
+    /// Aligns `track` by its arrivals with the other track of the same mapping if their delays have become too
+    /// different. Without this, the other track would have to wait just as long as this late one. Returns whether the
+    /// track was aligned.
     mutating func relateAnew(_ track: TrackKind, _ arrived: Int64, _ events: inout [SourceClockEvent]) -> Bool {
         let since = arrived &- 2_000_000_000
         guard maps.count == 1, let found = delays[track]?.extremes(since: since), let other = delays[track.other],
@@ -63,8 +66,8 @@ extension SourceClock {
 
     private mutating func bias(_ track: TrackKind, by distance: Int64) {
         delays[track]?.move(by: distance)
-        // If the track has its own floor, the floor moves with the track. A common floor contains packets of both
-        // tracks, and restarts.
+        // If the track has a floor of its own, that floor moves with the track. A floor for both tracks contains delays
+        // of both tracks, so it must start again.
         if maps.count == 2 { maps[index(of: track)].floor.move(by: -distance) } else { maps[0].floor.restart() }
     }
 
@@ -86,8 +89,8 @@ extension SourceClock {
         events.append(.placed(buffer: .nanoseconds(maps[0].buffer)))
     }
 
-    /// Includes a track that began later, when enough of its delays were collected. If the track needs more buffer, the
-    /// mapping makes one step.
+    /// Includes a track that began after the mapping was created, as soon as enough of its delays have been collected.
+    /// If the track needs more buffer than there is, the mapping makes one step.
     mutating func join(_ track: TrackKind, _ arrived: Int64, _ events: inout [SourceClockEvent]) {
         let collecting = max(settings.collecting.inNanoseconds, 500_000_000)
         guard let state = delays[track], arrived &- state.since >= collecting else { return }
@@ -104,20 +107,21 @@ extension SourceClock {
         if need > offset.value { step(by: need &- offset.value, &events) }
     }
 
-    /// The minimum delay of packets on a mapping.
+    /// The smallest delay to expect at `moment` of packets that use `map`; 0 if timestamps are capture times.
     func floor(of map: Map, at moment: Int64) -> Int64 {
         if settings.arrivals == .captureTime { return 0 }
         return map.floor.delay(at: moment) ?? (map.offset.map { $0.value &- map.buffer } ?? 0)
     }
 
-    /// Moves the mappings slowly towards their floors and buffers.
+    /// Moves each mapping slowly towards its target: the floor (smallest delay) plus the buffer.
     mutating func slew(to moment: Int64, _ events: inout [SourceClockEvent]) {
         guard isPlaced else { return }
         shrink(at: moment)
         followOthers(at: moment, &events)
         for index in maps.indices {
             let floor = floor(of: maps[index], at: moment)
-            // During the burst at the start of a playlist, the floor is not known yet.
+            // During the burst at the start of a playlist, the floor is not reliable yet. The buffer is adapted so that
+            // the mapping does not move.
             if settings.arrivals == .bursts, maps[index].floor.count <= 5, let offset = maps[index].offset {
                 maps[index].buffer = offset.value &- floor
                 status.bufferMilliseconds = Double(maps[0].buffer) / 1e6
@@ -135,7 +139,7 @@ extension SourceClock {
         return map.floor.count < 4 * settings.bucketsForRate ? .new : later
     }
 
-    /// Shortens the buffer by the part that was not needed for five minutes.
+    /// Shortens the buffer by the part that no packet needed in the last five minutes. The mapping then follows slowly.
     private mutating func shrink(at moment: Int64) {
         guard settings.shrinks, let started, moment &- started > TrackDelays.memory,
             moment &- lookedAtBuffer > 10_000_000_000
@@ -148,11 +152,12 @@ extension SourceClock {
         status.bufferMilliseconds = Double(maps[0].buffer) / 1e6
     }
 
-    /// The largest buffer that the clock chooses by itself. A configured latency never counts as too large.
+    /// The largest buffer that the clock chooses by itself, in nanoseconds. It is always larger than the configured
+    /// latency.
     package var mostBuffer: Int64 { max(settings.limit.inNanoseconds, settings.latency.inNanoseconds &+ 500_000_000) }
 
-    /// Shortens the buffer in one step if a part of it that is longer than the limit was not needed for half a minute.
-    /// To reduce it slowly would take hours.
+    /// Shortens the buffer in one step if it is far too long: if a part that is longer than ``mostBuffer`` was not
+    /// needed for half a minute. Reducing such a buffer slowly would take hours.
     mutating func giveBackExcess(at moment: Int64, _ events: inout [SourceClockEvent]) {
         let time: Int64 = 30_000_000_000
         guard settings.shrinks, isPlaced, moment &- lookedAtExcess > time else { return }
@@ -168,8 +173,9 @@ extension SourceClock {
         step(by: max(settings.latency.inNanoseconds, 2 * Self.margin) &- spare, &events)
     }
 
-    /// The part of the buffer that none of the mappings needed. All mappings are reduced together, because otherwise
-    /// the sync of audio and video would change.
+    /// By how much the buffers of all mappings can be shortened, in nanoseconds: the smallest unneeded part of any
+    /// mapping's buffer. All buffers are shortened by the same amount, because otherwise the sync of audio and video
+    /// would change.
     private func spareBuffer(at moment: Int64, within time: Int64) -> Int64 {
         let spare = maps.indices.map { index in
             let worst = worstDelay(on: index, at: moment, within: time)
@@ -178,7 +184,7 @@ extension SourceClock {
         return spare.min() ?? 0
     }
 
-    /// The maximum distance of a delay from the floor in the last `time` nanoseconds.
+    /// By how much the largest delay of the last `time` nanoseconds exceeded the floor.
     private func worstDelay(on index: Int, at moment: Int64, within time: Int64) -> Int64 {
         let now = floor(of: maps[index], at: moment)
         var worst: Int64 = 0

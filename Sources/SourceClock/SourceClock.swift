@@ -2,17 +2,18 @@
 
 package import Media
 
-/// Computes when each frame and sample of one source is due on our clock.
+/// Computes for one source when each frame and each audio sample is due on our clock.
 ///
-/// The clock sees the timestamps and arrivals of both tracks together. The sender's timestamps determine the sync of
-/// audio and video. Arrivals determine only when the pair is shown: after a buffer that is large enough for the track
-/// that arrives later. The sender's rate is estimated from the earliest arrivals, and the mapping to our clock follows
-/// it by at most 1000 ppm. To place a source means to create this mapping.
+/// The source clock sees the timestamps and arrivals of both tracks. The sender's timestamps alone determine the sync
+/// of audio and video. The arrivals determine how long both tracks are delayed together: the buffer must be long enough
+/// for the track that arrives later. The rate of the sender's clock is estimated from the packets with the smallest
+/// delays. The conversion from the source's times to our clock is called the mapping. The mapping follows the sender's
+/// rate by at most 1000 ppm. A source is placed when its mapping has been created.
 ///
-/// A value without its own clock or I/O. Moments are readings of one monotonic clock, ours; media times are on the
-/// source's own continuous timeline. It is used by one thread, or guarded by a lock. Arrivals and ticks must not
-/// decrease, except that they may come out of order by the time for which threads wait for that lock: a moment that is
-/// earlier than the latest one counts as the latest one.
+/// This type reads no clock and does no I/O: callers pass in every moment. Moments are readings of our monotonic clock.
+/// Media times are times on the source's own continuous timeline. A source clock must be used by one thread only or be
+/// protected by a lock. Moments should not decrease. While threads wait for that lock, moments may come slightly out of
+/// order: a moment that is earlier than the latest one is treated as the latest one.
 ///
 /// ```swift
 /// var clock = SourceClock(.rtmp, tracks: [.video: (.milliseconds, 32), .audio: (.milliseconds, 32)])
@@ -22,16 +23,16 @@ package import Media
 package struct SourceClock: Sendable {
     /// The timestamps of one packet.
     package struct Stamp: Sendable, Hashable {
-        /// Its track.
+        /// The packet's track.
         package var track: TrackKind
-        /// Decoding time, in ticks of the track's time base, as the sender wrote it.
+        /// The decoding time as the sender wrote it, in ticks of the track's time base.
         package var dts: Int64
-        /// Presentation time, in the same ticks.
+        /// The presentation time, in the same ticks.
         package var pts: Int64
-        /// Duration, in the same ticks; 0 if unknown.
+        /// The duration, in the same ticks; 0 if unknown.
         package var duration: Int64
 
-        /// The timestamps of a packet; without `pts`, the presentation time equals `dts`.
+        /// Creates the timestamps of a packet. If `pts` is nil, the presentation time equals `dts`.
         package init(_ track: TrackKind, dts: Int64, pts: Int64? = nil, duration: Int64) {
             self.track = track
             self.dts = dts
@@ -40,41 +41,41 @@ package struct SourceClock: Sendable {
         }
     }
 
-    /// The result of recording a packet.
+    /// What the clock found out about a packet that it recorded.
     package struct Noted: Sendable, Hashable {
-        /// Decoding time on the source's timeline.
+        /// The packet's decoding time on the source's timeline.
         package let decodeTime: Timestamp
-        /// Presentation time on the source's timeline.
+        /// The packet's presentation time on the source's timeline.
         package let time: Timestamp
-        /// The events that the packet caused, in order.
+        /// The events that the packet caused, in the order in which they happened.
         package let events: [SourceClockEvent]
-        /// Whether the sender's times jump at this packet of its track.
+        /// Whether the sender's timestamps jumped between the track's previous packet and this one.
         package let isMoved: Bool
     }
 
-    /// One mapping to our clock, for both tracks or for one.
+    /// A mapping from the source's timeline to our clock, for both tracks or for one of them.
     struct Map: Sendable {
         var floor: MapFloor
         var offset: SlewedOffset?
-        /// The distance between the floor and the mapping, in nanoseconds.
+        /// The buffer in nanoseconds: the target of `offset` minus the floor (smallest delay).
         var buffer: Int64 = 0
-        /// The minimum of the buffer.
+        /// The buffer is never shortened below this, in nanoseconds.
         var leastBuffer: Int64 = 0
     }
 
-    /// The reserve that is added to measured delays if nothing else is known.
+    /// A reserve in nanoseconds that is added to measured delays, because later packets may have larger delays.
     static let margin: Int64 = 40_000_000
 
     /// The source's settings.
     package private(set) var settings: SourceClockSettings
-    /// The source's membership in a buffer that several sources share. Copies of the clock share it too. Nil for a
-    /// source with its own buffer.
+    /// The source's membership in the common buffer of several sources. Copies of this clock share one membership. Nil
+    /// for a source with a buffer of its own.
     let seat: CommonBuffer.Seat?
-    /// The clock's state for operators.
+    /// The clock's state as operators see it.
     package internal(set) var status = SourceClockStatus()
 
-    /// Whether the source's time stamps are mapped to the program's time; only then does ``due(_:of:)`` return a
-    /// moment. After ``restart(as:)`` this is false until enough delays have been measured again.
+    /// Whether the mapping from the source's timeline to our clock exists. ``due(_:of:)`` returns nil without this
+    /// mapping. After ``restart(as:)`` this is false until enough delays have been measured again.
     package internal(set) var isPlaced = false
 
     /// The tracks for which the clock waits before it creates the mapping.
@@ -83,27 +84,27 @@ package struct SourceClock: Sendable {
     var maps: [Map]
     var delays = PerTrack<TrackDelays>()
     var now: Int64 = .min
-    /// Arrival of the last packet.
+    /// The arrival of the last packet of any track.
     var lastArrival: Int64 = 0
-    /// The length of the silence before the present packets, and how many of the next packets may be from before it: a
-    /// demuxer keeps one or two packets of each track back until others follow.
+    /// The length of the last long silence in nanoseconds, and how many of the next packets may still be from before
+    /// this silence. A demuxer holds one or two packets of each track back until others follow.
     var silence: (length: Int64, heldBack: Int) = (0, 0)
-    /// Arrival of the first packet since the start or restart.
+    /// The arrival of the first packet since the start or the last restart; nil before that packet.
     var started: Int64?
-    /// Arrivals of the latest late packets.
+    /// The arrivals of the packets that were late in the last 10 s.
     var lateArrivals: [Int64] = []
-    /// When the clock last checked whether the buffer can be reduced.
+    /// When the clock last checked whether the buffer can be shortened slowly.
     var lookedAtBuffer: Int64 = 0
-    /// When the clock last shortened a buffer that was too large.
+    /// When the clock last shortened the buffer in one step because it was far too long.
     var lookedAtExcess: Int64 = 0
     var isLost = false
-    /// The buffer that the source itself needs, in nanoseconds, and the moment at which the source was placed.
+    /// The buffer that this source alone needs, in nanoseconds; and the moment at which its mapping was created.
     var ownBuffer: Int64 = 0
     var placed: Int64 = 0
 
-    /// A clock for a source with these tracks. For each track it gets the time base and, if the timestamps wrap, the
-    /// number of their bits (33 in MPEG-TS, 32 in RTMP and FLV). A source with one mapping for its tracks, made from
-    /// their arrivals, can share the buffer `common`.
+    /// Creates a clock for a source with these tracks. `tracks` has the time base of each track and, if its timestamps
+    /// wrap, the number of their bits (33 in MPEG-TS, 32 in RTMP and FLV). The source takes part in the common buffer
+    /// `common` only if arrivals determine its mapping and both tracks share one mapping.
     package init(
         _ settings: SourceClockSettings, tracks: [TrackKind: (timeBase: TimeBase, bits: Int?)],
         common: CommonBuffer? = nil
@@ -127,18 +128,19 @@ package struct SourceClock: Sendable {
             pathStep: settings.pathStep.inNanoseconds)
     }
 
-    /// Adds a track that was found later, or changes a known one. If `isExpected`, the clock does not place the source
-    /// before this track has arrived.
+    /// Adds a track that was found later, or changes the timestamp format of a known track. If `isExpected` is true,
+    /// the clock waits for packets of this track before it creates the mapping.
     package mutating func declare(_ track: TrackKind, _ timeBase: TimeBase, bits: Int?, isExpected: Bool = true) {
         if isExpected { expected.insert(track) }
         timeline.declare(track, StampTrack(timeBase: timeBase, bits: bits))
     }
 
-    /// How much longer the media must become to have its length on our clock: 0.0001 means 100 ppm. This is the first
-    /// term of the resampler's correction; at most 0.001.
+    /// By what fraction media of `track` must be stretched so that it plays at the sender's rate on our clock. 0.0001
+    /// means 100 ppm longer; the fraction is at most 0.001. The audio resampler's correction starts from this value.
     package func stretch(of track: TrackKind) -> Double { maps[index(of: track)].offset?.rate ?? 0 }
 
-    /// The mapping of `track` from the source's timeline to our clock; nil while the source is not placed.
+    /// The present mapping of `track` from the source's timeline to our clock, as a line; nil while there is no
+    /// mapping.
     package func line(of track: TrackKind) -> ClockLine? {
         guard isPlaced, let line = maps[index(of: track)].offset?.line else { return nil }
         let bias = delays[track]?.bias ?? 0
@@ -146,23 +148,26 @@ package struct SourceClock: Sendable {
             origin: Timestamp(nanoseconds: line.origin.nanoseconds &- bias), image: line.image, rate: line.rate)
     }
 
-    /// The moment at which `time` of the source's timeline is due on our clock, by the present mapping; nil while there
-    /// is no mapping. Do not store the result: call this again at each tick of the program.
+    /// The moment on our clock at which media of `track` with the source time `time` is due, by the present mapping;
+    /// nil while there is no mapping. The mapping changes, so do not store the result: call this method again at each
+    /// tick of the program.
     package func due(_ time: Timestamp, of track: TrackKind) -> Timestamp? {
         guard isPlaced, let offset = maps[index(of: track)].offset else { return nil }
         return Timestamp(nanoseconds: offset.due(time.nanoseconds &+ (delays[track]?.bias ?? 0)))
     }
 
-    /// When to decode a packet that is due at `due`; nil means at once. The media of a burst waits undecoded, because a
-    /// minute of decoded video takes gigabytes.
+    /// The moment at which to decode a packet that is due at `due`; nil means at once. Media that arrives long before
+    /// it is due waits undecoded, because a minute of decoded video takes gigabytes.
     package func decoding(of due: Timestamp) -> Timestamp? { settings.decodingLead.map { due - $0 } }
 
-    /// Starts again after the source was reopened: delays are collected from the beginning. The timeline continues, and
-    /// the rate is kept as a first estimate. `new` are settings for a playlist whose segments now have another length.
+    /// Starts again after the source was reopened. The clock collects delays from the beginning and then creates a new
+    /// mapping. The timeline continues, and the measured rate is kept until a new one is known. `new` is for a playlist
+    /// whose segments now have another length.
     package mutating func restart(as new: SourceClockSettings? = nil) {
         let old = settings
         if let new, new.arrivals == old.arrivals, new.sharesMap == old.sharesMap { settings = new }
-        // An input that was opened between two keyframes does not know its number of reordered frames.
+        // If the input was opened between two keyframes, it does not know how many frames the decoder reorders. So the
+        // decoding time is never reduced here.
         settings.decoding = max(settings.decoding, old.decoding)
         timeline.restart(resumes: settings.arrivals != .captureTime)
         timeline.longestGap = Self.longestGap(settings)
@@ -186,16 +191,18 @@ package struct SourceClock: Sendable {
 // MARK: The common buffer
 
 extension SourceClock {
-    /// How long a new mapping may make a step: during this time, little of the source has been shown.
+    /// How long after its creation a mapping may make a step to the common buffer. Little of the source has been shown
+    /// by then, so viewers hardly notice the step.
     static let timeOfStart: Int64 = 2_000_000_000
 
-    /// Reports the buffer that this source itself needs, in nanoseconds.
+    /// Tells the common buffer, if there is one, how much buffer this source alone needs, in nanoseconds.
     mutating func share(_ need: Int64) {
         ownBuffer = need
         seat?.need(need)
     }
 
-    /// Adopts the common buffer: the mapping changes slowly, or at once while it is new.
+    /// Sets the buffer to the length of the common buffer. The mapping then follows slowly. A new mapping that needs
+    /// more buffer makes a step at once.
     mutating func followOthers(at moment: Int64, _ events: inout [SourceClockEvent]) {
         guard let seat else { return }
         let more = seat.buffer(for: ownBuffer) &- maps[0].buffer

@@ -2,57 +2,63 @@
 
 internal import Media
 
-/// How a ``SourceClock`` treats one input. The defaults for each transport were measured with libavformat on loopback:
-/// with 20 s of the output of ffmpeg and nginx-rtmp, and with simulated days of jitter, drift and stalls.
+/// How a ``SourceClock`` treats one input. The defaults for each transport come from two kinds of trials: libavformat
+/// received 20 s of media from ffmpeg and nginx-rtmp on loopback, and days of jitter, drift and stalls were simulated.
 package struct SourceClockSettings: Sendable, Hashable {
-    /// What an arrival reveals about the sender's clock.
+    /// What the arrival of a packet reveals about the sender's clock.
     package enum Arrivals: Sendable, Hashable {
-        /// The earliest packets reveal the sender's clock, and the latest packets reveal the buffer that is needed.
+        /// Packets arrive with jitter. Those with the smallest delays reveal the sender's clock, and those with the
+        /// largest delays reveal how much buffer is needed.
         case jitter
-        /// Packets arrive segment by segment. The mapping is created at the first packet, and the media of the burst at
-        /// the start is the buffer.
+        /// Packets arrive in bursts, one burst for each segment. The mapping to our clock is created at the first
+        /// packet, and the media of the first burst fills the buffer.
         case bursts
-        /// Timestamps are readings of our own monotonic clock when a frame or sample was captured: arrivals reveal only
-        /// the buffer that is needed.
+        /// Each timestamp is the reading of our own monotonic clock when the frame or sample was captured. Arrivals
+        /// reveal only how much buffer is needed.
         case captureTime
-        /// Nothing, because the source can wait. Its times are made continuous, and it gets no mapping.
+        /// Arrivals reveal nothing, because the source can wait, like a file. The clock makes its timestamps
+        /// continuous, but creates no mapping.
         case none
     }
 
-    /// What arrivals reveal.
+    /// What the arrivals of packets reveal.
     package var arrivals: Arrivals
-    /// Minimum buffer after the earliest packets of the later track; not negative. The minimum after the first packets
-    /// of bundles is two thirds of it.
+    /// The minimum buffer, counted from the packets with the smallest delays of the track that arrives later; not
+    /// negative. Counted from the first packets of bundles that arrive together, the minimum is two thirds of this
+    /// value.
     package var latency: Duration
-    /// The largest buffer after the earliest packets that the clock chooses by itself; if the latency is larger, the
-    /// limit is half a second more than the latency. Packets that arrive even later are late, and the last frame is
-    /// repeated, until every packet was late for 3 s.
+    /// The largest buffer that the clock chooses by itself, or half a second more than ``latency`` if that is larger.
+    /// Packets that would need a longer buffer are late, and the program repeats the last frame. Only when every packet
+    /// has been late for 3 s does the clock use a longer buffer.
     package var limit: Duration
-    /// How long delays are collected before the source is placed. Only the second half counts, which excludes the burst
-    /// of libavformat's probing.
+    /// How long the clock collects delays before it creates the mapping. It uses only the delays of the second half,
+    /// because libavformat's probing delays the first packets and then delivers them in a burst.
     package var collecting: Duration
     /// Whether the timestamps of both tracks come from one clock, so that one mapping serves both. False for capture
-    /// devices, and for RTP without sender reports (RFC 3550, 6.4.1): then each track has its own mapping, and at the
-    /// start they have the sync of the timestamps.
+    /// devices whose timestamps are not from our clock, and for RTP without sender reports (RFC 3550, 6.4.1). Then each
+    /// track has its own mapping. At the start, audio and video have the sync of their timestamps; later, each track
+    /// follows its own clock.
     package var sharesMap: Bool
-    /// How long a track may be silent.
+    /// How long a track may have no packets before the clock reports it as silent.
     package var patience: Duration
-    /// Time from a packet's arrival until its frame is decoded, because of the frames that the decoder reorders and the
-    /// frames that its threads hold.
+    /// The time from a packet's arrival until its frame is decoded. The decoder needs this time because it reorders
+    /// frames and its threads hold several frames.
     package var decoding: Duration = .zero
-    /// How long before it is due a packet goes to the decoder; nil means at once. A buffer of seconds, or the rest of a
-    /// playlist's segment, waits undecoded: a second of decoded 1080p at 50 fps takes 155 MB.
+    /// A packet goes to the decoder this long before it is due; nil means as soon as it arrives. So a buffer of
+    /// seconds, or the rest of a playlist's segment, waits undecoded: one second of decoded 1080p at 50 fps takes 155
+    /// MB.
     package var decodingLead: Duration?
-    /// The length of a bucket. Only the earliest packet of a bucket is kept.
+    /// The length of a bucket of ``ArrivalFloor``, which keeps the minimum and the mean delay of each bucket.
     var bucket: Duration = .seconds(1)
-    /// Number of buckets needed before the sender's rate counts as known.
+    /// The number of buckets that are needed to measure the sender's rate.
     var bucketsForRate = 30
-    /// If the earliest packets move by more than this, the path has changed; it is not drift.
+    /// If the smallest delay changes by a step of more than this, the network path has changed. A smaller change counts
+    /// as drift of the sender's clock.
     var pathStep: Duration = .milliseconds(15)
-    /// Whether the buffer is reduced after 5 minutes if it is not needed.
+    /// Whether the clock shortens the buffer by the part that was not needed for 5 minutes.
     var shrinks = true
 
-    /// Creates settings that do not have the defaults of a transport.
+    /// Creates settings with explicit values instead of a transport's defaults.
     package init(
         arrivals: Arrivals, latency: Duration, limit: Duration = .seconds(2), collecting: Duration = .milliseconds(500),
         sharesMap: Bool = true, patience: Duration = .seconds(1), decodingLead: Duration? = .milliseconds(500)
@@ -68,33 +74,34 @@ package struct SourceClockSettings: Sendable, Hashable {
 }
 
 extension SourceClockSettings {
-    /// MPEG-TS over UDP or SRT. Measured: 199 to 239 ms of buffer for ffmpeg's muxer, which sends nine audio frames per
-    /// PES packet. Other muxers put 350 ms into a PES packet, so delays are collected for long enough to see such a
-    /// packet.
+    /// MPEG-TS over UDP or SRT. In trials, ffmpeg's muxer, which sends nine audio frames per PES packet, needed a
+    /// buffer of 199 to 239 ms. Other muxers put 350 ms of audio into a PES packet, so `collecting` is long enough to
+    /// see such a packet.
     package static let transportStream = SourceClockSettings(
         arrivals: .jitter, latency: .milliseconds(300), collecting: .milliseconds(800))
 
-    /// A broadcast multiplex, in which the audio may be a second later than the video (ISO/IEC 13818-1, 2.4.2.3: the
+    /// A broadcast multiplex, in which audio may arrive up to a second later than video (ISO/IEC 13818-1, 2.4.2.3: the
     /// buffers of the system target decoder).
     package static let broadcast = SourceClockSettings(
         arrivals: .jitter, latency: .milliseconds(1200), limit: .seconds(3), collecting: .milliseconds(1500))
 
-    /// RTMP and HTTP-FLV, received by connecting to a server or from a publisher that connects to us. Measured: 58 ms.
+    /// RTMP and HTTP-FLV, whether relay connects to a server or a publisher connects to relay. In trials a buffer of 58
+    /// ms was needed.
     package static let rtmp = SourceClockSettings(arrivals: .jitter, latency: .milliseconds(200))
 
-    /// RTSP and RTP. Measured: 152 ms.
+    /// RTSP and RTP. In trials a buffer of 152 ms was needed.
     package static let rtp = SourceClockSettings(
         arrivals: .jitter, latency: .milliseconds(300), collecting: .seconds(1))
 
-    /// How much later than its target duration a live playlist's segment may arrive without causing a gap.
+    /// A segment of a live playlist may arrive this much later than its target duration says without causing a gap.
     package static let playlistLateness = Duration.seconds(3)
 
     /// A live playlist whose segments last about `target` (RFC 8216, 4.3.3.1). Playback begins three segments before
-    /// its end.
+    /// the playlist's end.
     ///
-    /// The time from one segment to the next is a target duration, plus half of one until the playlist is read again
-    /// (6.3.4), plus ``playlistLateness``, plus half a second in reserve. Three segments of 2 s or less are too short
-    /// for that.
+    /// The longest wait for the next segment is the sum of a target duration, half a target duration until the playlist
+    /// is read again (RFC 8216, 6.3.4), ``playlistLateness``, and half a second in reserve. Three segments of less than
+    /// about 2.3 s are shorter than that wait, so they need additional latency.
     package static func playlist(target: Duration) -> SourceClockSettings {
         let longestWait = target + target / 2 + playlistLateness + .milliseconds(500)
         var settings = SourceClockSettings(
@@ -108,17 +115,19 @@ extension SourceClockSettings {
     }
 
     /// Capture devices. `stampsAreMonotonic` means that the driver's timestamps are readings of CLOCK_MONOTONIC. V4L2
-    /// shows this by V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC, and ALSA by SND_PCM_TSTAMP_TYPE_MONOTONIC, if it was requested.
+    /// shows this by the flag V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC. ALSA does so if SND_PCM_TSTAMP_TYPE_MONOTONIC was
+    /// requested.
     package static func device(stampsAreMonotonic: Bool) -> SourceClockSettings {
         var settings = SourceClockSettings(
             arrivals: stampsAreMonotonic ? .captureTime : .jitter, latency: .milliseconds(80),
             limit: .milliseconds(500), sharesMap: stampsAreMonotonic)
         settings.decodingLead = nil
-        // There is no network in between. An unknown rate of a track shows as an error of the sync.
+        // There is no network between the device and us, so few buckets suffice. As long as the rate of a track is
+        // unknown, audio and video drift apart.
         settings.bucketsForRate = 12
         return settings
     }
 
-    /// A file, or any other source that can wait.
+    /// A file, or another source that can wait until its media is needed.
     package static let file = SourceClockSettings(arrivals: .none, latency: .zero, collecting: .zero, decodingLead: nil)
 }

@@ -2,28 +2,30 @@
 
 internal import Media
 
-/// Unwraps the timestamps of one track: the sender writes them in ticks that wrap.
+/// Unwraps the timestamps of one track. The sender writes timestamps as ticks that wrap to 0 after a fixed number of
+/// bits.
 struct StampTrack: Sendable, Hashable {
-    /// Limit for a timestamp's distance from zero, as in `TimeBase.believed`: a hundred years.
+    /// The largest timestamp that is accepted, positive or negative, in nanoseconds: a hundred years, as in
+    /// `TimeBase.believed`.
     private static let farthest: Int64 = 100 * 366 * 86_400 * 1_000_000_000
 
     let timeBase: TimeBase
-    /// The number of ticks after which timestamps wrap; nil if they never do.
+    /// The number of ticks after which timestamps wrap; nil if they never wrap.
     private let modulus: Int64?
-    /// The last timestamp in unwrapped ticks.
+    /// The last timestamp, in unwrapped ticks; nil before the first one.
     private var last: Int64?
-    /// The correction for the wraps so far, in ticks.
+    /// The sum of all wraps so far, in ticks. It is added to the sender's timestamps.
     private var turns: Int64 = 0
 
-    /// A track whose timestamps have `bits` bits: 33 in MPEG-TS (ISO/IEC 13818-1, 2.4.3.7), 32 in RTMP and FLV (Adobe
-    /// FLV 10.1, E.4.1); nil or more than 62 if they do not wrap.
+    /// Creates a track whose timestamps have `bits` bits: 33 in MPEG-TS (ISO/IEC 13818-1, 2.4.3.7), 32 in RTMP and FLV
+    /// (Adobe FLV 10.1, E.4.1). Timestamps do not wrap if `bits` is nil or outside of 8 to 62.
     init(timeBase: TimeBase, bits: Int?) {
         self.timeBase = timeBase
         modulus = bits.flatMap { (8...62).contains($0) ? 1 << Int64($0) : nil }
     }
 
-    /// `ticks` in nanoseconds, unwrapped to the value that is nearest to the last timestamp; nil for an impossible
-    /// timestamp.
+    /// Converts the timestamp `ticks` to nanoseconds, unwrapped to the value that is nearest to the last timestamp; nil
+    /// for an impossible timestamp.
     mutating func unwrap(_ ticks: Int64) -> Int64? {
         guard ticks.magnitude <= 1 << 61 else { return nil }
         let turned = turns(for: ticks)
@@ -34,25 +36,25 @@ struct StampTrack: Sendable, Hashable {
         return time
     }
 
-    /// `ticks` in nanoseconds, with the same correction for wraps as the last timestamp. For a presentation time near
-    /// its decoding time.
+    /// Converts a packet's presentation time to nanoseconds, unwrapped to the value that is nearest to the packet's
+    /// decoding time. Must be called after ``unwrap(_:)`` with that decoding time. Changes no state.
     func beside(_ ticks: Int64) -> Int64? {
         guard ticks.magnitude <= 1 << 61 else { return nil }
         let time = timeBase.rescale(ticks &+ turns(for: ticks), to: .nanoseconds)
         return time.magnitude <= 2 * Self.farthest ? time : nil
     }
 
-    /// A duration of `ticks` in nanoseconds: 0 if it is unknown, at most a minute.
+    /// Converts a duration of `ticks` to nanoseconds. The result is 0 if the duration is unknown, and at most a minute.
     func length(_ ticks: Int64) -> Int64 { min(60_000_000_000, timeBase.rescale(max(0, ticks), to: .nanoseconds)) }
 
-    /// Makes the next timestamp unwrap to the value nearest to `time` in nanoseconds, which the other track has
-    /// reached.
+    /// Makes the next timestamp unwrap to the value that is nearest to `time`, the other track's last time in
+    /// nanoseconds.
     mutating func join(at time: Int64) {
         guard modulus != nil else { return }
         (last, turns) = (TimeBase.nanoseconds.rescale(time, to: timeBase), 0)
     }
 
-    /// Forgets the last timestamp and the wraps, because the sender has restarted.
+    /// Forgets the last timestamp and all wraps, because the sender has restarted.
     mutating func forget() { (last, turns) = (nil, 0) }
 
     private func turns(for ticks: Int64) -> Int64 {

@@ -2,52 +2,54 @@
 
 internal import Media
 
-/// The known delays (arrival minus timestamp) of one track, in nanoseconds.
+/// The measured delays of one track, in nanoseconds. The delay of a packet is its arrival minus its timestamp.
 struct TrackDelays: Sendable {
-    /// The delays from one moment on. While delays are collected, a piece contains packets that arrived together;
-    /// later, it contains the packets of a second.
+    /// The smallest and the largest delay of some consecutive packets. While the clock collects delays to create or
+    /// extend a mapping, a piece covers packets that arrived together. Later, a piece covers the packets of one second.
     struct Piece: Sendable {
         let at: Int64
         var least: Int64
         var greatest: Int64
     }
 
-    /// The extreme delays of a period.
+    /// The smallest and the largest delay of a period.
     struct Extremes: Sendable {
         var least: Int64
         var greatest: Int64
-        /// The smallest delay that the first packet of a bundle had.
+        /// The smallest delay that the first packet of a bundle had. A bundle is a group of packets that arrived
+        /// together.
         var bundle: Int64
     }
 
-    /// Packets that arrive within this interval count as having arrived together.
+    /// Packets that arrive within this many nanoseconds count as having arrived together.
     private static let together: Int64 = 5_000_000
-    /// How long delays are kept.
+    /// How long delays are kept, in nanoseconds.
     static let memory: Int64 = 300_000_000_000
 
-    /// Arrival of the first packet.
+    /// The arrival of the track's first packet.
     let since: Int64
-    /// Whether the track began after the source was placed, and its delays are still being collected.
+    /// Whether the track began after the source's mapping was created, and the clock still collects its delays.
     var isJoining: Bool
-    /// Arrival of the last packet.
+    /// The arrival of the track's last packet.
     private(set) var last: Int64
-    /// Whether the track is silent for too long.
+    /// Whether no packet of the track has arrived for longer than the settings allow.
     var isSilent = false
-    /// The arrival since which all packets have been late; nil while they are on time.
+    /// The arrival of the first late packet if all later packets were late, too; nil if the last packet was on time.
     var lateSince: Int64?
-    /// Added to the track's times, if two tracks without a common epoch were aligned by their arrivals.
+    /// The correction that is added to the track's times, in nanoseconds. It is not 0 if the tracks had no common epoch
+    /// and were aligned by their arrivals.
     private(set) var bias: Int64 = 0
-    /// The delays of the last five minutes.
+    /// The delays of the last five minutes, oldest first.
     private(set) var pieces: [Piece] = []
 
-    /// A track whose first packet arrived at `since`.
+    /// Creates the delays of a track whose first packet arrived at `since`.
     init(since: Int64, isJoining: Bool) {
         self.since = since
         self.isJoining = isJoining
         last = since
     }
 
-    /// Records a packet. Returns whether the track was silent until now.
+    /// Records a packet with the delay `delay`. Returns whether the track counted as silent until this packet.
     mutating func note(_ delay: Int64, at arrival: Int64, isCollecting: Bool) -> Bool {
         let wasSilent = isSilent
         let pause = arrival &- last
@@ -67,7 +69,7 @@ struct TrackDelays: Sendable {
         return wasSilent
     }
 
-    /// Adds `distance` to the track's times, and subtracts it from its delays.
+    /// Shifts the track's times by `distance`. The recorded delays become smaller by `distance`.
     mutating func move(by distance: Int64) {
         bias &+= distance
         for index in pieces.indices {
@@ -76,13 +78,14 @@ struct TrackDelays: Sendable {
         }
     }
 
-    /// The maximum delay since `moment`; nil if the track has not existed for that long, or was silent since.
+    /// The largest delay since `moment`; nil if the track began later, or if no packet arrived since then.
     func greatest(since moment: Int64) -> Int64? {
         guard since <= moment else { return nil }
         return pieces.reversed().prefix { $0.at >= moment }.map(\.greatest).max()
     }
 
-    /// The delays of the packets since `moment`, or of the newest packets if no packet arrived since then.
+    /// The smallest and the largest delay since `moment`. If no packet arrived since then, the delays of the newest
+    /// packets.
     func extremes(since moment: Int64) -> Extremes {
         let recent = pieces.drop { $0.at < moment }
         let taken = recent.isEmpty ? pieces.suffix(1) : recent

@@ -4,41 +4,41 @@ package import Media
 
 /// Computes how long an output waits before its next attempt.
 ///
-/// The wait grows by half with each consecutive failure, up to a limit that depends on the peer's behavior. For 30 s
-/// after a loss, a peer that does not answer is tried every second, so that an output is on air again within a second
-/// after its peer has restarted. After a permanent refusal the output tries once a minute.
+/// The wait grows by half with each consecutive failure, up to a limit that depends on the peer's behavior. If the peer
+/// does not answer, the output tries every second during the first 30 s after it went off air. So an output is on air
+/// again within a second after its peer has restarted. After a permanent refusal the output tries once a minute.
 ///
 /// | consecutive failure | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 and later |
 /// |---|---|---|---|---|---|---|---|---|
 /// | the peer answered, seconds before jitter | 1 | 1.5 | 2.25 | 3.4 | 5.1 | 7.6 | 11.4 | 15 |
 /// | no answer, and the output was never on air | 1 | 1.5 | 2.25 | 3.4 | 5.1 | 7.6 | 11.4 | 15 |
-/// | no answer, from 30 s after the output was on air | 1 | 1.5 | 2.25 | 3.4 | 5 | 5 | 5 | 5 |
-/// | no answer, within 30 s after the output was on air | 1 | 1 | 1 | 1 | 1 | 1 | 1 | 1 |
+/// | no answer, more than 30 s after the output went off air | 1 | 1.5 | 2.25 | 3.4 | 5 | 5 | 5 | 5 |
+/// | no answer, within 30 s after the output went off air | 1 | 1 | 1 | 1 | 1 | 1 | 1 | 1 |
 package struct Backoff: Sendable, Equatable {
-    /// The history of an output whose peer does not answer now.
+    /// Whether and when an output was on air. This matters only if the peer does not answer now.
     package enum Past: Sendable, Equatable {
-        /// The output was never on air: the address may be wrong.
+        /// The output was never on air, so its address may be wrong.
         case neverLive
-        /// The output was on air within ``Backoff/quickFor``: the peer may be restarting.
+        /// The output went off air less than ``Backoff/quickFor`` ago, so the peer may be restarting.
         case justLost
-        /// The output was on air longer ago.
+        /// The output went off air longer ago.
         case lostBefore
     }
 
-    /// The first wait.
+    /// The wait after the first failure.
     package var base: Duration
-    /// Maximum wait if the peer answered, or was never reached.
+    /// The maximum wait if the peer answered, or if the output was never on air.
     package var cap: Duration
-    /// Maximum wait if the peer does not answer but has accepted the stream before.
+    /// The maximum wait if the peer does not answer but has accepted the stream before.
     package var lostCap: Duration
-    /// How long after a loss the wait stays at ``base``, if the peer does not answer.
+    /// How long after going off air the wait stays at ``base`` if the peer does not answer.
     package var quickFor: Duration
     /// The wait after a permanent refusal.
     package var refusedInterval: Duration
-    /// Time on air after which all earlier failures are forgotten.
+    /// If the output was on air for at least this time, its earlier failures no longer lengthen the wait.
     package var resetAfter: Duration
-    /// Time on air after which a loss is attributed to the network. After a shorter time, it is attributed to a server
-    /// that accepts the stream and then drops it.
+    /// If a connection is lost after at least this time on air, the network counts as the cause. If it is lost earlier,
+    /// the cause is taken to be a server that accepts the stream and then drops it.
     package var stableAfter: Duration
 
     package init(
@@ -55,9 +55,9 @@ package struct Backoff: Sendable, Equatable {
         self.stableAfter = stableAfter
     }
 
-    /// The wait after consecutive failure number `failures` (1 is the first). `past` applies to a peer that does not
-    /// answer. `jitter` in 0..<1 shortens the wait by up to a fifth, so that outputs that failed together do not return
-    /// together.
+    /// The wait after consecutive failure number `failures`; the first failure has number 1. `past` is used only if the
+    /// peer does not answer. `jitter` in 0..<1 shortens the wait by up to a fifth, so that outputs that failed together
+    /// do not all try again at the same moment.
     package func delay(
         afterFailure failures: Int, kind: OutputFailure.Kind, past: Past = .neverLive, jitter: Double
     ) -> Duration {

@@ -2,18 +2,18 @@
 
 internal import Media
 
-/// Decides which failed attempts of an output are logged: the first of each kind, then a summary once a minute, until
-/// the output stays on air.
+/// Decides which failed attempts of an output are logged: the first failure of each kind, and then one failure a minute
+/// with the number of failures. When the output has stayed on air, this begins again.
 ///
-/// Times are monotonic nanoseconds. Used by one thread at a time.
+/// Times are monotonic nanoseconds. Only one thread at a time may use it.
 struct FailureLog: Sendable {
     /// How a failure is logged.
     enum Line: Equatable {
-        /// In full: the output went off air, or the failure is the first of its kind.
+        /// The failure is logged as a warning, because it is the first of its kind since the output stayed on air.
         case named
-        /// In full, with the number of failures since the output last stayed on air.
+        /// The failure is logged as a warning, with the number of failures since the output last stayed on air.
         case summed(Int)
-        /// Not at all: the failure is only counted.
+        /// The failure is counted, and logged only at debug level.
         case counted
     }
 
@@ -23,8 +23,8 @@ struct FailureLog: Sendable {
     }
 
     private static let interval = Duration.seconds(60)
-    /// If a connection is lost sooner than this, the server has accepted the stream and then dropped it, which counts
-    /// as a different kind of failure.
+    /// An attempt that was on air for at least this time counts as having stayed on air. If the connection is lost
+    /// earlier, the server has probably accepted the stream and then dropped it.
     private static let stable = Duration.seconds(3)
 
     private var sorts: Set<Sort> = []
@@ -32,16 +32,17 @@ struct FailureLog: Sendable {
     private var lastNamed: Int64 = 0
     private var onAir: (attempt: Int, since: Int64)?
 
-    /// The attempt went on air. Returns the number of failures since the output last stayed on air.
+    /// Records that the attempt went on air. Returns the number of failures since the output last stayed on air.
     mutating func accepted(_ attempt: Int, at now: Int64) -> Int {
         onAir = (attempt, now)
         return failures
     }
 
-    /// An operator asked for a retry, so its result is always logged.
+    /// Makes the next failure of each kind a warning again, because an operator asked for a retry and must see its
+    /// result.
     mutating func forgetSorts() { sorts = [] }
 
-    /// The attempt failed.
+    /// Records that the attempt failed, and returns how to log the failure.
     mutating func note(_ failure: OutputFailure, of attempt: Int, at now: Int64) -> Line {
         if let onAir, onAir.attempt == attempt {
             self.onAir = nil

@@ -2,60 +2,62 @@
 
 internal import Media
 
-/// Decides from an output's failures which address the next attempt uses, and how long the output waits before it.
-/// Pure.
+/// Decides from an output's failures which address the next attempt uses, and how long the output waits before that
+/// attempt. It reads no clock and does no I/O.
 struct FailureRecord: Sendable {
-    /// The consequence of a failure.
+    /// What must happen after a failure.
     struct Verdict: Equatable {
         var endpoint: OutputEndpoint
-        /// When the next attempt is due (monotonic nanoseconds).
+        /// When the next attempt must begin (monotonic nanoseconds).
         var due: Int64
         var isLast: Bool
     }
 
     private let policy: RetryPolicy
-    /// Consecutive failures with peers that answered.
+    /// The number of consecutive failures in which the peer answered.
     private var answered = 0
-    /// Consecutive failures with peers that did not answer, except for those soon after the output was on air.
+    /// The number of consecutive failures in which the peer did not answer. Failures soon after the output went off air
+    /// are not counted.
     private var unanswered = 0
-    /// When the output last went off air after at least ``Backoff/stableAfter`` on air; until then, when it first went
-    /// off air. Nil if it was never on air.
+    /// When the output last went off air after at least ``Backoff/stableAfter`` on air. If it never was on air for so
+    /// long, when it went off air for the first time. Nil if it was never on air.
     private var lastLive: Int64?
-    /// Consecutive failures of any kind.
+    /// The number of consecutive failures of any kind.
     private var total = 0
     private var atPrimary = 0
-    /// How many times in a row the primary was lost soon after the output returned to it.
+    /// How many times in a row the output returned from its backup to the primary address and soon lost the connection
+    /// there.
     private var earlyLosses = 0
     private var hasJustFailedBack = false
-    /// The time until which an endpoint that refused is not tried.
+    /// For each endpoint that refused the stream, the moment before which it is not tried again.
     private var refusedUntil: [OutputEndpoint: Int64] = [:]
 
     init(policy: RetryPolicy) { self.policy = policy }
 
-    /// Consecutive failures of any kind.
+    /// The number of consecutive failures of any kind.
     var failuresInRow: Int { total }
 
-    /// How long the output stays on the backup before the next probe of the primary.
+    /// How long an output on its backup waits before it probes the primary address again.
     var primaryInterval: Duration { policy.primaryInterval * (1 << min(earlyLosses, 4)) }
 
-    /// The output returned to its primary from the backup.
+    /// Records that the output returned from its backup to its primary address.
     mutating func returnedToPrimary() {
         hasJustFailedBack = true
         atPrimary = 0
     }
 
-    /// An operator asked for a retry: earlier failures do not count.
+    /// Forgets earlier failures, because an operator asked for a retry.
     mutating func reset() { (answered, unanswered, total, atPrimary, refusedUntil) = (0, 0, 0, 0, [:]) }
 
-    /// The output was on air for `liveFor`, until `now`. A short time on air proves that the address is right, but not
-    /// that the peer will soon be back: otherwise a server that accepts and crashes would always be tried after the
-    /// first wait.
+    /// Records that the output was on air for `liveFor`, until `now`. If this time was short, ``lastLive`` changes only
+    /// if the output was on air for the first time, which shows that the address is right. If every short time counted,
+    /// a server that accepts the stream and then crashes would always be tried after the shortest wait.
     mutating func wasLive(for liveFor: Duration, at now: Int64) {
         if liveFor >= policy.backoff.stableAfter || liveFor > .zero && lastLive == nil { lastLive = now }
     }
 
-    /// Records a failure at `endpoint` at `now`, after `liveFor` on air, and returns the consequence. `jitter` is in
-    /// 0..<1.
+    /// Records that an attempt at `endpoint` failed at `now`, after it had been on air for `liveFor`. Returns what must
+    /// happen next. `jitter` in 0..<1 varies the wait.
     mutating func note(
         _ failure: OutputFailure, at endpoint: OutputEndpoint, now: Int64, liveFor: Duration, jitter: Double
     ) -> Verdict {
@@ -76,8 +78,8 @@ struct FailureRecord: Sendable {
         refusedUntil[same] = failure.kind == .refused ? again : nil
         let isLast = policy.attemptLimit.map { total > $0 } ?? false
         guard endpoint == .backup || usesBackup else { return Verdict(endpoint: same, due: again, isLast: isLast) }
-        // The other address did not fail now, so the first wait is long enough; but if the failed peer did not answer,
-        // its wait applies.
+        // The other address has not just failed, so the shortest wait is enough before an attempt there. But if the
+        // failed peer did not answer, the wait is the same for both addresses.
         let short =
             failure.kind == .unreachable
             ? wait : policy.backoff.delay(afterFailure: 1, kind: .unreachable, jitter: jitter)
@@ -91,7 +93,7 @@ struct FailureRecord: Sendable {
         return now - lastLive < policy.backoff.quickFor.inNanoseconds ? .justLost : .lostBefore
     }
 
-    /// After enough failures of the primary, attempts alternate between primary and backup.
+    /// Whether the primary address has failed often enough to use the backup. Attempts then alternate between both.
     private var usesBackup: Bool { policy.hasBackup && atPrimary >= policy.backupAfter }
 
     private mutating func noteEndpoint(

@@ -2,98 +2,105 @@
 
 package import Media
 
-/// A report of an attempt to its supervisor. It may come on any thread.
+/// An event that an attempt reports to its output's supervisor, on any thread.
 package enum AttemptEvent: Sendable {
-    /// The attempt is at this step: `resolve`, `connect`, `handshake`, `publish`.
+    /// The attempt has reached this step, such as `resolve`, `connect`, `handshake` or `publish`.
     case step(String)
-    /// The peer accepted the stream; the attempt waits for ``OutputAttempt/goLive()``. An attempt to which receivers
-    /// connect reports this again when one connects after `awaitsCallers`.
+    /// The peer accepted the stream. The attempt now waits for ``OutputAttempt/goLive()``. An attempt that listens for
+    /// receivers reports this again when a receiver connects after ``awaitsCallers``.
     case accepted
-    /// The attempt listens, but there are no receivers: before the first, and after the last has left.
+    /// The attempt listens, but no receiver is connected: the first one has not come, or the last one has left.
     case awaitsCallers
-    /// A message from the peer that an operator should see; without secrets.
+    /// The peer sent a message that an operator should see. The text contains no secrets.
     case notice(String)
-    /// A receiver of this attempt can begin, or continue, only at a keyframe. The next regular keyframe is good enough
-    /// if it comes soon.
+    /// A receiver of this attempt can begin or continue only at a keyframe. The output may wait for the next regular
+    /// keyframe before it requests one, see ``KeyframePatience``.
     case wantsKeyframe
-    /// A receiver lost its data and shows no video before a keyframe: request one at once, unless there was a recent
-    /// request.
+    /// A receiver of this attempt lost data and shows no video before the next keyframe. The output requests one at
+    /// once, unless there was a recent request.
     case needsKeyframe
-    /// The receiver that needed a keyframe has left, and no other receiver needs one.
+    /// No receiver of this attempt needs a keyframe any more, because the one that needed it has left.
     case wantsNoKeyframe
-    /// The attempt must cut its output at a keyframe, and no keyframe came in time: request one at once.
+    /// The attempt must begin a new segment at a keyframe, and no keyframe came in time. The output requests one at
+    /// once.
     case keyframeIsDue
-    /// The server asks us to publish again, at `address` if it names an address, and accepts data until then.
+    /// The server asks the output to connect and publish again, at `address` if it is not nil. Until then the server
+    /// accepts data on the present connection.
     case reconnectRequested(address: String?)
-    /// The attempt ended with a failure.
+    /// The attempt failed and has ended.
     case failed(OutputFailure)
-    /// All queued packets were sent and the session was closed.
+    /// The attempt has sent all queued packets and closed its session.
     case drained
 }
 
-/// One attempt to be on air at one target. It is used once, never reopened.
+/// One attempt to be on air at one target: one connection, or one listening socket. An attempt is used once and never
+/// started again.
 ///
-/// No call blocks: blocking work runs on the attempt's own queue.
+/// No method blocks. Work that can block runs on the attempt's own dispatch queue.
 package protocol OutputAttempt: AnyObject, Sendable {
-    /// Starts to connect.
+    /// Starts to connect, or to listen.
     func start()
-    /// Allows the attempt to read the queue. May be called with the output's lock held, so the attempt must not report
-    /// anything during the call.
+    /// Allows the attempt to read packets from its queue. The caller may hold the output's lock, so the attempt must
+    /// not report an event during this call.
     func goLive()
-    /// The server that the publishing thread wakes when the queue has new packets. It is read once, before ``start()``.
+    /// The server that the publishing thread wakes when the attempt's queue has new packets. This property is read only
+    /// once, before ``start()``.
     var server: any PacketServer { get }
-    /// Sends the queued packets, ends the session by the protocol's rules and reports `drained`; ``abandon()`` cuts off
-    /// what is not finished by `deadline` (monotonic nanoseconds). A call before ``goLive()`` means that the program is
-    /// over: an attempt that waits for receivers ends; one that is still connecting continues, and
-    /// ``drain(until:reason:)`` is called again when it is live. `reason` is passed on to viewers if the protocol can
-    /// express it.
+    /// Sends the queued packets, ends the session by the protocol's rules and then reports `drained`. If this takes
+    /// longer than until `deadline` (monotonic nanoseconds), the caller ends the attempt by ``abandon()``. A call
+    /// before ``goLive()`` means that the program is over. An attempt that waits for receivers must then end. An
+    /// attempt that is still connecting must continue to connect; this method is called again when it is live. The
+    /// attempt tells viewers `reason` if the protocol can express it.
     func drain(until deadline: Int64, reason: EndReason)
-    /// Ends at once, without the protocol's teardown. Nothing is reported afterwards.
+    /// Ends the attempt at once, without the protocol's teardown. The attempt reports no event afterwards.
     func abandon()
-    /// The data that was sent so far.
+    /// How much the attempt has sent so far.
     var progress: AttemptProgress { get }
 }
 
-/// The amount of data that an attempt has sent.
+/// How much an attempt has sent, and how much of it was dropped.
 package struct AttemptProgress: Sendable, Equatable {
-    /// Bytes passed to the network, headers included.
+    /// The number of bytes that were passed to the network, headers included.
     package var bytes: UInt64 = 0
-    /// Frames passed to the network completely.
+    /// The number of frames that were completely passed to the network.
     package var frames: UInt64 = 0
-    /// Packets that left the output's own queue but did not reach one of several receivers: dropped on the way, or
-    /// still waiting when the receiver left.
+    /// Packets that the attempt took from the output's queue but that did not reach one of its several receivers. They
+    /// were dropped, or were still waiting when that receiver left.
     package var drops = DropCounts()
-    /// Frames that left the output's own queue and were neither passed to the network nor dropped yet. They count as
-    /// dropped if the attempt ends. With several receivers, these are the frames that wait for each of them.
+    /// The number of frames that the attempt took from the output's queue and that were neither passed to the network
+    /// nor dropped yet. If the attempt ends, they count as dropped. With several receivers, a frame counts once for
+    /// each receiver for which it waits.
     package var waitingFrames = 0
-    /// Protocol-specific numbers.
+    /// Numbers that only some protocols have.
     package var details = OutputDetails()
 
     package init() {}
 }
 
-/// A target for attempts.
+/// A destination of an output: it knows one address and makes attempts to be on air there.
 package protocol OutputTarget: Sendable {
     /// The protocol in one word, such as `rtmp`.
     var kind: String { get }
     /// The address without secrets, for log and status.
     var displayAddress: String { get }
-    /// Whether receivers connect to this output. Until the first receiver connects, no packet counts as missed.
+    /// Whether the output listens and receivers connect to it. Until the first receiver connects, no packet counts as
+    /// missed.
     var awaitsCallers: Bool { get }
-    /// What only one output can use at a time, such as a port or a directory; nil if there is no such thing. An output
-    /// begins when one that leaves has released it.
+    /// The name of a thing that only one output can use at a time, such as a port or a directory; nil if the target
+    /// needs none. A new output waits until a removed output with the same place has ended.
     var place: String? { get }
-    /// The target for a server's request to publish again at `address`, with this target's credentials and options;
-    /// `nil` if the address cannot be used.
+    /// Makes a target for `address`, with this target's credentials and options, because the server asks the output to
+    /// publish there; nil if the address cannot be used.
     func redirected(to address: String) -> (any OutputTarget)?
-    /// Called when the program is over and no further attempt will follow. Completes what earlier attempts left open
-    /// for viewers, and publishes nothing else. Calls `completion` once, on any thread; if it did not succeed, with the
-    /// failure. It is called for every target at which the output was on air, even if the last attempt has already
-    /// concluded there. Does not block.
+    /// Completes what earlier attempts left open for viewers, for example a playlist without its end. Publishes nothing
+    /// else. The supervisor calls this when the program is over and no attempt will follow, for every target at which
+    /// the output was on air, even if the last attempt has already completed everything there. Calls `completion` once,
+    /// on any thread, with the failure or with nil. Does not block.
     func conclude(_ completion: @escaping @Sendable (OutputFailure?) -> Void)
-    /// What can be sent to this target. A stream that contains anything else is refused, and the error names it.
+    /// The codecs that can be sent to this target. A stream with any other codec is refused, and the error names that
+    /// codec.
     var carriage: Carriage { get }
-    /// Creates an attempt that sends `queue` and calls `report` with its events.
+    /// Creates an attempt that sends the packets of `queue` and calls `report` with its events.
     func makeAttempt(
         queue: PacketQueue, description: StreamDescription, report: @escaping @Sendable (AttemptEvent) -> Void
     ) -> any OutputAttempt
@@ -106,11 +113,11 @@ extension OutputTarget {
     package func conclude(_ completion: @escaping @Sendable (OutputFailure?) -> Void) { completion(nil) }
 }
 
-/// Why an output ends cleanly. Viewers need to know this: an HLS playlist says whether anything follows.
+/// Why an output ends cleanly. Some protocols tell viewers the reason: an HLS playlist says whether more media follows.
 package enum EndReason: Sendable, Equatable {
-    /// The program is over: its input ended, or its length was reached. Nothing follows.
+    /// The program is over, because its input ended or its length was reached. No more media follows.
     case programOver
-    /// The output may continue later: a signal ended the process, the program failed, the output was paused or removed,
-    /// or another address took over.
+    /// The output may continue later. A signal ended the process, the program failed, the output was paused or removed,
+    /// or another attempt took over.
     case interrupted
 }

@@ -2,59 +2,64 @@
 
 internal import Media
 
-/// The attempts of one output, under the control of the state machine. Each attempt has its own queue; an attempt with
-/// its queue is a lane.
+/// The attempts of one output. They carry out the decisions of ``OutputStateMachine``. An ``OutputLane`` is an attempt
+/// together with its packet queue.
 ///
-/// Only one lane gets new packets. A candidate is a second attempt; its queue stays empty until it takes over. The lane
-/// that was on air then sends the rest of its own queue and ends by its protocol's rules, so that no frame is sent
-/// twice or lost. The machine's decisions arrive here as calls, in the machine's order; a call that does not fit the
-/// phase has no effect.
+/// Only one attempt gets new packets. A candidate is a second attempt that is to replace the attempt on air. The
+/// candidate's queue stays empty until the candidate takes over. The attempt that was on air is then retired: it sends
+/// the rest of its own queue and ends by its protocol's rules. So no frame is sent twice, and none is lost. The state
+/// machine's decisions come as method calls in the order of the decisions. A call that does not fit the present phase
+/// has no effect.
 struct OutputAttempts {
-    /// What happens to new packets.
+    /// What happens to new packets, and which attempts exist.
     enum Phase {
-        /// Packets are held, and there is no attempt. Next: `connecting`, `paused`, `ended`.
+        /// There is no attempt. New packets wait in the queue. Next phases: `connecting`, `paused`, `ended`.
         case idle
-        /// Packets are held until the peer accepts the lane's attempt, which is at `step`. Next: `live`, `idle`,
-        /// `paused`, `ended`.
+        /// The attempt is connecting and has reached `step`. New packets wait in its queue until the peer accepts. Next
+        /// phases: `live`, `idle`, `paused`, `ended`.
         case connecting(OutputLane, step: String?)
-        /// The lane sends the packets; there may be a candidate beside it. Next: `live` with another candidate or as
-        /// the former candidate, `connecting` as the former candidate, `idle`, `paused`, `ended`.
+        /// The attempt is on air and sends new packets. There may be a candidate, a second attempt that is to replace
+        /// it. Next phases: `live` with another candidate, `live` or `connecting` with the candidate as the only
+        /// attempt, `idle`, `paused`, `ended`.
         case live(OutputLane, Candidate?)
-        /// Packets are not accepted. Next: `idle`, `ended`.
+        /// New packets are not accepted. Next phases: `idle`, `ended`.
         case paused
-        /// Packets are not accepted, and the machine has ended; retired attempts may still be sending. Next: nothing.
+        /// The state machine has ended, and new packets are not accepted. Earlier attempts may still send the rest of
+        /// their queues. No phase follows.
         case ended
     }
 
-    /// A candidate that took over.
+    /// The change from the attempt on air to the candidate that replaces it.
     struct Change {
         let retired: OutputLane
         let next: OutputLane
         let actions: [OutputStateMachine.Action]
     }
 
-    // The fields used for each frame come first: with hundreds of outputs, cache misses dominate.
+    // The fields that are used for each frame come first, because with hundreds of outputs most time goes into cache
+    // misses.
     /// The queue that gets new packets.
     private(set) var packets: PacketQueue
     private(set) var phase = Phase.idle { didSet { server = live?.server } }
-    /// The server that sends the packets of the lane on air.
+    /// The server that sends the packets of the attempt on air; nil if no attempt is on air.
     private(set) var server: (any PacketServer)?
-    /// Decides when to request a keyframe that the output, or one of its receivers, needs.
+    /// Decides when to request a keyframe for the output or for one of its receivers.
     var keyframes = KeyframePatience()
-    /// Decides what is logged about drops.
+    /// Decides what is logged about dropped packets.
     private var drops = DropLog()
     var machine: OutputStateMachine
     private(set) var retired: [OutputLane] = []
-    /// The target of the server's last reconnect request.
+    /// The target at which the server last asked the output to publish again.
     var redirection: (any OutputTarget)?
     var failures = FailureLog()
-    /// Called when the output has ended.
+    /// Closures to call when the output has ended.
     var completions: [@Sendable () -> Void] = []
-    /// Why the output must end, and by when (monotonic nanoseconds). The deadline is 0 until the end is requested.
+    /// Why the output must end, and by when (monotonic nanoseconds). The deadline is 0 until a caller asks the output
+    /// to end.
     var end = (reason: EndReason.interrupted, deadline: Int64(0))
     /// The endpoints at which the output was on air.
     private(set) var aired: Set<OutputEndpoint> = []
-    /// Number of targets that are still concluding.
+    /// The number of targets whose ``OutputTarget/conclude(_:)`` has not completed yet.
     var concluding = 0
 
     private var past = AttemptProgress()
@@ -65,7 +70,7 @@ struct OutputAttempts {
         self.packets = packets
     }
 
-    /// Whether packets are accepted.
+    /// Whether the queue accepts new packets.
     var isFed: Bool {
         switch phase {
         case .idle, .connecting, .live: true
@@ -73,12 +78,13 @@ struct OutputAttempts {
         }
     }
 
-    /// The lane on air.
+    /// The attempt that is on air, with its queue; nil if no attempt is on air.
     var live: OutputLane? {
         if case .live(let lane, _) = phase { lane } else { nil }
     }
 
-    /// The lane on air, or the lane that is connecting.
+    /// The attempt that is on air or connecting, with its queue; nil without such an attempt. A candidate does not
+    /// count.
     var current: OutputLane? {
         switch phase {
         case .connecting(let lane, _), .live(let lane, _): lane
@@ -86,7 +92,7 @@ struct OutputAttempts {
         }
     }
 
-    /// The step of the current attempt while it is not on air.
+    /// The step that a connecting attempt has reached; nil if no attempt is connecting.
     var step: String? {
         if case .connecting(_, let step) = phase { step } else { nil }
     }
@@ -95,8 +101,9 @@ struct OutputAttempts {
 // MARK: Transitions
 
 extension OutputAttempts {
-    /// Adds an attempt: as the output's only attempt, or as a candidate beside the lane on air. Returns whether the
-    /// phase allows it.
+    /// Adds an attempt. If there is no other attempt, `lane` becomes the output's connecting attempt. If an attempt is
+    /// on air, `lane` becomes the candidate that is to replace it. Returns whether the present phase allows another
+    /// attempt.
     mutating func begin(_ lane: OutputLane) -> Bool {
         switch phase {
         case .idle: phase = .connecting(lane, step: nil)
@@ -106,14 +113,15 @@ extension OutputAttempts {
         return true
     }
 
-    /// Records that the attempt `number` is at `step`.
+    /// Records that the attempt `number` has reached `step`.
     mutating func note(step: String, of number: Int) {
         guard case .connecting(let lane, _) = phase, lane.number == number else { return }
         phase = .connecting(lane, step: step)
     }
 
-    /// The peer accepted at `now`. Returns the lane that is now on air, and what the output missed while off air.
-    /// `missed` is nil if the output still waits for a keyframe, see ``tookKeyframe()``.
+    /// Records that the peer accepted the stream at `now`. Returns the attempt that is now on air, and the packets that
+    /// the output missed while it was off air. `missed` is nil if the output still waits for a keyframe;
+    /// ``tookKeyframe()`` returns the missed packets then.
     mutating func goLive(at now: Int64) -> (lane: OutputLane, missed: DropCounts?)? {
         guard case .connecting(let lane, _) = phase else { return nil }
         phase = .live(lane, nil)
@@ -125,20 +133,22 @@ extension OutputAttempts {
         return (lane, tookKeyframe())
     }
 
-    /// The queue accepted a keyframe. If the output on air waited for it, returns what the output missed until then.
-    /// Packets that were refused before that count as missed off air, and do not indicate a slow target.
+    /// Records that the queue accepted a keyframe. If the output on air waited for this keyframe, returns the packets
+    /// that the output missed until then. Packets that were refused before the keyframe count as missed off air,
+    /// because they do not show that the target is too slow.
     mutating func tookKeyframe() -> DropCounts? {
         guard case .live = phase else { return nil }
         return drops.join(queueDrops)
     }
 
-    /// Checks the drops of the queue on air, after a drop and at each keyframe.
+    /// Checks the drop counts of the output on air, and returns what to log about them. Called after a drop and at each
+    /// keyframe.
     mutating func noteDrops(at now: Int64) -> DropLog.Event? {
         guard case .live = phase else { return nil }
         return drops.note(queueDrops, at: now)
     }
 
-    /// The output goes off air: its queue is cut to the newest keyframe.
+    /// Takes the output off air. All packets before the newest keyframe in its queue are removed.
     mutating func hold() -> DropLog.Event? {
         keyframes.stopWaiting()
         let event = drops.leave(queueDrops)
@@ -146,23 +156,24 @@ extension OutputAttempts {
         return event
     }
 
-    /// No receiver of the lane `number` is waiting for a keyframe any more.
+    /// Records that no receiver of the attempt `number` waits for a keyframe any more.
     mutating func stopWaiting(_ number: Int) {
-        // A candidate that is ready to take over waits for a keyframe, even if the lane on air needs none.
+        // A candidate that is ready to take over still waits for a keyframe, even if the attempt on air needs none.
         guard case .live(let lane, let candidate) = phase, lane.number == number else { return }
         if case .ready = candidate { return }
         keyframes.stopWaiting()
     }
 
-    /// The candidate's peer accepted at `now`: the candidate takes over at the next keyframe.
+    /// Records that the candidate's peer accepted the stream at `now`. The candidate will take over at the next
+    /// keyframe.
     mutating func arrangeChange(at now: Int64) {
         guard case .live(let lane, .connecting(let next)) = phase else { return }
         phase = .live(lane, .ready(next))
         keyframes.wait(from: now)
     }
 
-    /// Called at a keyframe, at `now`: lets the candidate take over if it is ready. The machine changes in the same
-    /// step, so that no other event can come in between.
+    /// Lets the candidate replace the attempt on air if the candidate is ready. Called at a keyframe, at the moment
+    /// `now`. The state machine changes its state under the same lock, so that no other event can come in between.
     mutating func change(at now: Int64) -> Change? {
         guard case .live(let old, .ready(let next)) = phase, machine.candidate?.attempt == next.number else {
             return nil
@@ -173,12 +184,13 @@ extension OutputAttempts {
         aired.insert(next.endpoint)
         feed(next.packets)
         _ = packets.connected()
-        // This is called here, because the output's own thread may drain the lane as soon as the lock is free.
+        // The lock is still held during this call, because the output's own dispatch queue may drain this attempt as
+        // soon as the lock is released.
         next.attempt.goLive()
         return Change(retired: old, next: next, actions: actions)
     }
 
-    /// The former candidate becomes the output's only attempt, see ``remove(_:)``. Its queue gets the new packets.
+    /// Gives new packets to the queue of the former candidate, which ``remove(_:)`` has made the output's only attempt.
     mutating func promote() -> DropLog.Event? {
         guard case .connecting(let lane, _) = phase, lane.packets !== packets else { return nil }
         let event = drops.leave(queueDrops)
@@ -187,8 +199,8 @@ extension OutputAttempts {
         return event
     }
 
-    /// Stops accepting packets until ``open()``, and discards the packets that no attempt will send, because `next`
-    /// replaces the queue.
+    /// Stops accepting packets until ``open()``. `next` replaces the queue. The old queue's packets are discarded
+    /// unless an earlier attempt still sends them.
     mutating func pause(with next: PacketQueue) -> DropLog.Event? {
         phase = .paused
         keyframes.stopWaiting()
@@ -197,13 +209,14 @@ extension OutputAttempts {
         return event
     }
 
-    /// Accepts packets again. Packets that came in the meantime do not count as missed.
+    /// Accepts packets again after a pause. Packets that came during the pause do not count as missed.
     mutating func open() {
         guard case .paused = phase else { return }
         (phase, drops) = (.idle, DropLog())
     }
 
-    /// Lets the attempt on air send the rest of its queue while the next attempt runs.
+    /// Takes the attempt `number` off air and retires it: the attempt sends the rest of its queue while the next
+    /// attempt may already run.
     mutating func retire(_ number: Int) -> OutputLane? {
         guard case .live(let lane, _) = phase, lane.number == number else { return nil }
         leave()
@@ -211,8 +224,8 @@ extension OutputAttempts {
         return lane
     }
 
-    /// Removes the attempt `number`, in any state, and keeps its counts. If it was on air with a candidate, the
-    /// candidate becomes the attempt that is connecting.
+    /// Removes the attempt `number`, whatever its state is, and keeps its counts. If the attempt was on air and there
+    /// was a candidate, the candidate becomes the attempt that is connecting.
     mutating func remove(_ number: Int) -> OutputLane? {
         guard let lane = take(number) else { return nil }
         let progress = lane.attempt.progress
@@ -224,11 +237,11 @@ extension OutputAttempts {
         return lane
     }
 
-    /// The state machine has ended: what still waits in the queue counts as dropped.
+    /// Ends the output, because its state machine has ended. Packets that still wait in the queue count as dropped.
     mutating func close() -> DropLog.Event? {
         phase = .ended
         let event = drops.leave(queueDrops)
-        // A retired attempt still sends its own queue.
+        // The queue's packets are kept if an earlier attempt still sends them.
         if !retired.contains(where: { $0.packets === packets }) { packets.discard() }
         return event
     }
@@ -242,8 +255,8 @@ extension OutputAttempts {
             leave()
             return lane
         case .live(let lane, let candidate?) where candidate.lane.number == number:
-            // The candidate would have taken over at the keyframe. Any other receiver that needs a keyframe requests it
-            // again.
+            // A ready candidate waited for a keyframe and no longer needs it. A receiver that needs a keyframe will ask
+            // for it again.
             if case .ready = candidate { keyframes.stopWaiting() }
             phase = .live(lane, nil)
             return candidate.lane
@@ -253,14 +266,14 @@ extension OutputAttempts {
         }
     }
 
-    /// Takes the lane on air off air.
+    /// Takes the attempt that is on air off air. A candidate, if there is one, becomes the connecting attempt.
     private mutating func leave() {
         guard case .live(_, let candidate) = phase else { return }
         phase = candidate.map { .connecting($0.lane, step: nil) } ?? .idle
     }
 
-    /// Adds new packets to `next` from now on. Packets in the old queue are lost, unless a retired attempt still sends
-    /// them.
+    /// From now on, new packets go to the queue `next`. Packets in the old queue are discarded, unless an earlier
+    /// attempt still sends them.
     private mutating func feed(_ next: PacketQueue) {
         let old = packets
         packets = next
@@ -276,13 +289,14 @@ extension OutputAttempts {
 // MARK: Numbers
 
 extension OutputAttempts {
-    /// Bytes sent by all attempts.
+    /// The number of bytes that all attempts have sent.
     var bytes: UInt64 { lanes.reduce(past.bytes) { $0 + $1.attempt.progress.bytes } }
 
-    /// Frames sent by all attempts.
+    /// The number of frames that all attempts have sent.
     var frames: UInt64 { lanes.reduce(past.frames) { $0 + $1.attempt.progress.frames } }
 
-    /// The state of the queue that gets new packets, including the drops of all earlier queues and of all attempts.
+    /// The status of the queue that gets new packets. Its drops include those of all earlier queues and of all
+    /// attempts.
     var queueStatus: QueueStatus {
         var status = packets.status
         status.dropCounts = queueDrops
@@ -291,7 +305,7 @@ extension OutputAttempts {
         return status
     }
 
-    /// The drops of the output's own queues, of the current one and all earlier ones.
+    /// The drops of the current queue and of all earlier queues of the output, without those of the attempts.
     var queueDrops: DropCounts {
         var drops = packets.drops
         for lane in retired where lane.packets !== packets { drops.add(lane.packets.drops) }

@@ -2,34 +2,34 @@
 
 package import Media
 
-/// Protocol-specific numbers of an output.
+/// Numbers of an output that only some protocols have.
 ///
-/// It is encoded as one flat object of numbers, under names that do not change.
+/// The numbers are encoded as one flat object. The names in this object are part of the API and do not change.
 package struct OutputDetails: Sendable, Equatable {
-    /// The receivers of a listening output.
+    /// Numbers about the receivers of an output that listens.
     package struct Receivers: Sendable, Equatable {
-        /// The kind of receiver.
+        /// What connects to an output that listens.
         package enum Kind: Sendable, Equatable, CaseIterable {
-            /// SRT callers.
+            /// The receivers are SRT callers.
             case callers
-            /// RTMP players.
+            /// The receivers are RTMP players.
             case players
         }
 
-        /// The kind of receiver.
+        /// What connects to the output.
         package var kind: Kind
-        /// Number of connected receivers.
+        /// The number of receivers that are connected now.
         package var count: Int
-        /// Number of receivers so far.
+        /// The number of receivers that were accepted so far.
         package var total: Int
-        /// Number of rejected receivers.
+        /// The number of receivers that were rejected so far.
         package var refused: Int
-        /// Duration of the media that waits for the slowest receiver.
+        /// The duration of the media that waits to be sent to the slowest receiver.
         package var queueMilliseconds: Int64
-        /// Frames missed by the connected receiver that has missed the most.
+        /// The number of frames that were missed by the connected receiver that missed the most.
         package var droppedFrames: Int
 
-        /// Creates the numbers for receivers of this kind.
+        /// Creates numbers about receivers of this kind.
         package init(
             _ kind: Kind, count: Int = 0, total: Int = 0, refused: Int = 0, queueMilliseconds: Int64 = 0,
             droppedFrames: Int = 0
@@ -39,18 +39,18 @@ package struct OutputDetails: Sendable, Equatable {
         }
     }
 
-    /// The round-trip time of an RTMP connection in milliseconds, as the kernel measures it.
+    /// The round-trip time of an RTMP connection, measured by the kernel, in milliseconds.
     package var connectionRoundTrip: Double?
-    /// The receivers of an output that listens.
+    /// The receivers; nil if the output does not listen.
     package var receivers: Receivers?
-    /// libsrt's statistics of the connection, or of all callers' connections.
+    /// libsrt's statistics of an SRT output's connection, or of the connections of all callers together.
     package var srt: SRTStatistics?
-    /// Numbers that only outputs of one kind have, by the keys of ``OutputNumber``.
+    /// Numbers that only outputs of one kind have. The dictionary's keys are those of ``OutputNumber``.
     private var numbers: [String: Double] = [:]
 
     package init() {}
 
-    /// A number that only outputs of one kind have; nil if this output's kind does not have it.
+    /// A number that only outputs of one kind have; nil if this output does not have it.
     package subscript(number: OutputNumber) -> Double? {
         get { numbers[number.key] }
         set { numbers[number.key] = newValue }
@@ -73,7 +73,7 @@ extension OutputDetails: Codable {
         } else {
             connectionRoundTrip = try container.decodeIfPresent(Double.self, forKey: Self.roundTrip)
         }
-        // All keys except these are numbers of the output's kind.
+        // Every key that is not in `known` is a number that only outputs of one kind have.
         let known = Set(
             Receivers.allNames + [Self.roundTrip.stringValue] + SRTStatistics.Totals.names + SRTStatistics.Moment.names)
         for key in container.allKeys where !known.contains(key.stringValue) {
@@ -92,7 +92,7 @@ extension OutputDetails: Codable {
 }
 
 extension OutputDetails.Receivers {
-    /// The names of the numbers, in the order of the properties.
+    /// The names under which the properties are encoded, in the order of the properties.
     private static func names(_ kind: Kind) -> [String] {
         switch kind {
         case .callers:
@@ -104,7 +104,7 @@ extension OutputDetails.Receivers {
 
     private static func keys(_ kind: Kind) -> [AnyCodingKey] { names(kind).map { AnyCodingKey($0) } }
 
-    /// The names of the numbers of all kinds of receivers.
+    /// The names for all kinds of receivers.
     fileprivate static var allNames: [String] { Kind.allCases.flatMap(names) }
 
     fileprivate init?(from decoder: any Decoder) throws {
@@ -123,18 +123,18 @@ extension OutputDetails.Receivers {
     }
 }
 
-/// A number that only outputs of one kind have, in addition to the numbers of all outputs.
+/// Describes a number that only outputs of one kind have, in addition to the numbers that all outputs have.
 package struct OutputNumber: Sendable, Hashable {
-    /// The number's name in the status, which does not change.
+    /// The number's name in the status. It is part of the API and does not change.
     package let key: String
-    /// The name of the metric.
+    /// The name of the Prometheus metric.
     package let metric: String
-    /// What the number is, in one line.
+    /// What the number means, in one line.
     package let help: String
-    /// Whether the number only increases.
+    /// Whether the number is a counter, which never decreases.
     package let isCounter: Bool
 
-    /// A number whose name in the status is `key`.
+    /// Creates a number whose name in the status is `key`.
     package init(_ key: String, metric: String, _ help: String, isCounter: Bool = true) {
         (self.key, self.metric, self.help, self.isCounter) = (key, metric, help, isCounter)
     }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One attempt with its queue.
+/// A lane: one attempt together with its packet queue.
 final class OutputLane: Sendable {
     let attempt: any OutputAttempt
     let number: Int
     let target: any OutputTarget
-    /// The attempt's endpoint.
+    /// Whether the attempt uses the primary, the backup or a redirected address.
     let endpoint: OutputEndpoint
     let packets: PacketQueue
-    /// The server that sends the queue's packets.
+    /// The server that sends the packets of the queue.
     let server: any PacketServer
 
     init(
@@ -22,11 +22,11 @@ final class OutputLane: Sendable {
 }
 
 extension OutputAttempts {
-    /// A second attempt, while another attempt is on air.
+    /// A second attempt that runs while another attempt is on air, and is to replace it.
     enum Candidate {
-        /// Its peer has not accepted the stream yet. Next: `ready`, or removal.
+        /// The candidate's peer has not accepted the stream yet. The candidate then becomes `ready`, or is removed.
         case connecting(OutputLane)
-        /// The candidate takes over at the next keyframe. Next: on air, or removal.
+        /// The candidate's peer has accepted the stream. The candidate goes on air at the next keyframe, or is removed.
         case ready(OutputLane)
 
         var lane: OutputLane {

@@ -5,19 +5,19 @@ package import Logging
 package import Media
 internal import Synchronization
 
-/// The definition of one live output.
+/// What defines one live output.
 package struct OutputDefinition: Sendable {
-    /// The output's name, unique in its set.
+    /// The output's name, unique in its ``OutputSet``.
     package var name: String
     /// The rendition that the output sends; nil for the program's main encoding.
     package var rendition: String?
-    /// The output's target.
+    /// Where the output publishes or listens.
     package var target: any OutputTarget
-    /// The target to use while the main one does not work.
+    /// The target that is used while the main target does not work.
     package var backup: (any OutputTarget)?
-    /// The limits of the output's queue.
+    /// The limits of the output's packet queue.
     package var limits: QueueLimits
-    /// When the output is retried.
+    /// When the output tries again after a failure.
     package var retry: RetryPolicy
     /// Where the output was defined.
     package var origin: OutputOrigin
@@ -35,15 +35,16 @@ package struct OutputDefinition: Sendable {
     }
 }
 
-/// Why the set of outputs was not changed.
+/// Why an operator's request to change the outputs was refused.
 package enum OutputSetError: Error, Sendable, Equatable, CustomStringConvertible {
     /// There is already an output with this name.
     case nameTaken(String)
     /// There is no output with this name.
     case unknown(String)
-    /// The program is over.
+    /// The program is over, so outputs can no longer be changed.
     case over
-    /// The output with this name cannot carry the program, for this reason.
+    /// The output with this name cannot be added, for this reason: it cannot carry the program's codecs, or its
+    /// rendition does not exist.
     case refused(String, reason: String)
 
     package var description: String {
@@ -56,16 +57,17 @@ package enum OutputSetError: Error, Sendable, Equatable, CustomStringConvertible
     }
 }
 
-/// The live outputs of a program. They are added, removed, paused and retried here while the program runs.
+/// The live outputs of a program. Callers add, remove, pause and retry outputs here, also while the program runs.
 ///
-/// No change affects another output: no output waits for a lock while another connects or ends, and the data of each
-/// stays the same. May be called on any thread; calls return at once.
+/// A change of one output does not affect the others: while an output connects or ends, no other output waits for a
+/// lock, and the others continue to get all packets. Methods may be called on any thread and return at once.
 package final class OutputSet: Sendable {
     private struct State {
         var outputs: [OutputSupervisor] = []
-        /// Removed outputs that are still sending the rest of their queues.
+        /// Removed outputs that have not ended yet, because they still send the rest of their queues.
         var leaving: [OutputSupervisor] = []
-        /// Outputs that start when a leaving one has released their place.
+        /// Outputs that must not start yet, because an output in `leaving` still uses their place, such as a port. See
+        /// ``OutputTarget/place``.
         var held: [OutputSupervisor] = []
         var isRunning = false
         var isOver = false
@@ -82,7 +84,8 @@ package final class OutputSet: Sendable {
     private let logger: Logger
     private let state = Mutex(State())
 
-    /// An empty set. An output gets its packets from `stream`, or from the stream of its rendition in `renditions`.
+    /// Creates an empty set. An output gets its packets from `stream`. If it has a rendition, it gets them from that
+    /// rendition's stream in `renditions`.
     package init(
         stream: PacketStream, renditions: [String: PacketStream] = [:], clock: any MonotonicClock = SystemClock(),
         timers: any OutputTimers = SystemTimers(), logger: Logger
@@ -93,16 +96,17 @@ package final class OutputSet: Sendable {
         self.logger = logger
     }
 
-    /// The status of each output for an operator, in the order in which they were added.
+    /// The status of each output, in the order in which the outputs were added.
     package var statuses: [OutputStatus] { state.withLock { $0.outputs }.map(\.status) }
 
-    /// The addresses, without secrets, of the outputs that are ending and of the output `name`, which is to be replaced.
+    /// The addresses, without secrets, that ending outputs still use. If `name` is given, the addresses of the output
+    /// with this name, which will be replaced, are included.
     package func leavingAddresses(replacing name: String? = nil) -> Set<String> {
         let outputs = state.withLock { state in state.leaving + state.outputs.filter { $0.name == name } }
         return Set(outputs.flatMap { [$0.primary, $0.backup].compactMap(\.self) }.map { $0.displayAddress })
     }
 
-    /// Adds an output. If the program is running, it connects at once and joins at the next keyframe.
+    /// Adds an output. If the program is running, the output connects at once and begins at the next keyframe.
     package func add(_ definition: OutputDefinition) throws(OutputSetError) {
         try change { (state) throws(OutputSetError) in
             guard !state.outputs.contains(where: { $0.name == definition.name }) else {
@@ -113,15 +117,16 @@ package final class OutputSet: Sendable {
         }
     }
 
-    /// Replaces the output that has the same name, which ends as by ``remove(_:)``. If the new one cannot carry the
-    /// program, nothing changes. With `isPaused` the new one does not connect.
+    /// Replaces the output that has the same name as `definition`. The old output ends as if by ``remove(_:)``. If the
+    /// new output cannot carry the program, the old output stays. With `isPaused`, the new output does not connect
+    /// until ``resume(_:)``.
     package func replace(by definition: OutputDefinition, isPaused: Bool = false) throws(OutputSetError) {
         let old = try change { (state) throws(OutputSetError) in
             guard let index = state.outputs.firstIndex(where: { $0.name == definition.name }) else {
                 throw .unknown(definition.name)
             }
             let next = try append(definition, isPaused: isPaused, to: &state)
-            // The index stays the same, so that an operator finds the new output at the old output's position.
+            // The new output gets the old output's index, so that operators see it at the same position in lists.
             let old = state.outputs[index]
             state.outputs[index] = state.outputs.removeLast()
             depart(old, in: &state)
@@ -131,7 +136,7 @@ package final class OutputSet: Sendable {
         leave(old)
     }
 
-    /// Removes an output. It sends the rest of its queue within 2.6 s, and ends by the protocol's rules.
+    /// Removes an output. It still sends the rest of its queue, for at most 2.6 s, and ends by its protocol's rules.
     package func remove(_ name: String) throws(OutputSetError) {
         let output = try change { (state) throws(OutputSetError) in
             guard let index = state.outputs.firstIndex(where: { $0.name == name }) else { throw .unknown(name) }
@@ -181,7 +186,7 @@ package final class OutputSet: Sendable {
         }
     }
 
-    /// Forgets an output that has ended, and starts those that waited for its place.
+    /// Forgets a removed output that has ended, and starts the outputs that waited for its place.
     private func left(_ output: OutputSupervisor) {
         state.withLock { state in
             state.leaving.removeAll { $0 === output }
@@ -195,16 +200,18 @@ package final class OutputSet: Sendable {
     /// Takes an output off air until ``resume(_:)``.
     package func pause(_ name: String) throws(OutputSetError) { try output(name).pause() }
 
-    /// Resumes a paused output, at the next keyframe.
+    /// Puts a paused output on air again, beginning at the next keyframe.
     package func resume(_ name: String) throws(OutputSetError) { try output(name).resume() }
 
-    /// Makes an output that waits, or has given up, try immediately.
+    /// Makes an output try at once if it waits for its next attempt or has given up. If it is on air at its backup, it
+    /// probes its primary address at once.
     package func retryNow(_ name: String) throws(OutputSetError) { try output(name).retryNow() }
 
-    /// Waits until earlier calls for an output have taken effect. I/O does not delay this.
+    /// Waits until all earlier calls for the output `name` have taken effect. This is quick, because it never waits for
+    /// I/O.
     package func waitUntilDone(_ name: String) throws(OutputSetError) { try output(name).waitUntilDone() }
 
-    /// Starts the program: every output connects.
+    /// Starts all outputs, because the program starts.
     package func start() {
         state.withLock { state in
             state.isRunning = true
@@ -212,8 +219,8 @@ package final class OutputSet: Sendable {
         }
     }
 
-    /// Ends every output by `deadline` (monotonic nanoseconds) because no packets follow. `reason` is why. Each output
-    /// leaves `group` when it has ended.
+    /// Ends all outputs cleanly because no packets follow, by `deadline` (monotonic nanoseconds) at the latest.
+    /// `reason` says why. For each output this enters `group`, and leaves it when that output has ended.
     package func finish(deadline: Int64, reason: EndReason, in group: DispatchGroup) {
         let outputs = state.withLock { state in
             state.isOver = true
@@ -235,7 +242,7 @@ package final class OutputSet: Sendable {
         if taken { state.held.append(output) } else { output.start() }
     }
 
-    /// The stream for outputs of this rendition; nil if there is no such rendition.
+    /// The packet stream for outputs of this rendition; nil if there is no such rendition.
     private func stream(of rendition: String?) -> PacketStream? {
         guard let rendition else { return stream }
         return renditions[rendition]

@@ -2,33 +2,33 @@
 
 package import Media
 
-/// The state of an output, in the words that status, metrics and log use.
+/// The state of an output. Status, metrics and log use the same names for the states.
 package enum OutputState: Sendable, Equatable {
-    /// The output was not started.
+    /// The output has not been started.
     case idle
     /// Attempt number `attempt` is connecting.
     case connecting(attempt: Int)
-    /// The output listens, but there are no receivers. This is not a failure, and has no time limit.
+    /// The output listens, but no receiver is connected. This is no failure and may last for any time.
     case waiting
-    /// On air since `since` (monotonic nanoseconds): the peer accepted.
+    /// The peer accepted the stream, and the output has been on air since `since` (monotonic nanoseconds).
     case live(since: Int64)
-    /// The program is over; queued packets are sent until `deadline`.
+    /// The program is over. The output sends its queued packets, but not longer than until `deadline`.
     case draining(deadline: Int64)
-    /// The output waits for the next attempt, which is due at `until`.
+    /// The last attempt failed because of `cause`. The output waits until `until` before the next attempt.
     case backingOff(until: Int64, cause: OutputFailure)
-    /// The peer refused permanently. The output is retried rarely, next at `until`.
+    /// The peer refused the stream permanently because of `cause`. The output tries again only rarely, next at `until`.
     case refused(until: Int64, cause: OutputFailure)
-    /// The maximum number of attempts failed; an operator can retry.
+    /// The maximum number of attempts failed. The output makes no attempt until an operator asks for one.
     case givenUp(cause: OutputFailure)
-    /// An operator took the output off air.
+    /// An operator took the output off air, and it stays off air until the operator resumes it.
     case paused
-    /// The output has ended.
+    /// The output has ended and will not start again.
     case stopped
 
-    /// The display text of ``waiting``.
+    /// The text that operators see for ``waiting``.
     static let waitingWords = "waiting for a caller"
 
-    /// A state without its associated values, for status and metrics.
+    /// The name of a state, without the state's associated values, for status and metrics.
     package enum Name: String, Sendable, Codable, CaseIterable {
         case idle
         case connecting
@@ -42,7 +42,7 @@ package enum OutputState: Sendable, Equatable {
         case stopped
     }
 
-    /// The state's name.
+    /// The name of this state.
     package var name: Name {
         switch self {
         case .idle: .idle
@@ -59,11 +59,11 @@ package enum OutputState: Sendable, Equatable {
     }
 }
 
-/// The address that an attempt uses.
+/// Which of an output's addresses an attempt uses.
 package enum OutputEndpoint: String, Sendable, Codable, CaseIterable {
     /// The output's main address.
     case primary
-    /// The address to use while the primary does not work.
+    /// The address that is used while the primary address does not work.
     case backup
     /// The address to which the server redirected the output.
     case redirected

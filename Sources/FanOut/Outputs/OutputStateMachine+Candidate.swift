@@ -2,9 +2,10 @@
 
 internal import Media
 
-// A second attempt while another attempt is on air.
+// The candidate: a second attempt while another attempt is on air.
 extension OutputStateMachine {
-    /// Maximum number of redirections within ``redirectionMemory``, for servers that redirect an output back and forth.
+    /// The maximum number of redirections within ``redirectionMemory`` (nanoseconds). Further requests are ignored,
+    /// because some servers redirect an output back and forth.
     private static let redirectionLimit = 3
     private static let redirectionMemory: Int64 = 30_000_000_000
 
@@ -12,8 +13,8 @@ extension OutputStateMachine {
         redirections.removeAll { now - $0 >= Self.redirectionMemory }
         guard redirections.count < Self.redirectionLimit else { return [] }
         redirections.append(now)
-        // The server still accepts the stream for a while. The redirection is remembered, because now a probe is
-        // running.
+        // Another candidate is already running, so the redirection is remembered for later. The server still accepts
+        // the stream for a while.
         if candidate != nil, attempt == current?.attempt { hasUnmetRedirection = true }
         return beginCandidate(besides: attempt, at: .redirected)
     }
@@ -57,12 +58,13 @@ extension OutputStateMachine {
         guard let failed = candidate else { return [] }
         candidate = nil
         lastFailure = failure
-        // Many servers allow only one publisher: the new address is tried again when the old connection has ended.
+        // Many servers allow only one publisher. So the redirected address is tried again when the old connection has
+        // ended.
         if failed.endpoint == .redirected, failure.kind == .rejected { hasUnmetRedirection = true }
         return [.abandon(attempt: failed.attempt)] + (current.map { arrangeLook(from: $0) } ?? [])
     }
 
-    /// The attempt on air failed while there was a candidate: the candidate continues as the only attempt.
+    /// Makes the candidate `next` the output's only attempt, because the attempt on air failed.
     mutating func promote(_ next: Connection, insteadOf attempt: Int) -> [Action] {
         let actions: [Action] = [.abandon(attempt: attempt), .promote(attempt: next.attempt)]
         guard let since = next.liveSince else {
@@ -75,8 +77,8 @@ extension OutputStateMachine {
         return actions + [.goLive(attempt: next.attempt)] + arrangeLook(from: next)
     }
 
-    /// Schedules the next probe of the primary while the output is away from it. A probe that was scheduled earlier is
-    /// then ignored.
+    /// If the output is not at its primary address, schedules the next probe of the primary address. Probes that were
+    /// scheduled earlier are ignored from then on.
     mutating func arrangeLook(from connection: Connection) -> [Action] {
         guard connection.isAway else { return [] }
         probes += 1

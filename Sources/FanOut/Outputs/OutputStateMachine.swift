@@ -2,100 +2,104 @@
 
 package import Media
 
-/// The state machine of one output: events in, actions out, no I/O and no clock of its own.
+/// The state machine of one output. It handles events and returns actions for its owner. It does no I/O and reads no
+/// clock.
 ///
-/// Attempts are identified by number. Events of an old attempt or its timer are ignored, so late callbacks are
-/// harmless.
+/// Each attempt has a number. Events of an attempt that is over, or of its timer, are ignored, so late callbacks do no
+/// harm.
 ///
 /// Transitions: `idle → connecting → live → draining → stopped`. A failure leads from `connecting` or `live` to
-/// `backingOff`, `refused` or `givenUp`; the end of the wait, or an operator, leads back to `connecting`. `pause` leads
-/// to `paused`, and `resume` from there to `connecting`. `finish` leads to `draining` or `stopped`. `stop` leads to
-/// `stopped` from any state. An output to which receivers connect is `waiting` while it has no receivers, before the
-/// first and after the last. While an output is live, a second attempt, the *candidate*, may run at another address: at
-/// the target of a reconnect request, or at the primary while the backup is on air. It takes over at a keyframe, or is
-/// dropped.
+/// `backingOff`, `refused` or `givenUp`. When the wait has passed, or when an operator asks for a retry, the output
+/// returns to `connecting`. `pause` leads to `paused`, and `resume` leads from `paused` to `connecting`. `finish` leads
+/// to `draining` or `stopped`. `stop` leads from any state to `stopped`. An output that listens is `waiting` while no
+/// receiver is connected.
+///
+/// While an output is live, a second attempt at another address may run, called the *candidate*. Its address is the one
+/// to which the server redirects the output, or the primary address while the output is on air at its backup. The
+/// candidate takes over at a keyframe, or is removed.
 package struct OutputStateMachine: Sendable {
-    /// An event. Times are monotonic nanoseconds.
+    /// An event that the state machine handles. Times are monotonic nanoseconds.
     package enum Event: Sendable, Equatable {
-        /// Starts the output.
+        /// The output must start.
         case start
-        /// The peer accepted the stream.
+        /// The peer of this attempt accepted the stream.
         case accepted(attempt: Int, at: Int64)
-        /// The attempt listens, but there are no receivers.
+        /// The attempt listens, but no receiver is connected.
         case awaitsCallers(attempt: Int)
-        /// The attempt ended with a failure.
+        /// The attempt failed and has ended.
         case failed(attempt: Int, OutputFailure, at: Int64)
-        /// The wait before `attempt` has ended.
+        /// The wait is over, and the attempt with this number must begin.
         case retryDue(attempt: Int)
-        /// The server asks the output to publish again, at an address that can be used.
+        /// The server asks the output to publish again at another address, which the output can use.
         case reconnectRequested(attempt: Int, at: Int64)
-        /// It is time to probe the primary, unless a later probe was scheduled.
+        /// The primary address must be probed now, unless a later probe has been scheduled in the meantime.
         case primaryDue(probe: Int)
-        /// From a keyframe on, the candidate gets the new packets, and the former lane gets no more.
+        /// At a keyframe, the candidate with this attempt number replaced the attempt on air: the candidate gets all
+        /// new packets from now on.
         case handedOver(attempt: Int, at: Int64)
-        /// An operator asks for the next attempt at once.
+        /// An operator asks the output to try at once.
         case retryNow
         /// An operator takes the output off air.
         case pause(at: Int64)
         /// An operator puts the output on air again.
         case resume
-        /// The program is over: the output must end cleanly by `deadline`.
+        /// The program is over, and the output must end cleanly by `deadline`.
         case finish(deadline: Int64)
-        /// All queued packets were sent and the session was closed.
+        /// The attempt has sent all queued packets and closed its session.
         case drained(attempt: Int)
-        /// The deadline for the clean end has passed.
+        /// The deadline of `finish` has passed.
         case deadlinePassed
-        /// The output must end at once.
+        /// The output must end at once, without a clean end.
         case stop
     }
 
-    /// An action to carry out.
+    /// An action that the owner of the state machine must carry out.
     package enum Action: Sendable, Equatable {
-        /// Create an attempt for this address and start it.
+        /// Create an attempt with this number at this address, and start it.
         case begin(attempt: Int, at: OutputEndpoint)
-        /// Tell the queue that the output is on air.
+        /// Put the attempt on air: the attempt may read its queue.
         case goLive(attempt: Int)
-        /// Tell the queue that the output is off air.
+        /// Tell the packet queue that the output is off air.
         case hold
         /// Stop accepting packets, and discard the packets that no attempt will send.
         case close
-        /// Accept packets again.
+        /// Accept packets again, after `close`.
         case open
-        /// Let the attempt send the queued packets and close.
+        /// Let the attempt send the queued packets and close its session by `deadline`.
         case drain(attempt: Int, deadline: Int64)
-        /// Let the attempt send the queued packets and close while the next attempt runs.
+        /// Let the attempt send the rest of its queue and close its session while the next attempt already runs.
         case retire(attempt: Int)
-        /// End the attempt at once and remove it.
+        /// End the attempt at once, without a clean end, and remove it.
         case abandon(attempt: Int)
-        /// Make this candidate the output's only attempt.
+        /// Make this candidate the output's only attempt, because the attempt on air has failed.
         case promote(attempt: Int)
-        /// Give this candidate the packets from the next keyframe on, and retire the attempt before it. Send
-        /// `handedOver` at that moment.
+        /// From the next keyframe on, give new packets to this candidate, and let the attempt that was on air send the
+        /// rest of its queue. Send the event `handedOver` at that keyframe.
         case handOver(to: Int)
-        /// Send `retryDue(attempt)` at `until`.
+        /// Send the event `retryDue(attempt)` at the time `until`.
         case wait(until: Int64, attempt: Int)
-        /// Send `primaryDue(probe)` after this time.
+        /// Send the event `primaryDue(probe)` with this number after this time.
         case probe(after: Duration, number: Int)
-        /// Send `deadlinePassed` at `at`.
+        /// Send the event `deadlinePassed` at the time `deadline`.
         case watch(deadline: Int64)
-        /// The output has ended; no action follows.
+        /// The output has ended. No action follows.
         case ended
     }
 
     struct Connection {
         let attempt: Int
         let endpoint: OutputEndpoint
-        /// Whether the output must later return from this endpoint to its primary: the endpoint is the backup, or the
-        /// output was redirected from the backup.
+        /// Whether the output must later return from this address to its primary address. True for the backup, and for
+        /// an address to which the backup's server redirected the output.
         var isAway: Bool
         var liveSince: Int64?
     }
 
     /// The output's state.
     package internal(set) var state: OutputState = .idle
-    /// Number of attempts.
+    /// The number of attempts so far.
     package internal(set) var attempts = 0
-    /// Number of times the output went on air.
+    /// How often the output went on air.
     package internal(set) var connections = 0
     /// The last failure.
     package internal(set) var lastFailure: OutputFailure?
@@ -104,22 +108,24 @@ package struct OutputStateMachine: Sendable {
     var current: Connection?
     var candidate: Connection?
     private var nextEndpoint = OutputEndpoint.primary
-    /// Whether the output must later return from the next endpoint to its primary.
+    /// Whether the output must later return from `nextEndpoint` to its primary address.
     private var isNextAway = false
-    /// Whether a redirection was tried while the old connection existed and was rejected, perhaps because of that
-    /// connection.
+    /// Whether the next attempt must use the redirected address. This is the case if that address rejected the
+    /// candidate, perhaps because the old connection still existed, or if the server's request came while another
+    /// candidate ran.
     var hasUnmetRedirection = false
     var probes = 0
-    /// Times of recent redirections.
+    /// The times of the server's recent requests to publish at another address.
     var redirections: [Int64] = []
 
-    /// An idle output with the retry policy `policy`.
+    /// Creates the state machine of an output that has not been started. `policy` says when it tries again.
     package init(policy: RetryPolicy = RetryPolicy()) { record = FailureRecord(policy: policy) }
 
-    /// The current endpoint, or the last one.
+    /// The endpoint of the current attempt. Without an attempt, the endpoint of the next one.
     package var endpoint: OutputEndpoint { current?.endpoint ?? nextEndpoint }
 
-    /// Handles an event and returns the actions. `jitter` in 0..<1 varies the wait that may follow.
+    /// Handles an event and returns the actions to carry out, in order. `jitter` in 0..<1 varies the wait before a
+    /// retry.
     package mutating func handle(_ event: Event, jitter: Double = 0) -> [Action] {
         switch event {
         case .start: state == .idle ? nextAttempt() : []
@@ -151,7 +157,7 @@ package struct OutputStateMachine: Sendable {
         if candidate?.attempt == attempt { return candidateAccepted(at: now) }
         guard let connection = current, connection.attempt == attempt else { return [] }
         guard connection.liveSince == nil else {
-            // Receivers come and go, but the output's own connection is still the first one.
+            // The attempt has been on air before: another receiver has connected to it.
             if state == .waiting { state = .live(since: now) }
             return []
         }
@@ -164,7 +170,7 @@ package struct OutputStateMachine: Sendable {
         return [.goLive(attempt: attempt)] + arrangeLook(from: connection)
     }
 
-    /// Receivers connect only to outputs without a backup, so there is no candidate beside the attempt.
+    /// Handles an attempt that waits for receivers. Only outputs without a backup listen, so there is no candidate.
     private mutating func awaitCallers(_ attempt: Int) -> [Action] {
         guard current?.attempt == attempt else { return [] }
         switch state {
@@ -184,14 +190,15 @@ package struct OutputStateMachine: Sendable {
             return [.abandon(attempt: attempt), .ended]
         }
         let liveFor = Duration.nanoseconds(connection.liveSince.map { now - $0 } ?? 0)
-        // A redirected address is not tried again by itself: that it refuses says nothing about the next address.
+        // A permanent refusal by a redirected address says nothing about the output's own addresses. So it counts as a
+        // rejection here, after which the next attempt comes soon.
         let isForeign = connection.endpoint == .redirected && failure.kind == .refused
         let judged = isForeign ? OutputFailure(.rejected, step: failure.step, reason: failure.reason) : failure
         let verdict = record.note(
             judged, at: connection.isAway ? .backup : .primary, now: now, liveFor: liveFor, jitter: jitter)
         if hasUnmetRedirection {
-            // The redirected address replaces the current endpoint: if that is the backup, the output stays away from
-            // the primary.
+            // The redirected address replaces the address that just failed. If that address was the backup, the output
+            // must still return to its primary address later.
             (nextEndpoint, isNextAway) = (.redirected, connection.isAway)
         } else {
             (nextEndpoint, isNextAway) = (verdict.endpoint, verdict.endpoint == .backup)
@@ -226,7 +233,7 @@ package struct OutputStateMachine: Sendable {
         return stop()
     }
 
-    /// Records that the endpoint on air ends without a failure.
+    /// Records how long the attempt was on air. Called when an attempt on air ends without a failure.
     mutating func noteLive(until now: Int64) {
         guard let since = current?.liveSince else { return }
         record.wasLive(for: .nanoseconds(now - since), at: now)
@@ -276,9 +283,9 @@ extension OutputStateMachine {
         return [.open] + nextAttempt()
     }
 
-    /// If the program ends before the first connection is established, that attempt still has time until the deadline,
-    /// unless it reports that it only waits for receivers. An output that was on air before and is off air now ends at
-    /// once.
+    /// Ends the output cleanly. If the program ends while the output's first attempt is still connecting, this attempt
+    /// may continue until the deadline, unless it only waits for receivers. An output that was on air before and is not
+    /// on air now ends at once.
     private mutating func finish(_ deadline: Int64) -> [Action] {
         let abandoned = candidate.map { [Action.abandon(attempt: $0.attempt)] } ?? []
         switch (state, current) {

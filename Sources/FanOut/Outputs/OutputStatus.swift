@@ -2,62 +2,64 @@
 
 package import Media
 
-/// The status of one output for an operator.
+/// The status of one output as operators see it.
 package struct OutputStatus: Sendable, Codable {
     /// The output's name, unique in its channel.
     package var name: String
     /// The rendition that the output sends; nil for the program's main encoding.
     package var rendition: String?
-    /// The protocol.
+    /// The protocol in one word, such as `rtmp`.
     package var kind: String
-    /// The address without secrets.
+    /// The address of the current or last attempt, without secrets.
     package var address: String
     /// The output's state.
     package var state: OutputState.Name
-    /// The step of the current attempt, what the output waits for, or the cause of the last failure.
+    /// One of: the step of the current attempt, what the output waits for, the description of the last failure.
     package var detail: String?
-    /// Seconds since the output went on air; 0 if it is not on air.
+    /// The time since the output went on air, in seconds; 0 if it is not on air.
     package var liveSeconds: Double
-    /// Bytes sent over all connections.
+    /// The number of bytes that all attempts of the output have sent.
     package var bytes: UInt64
-    /// Frames sent over all connections.
+    /// The number of frames that all attempts of the output have sent.
     package var frames: UInt64
-    /// Number of times the output went on air again after the first.
+    /// How often the output went on air again after its first time.
     package var reconnects: Int
-    /// Number of attempts.
+    /// The number of attempts so far.
     package var attempts: Int
-    /// The state of the queue.
+    /// The fill level of the output's queue, and all drops of the output.
     package var queue: QueueStatus
-    /// Protocol-specific numbers.
+    /// Numbers that only some protocols have.
     package var details: OutputDetails
     /// Whether the output was ever on air.
     package var wasLive: Bool
-    /// The endpoint whose address is `address`.
+    /// Whether `address` is the primary, the backup or a redirected address.
     package var endpoint: OutputEndpoint
-    /// Number of keyframes that the output requested: `relay_output_keyframes_requested_total`, by output.
+    /// How many keyframes the output has requested from the encoder. This is the metric
+    /// `relay_output_keyframes_requested_total`.
     package var keyframesRequested = 0
     /// Where the output was defined.
     package var origin = OutputOrigin.flags
-    /// The number of the current attempt; nil if there is no attempt.
+    /// The number of the attempt that is connecting; nil if no attempt is connecting.
     package var attempt: Int?
-    /// Consecutive failed attempts.
+    /// The number of consecutive failed attempts.
     package var failures = 0
-    /// Seconds until the next attempt; nil if no attempt is scheduled.
+    /// The time until the next attempt, in seconds; nil if no attempt is scheduled.
     package var nextAttemptSeconds: Double?
-    /// The kind of the last failure; nil while the output is on air, and before the first failure.
+    /// The kind of the last failure; nil while the output is on air or waits for receivers, and before the first
+    /// failure.
     package var cause: OutputFailure.Kind?
-    /// What an operator should check first after that failure; nil if the detail already says all that is known.
+    /// What an operator should check first after the last failure; nil if `detail` already says all that is known.
     package var hint: OutputFailure.Hint?
-    /// The connection's round-trip time; nil if the protocol does not measure it.
+    /// The round-trip time of the connection, in seconds; nil if the protocol does not measure it.
     package var roundTripSeconds: Double?
 }
 
 /// Where an output was defined.
 package enum OutputOrigin: String, Sendable, Codable {
-    /// The command line.
+    /// By flags on the command line.
     case flags
-    /// The configuration file.
+    /// In the configuration file.
     case file
-    /// The API, while the program ran.
+    /// By the HTTP API, while the program was running.
     case api
 }

@@ -5,9 +5,9 @@ internal import Logging
 internal import Media
 internal import Synchronization
 
-// Carries out the actions of the state machine.
+// These methods carry out the actions of the state machine.
 extension OutputSupervisor {
-    /// How long a replaced attempt may take to send the rest of its queue.
+    /// How long an attempt that was taken off air may take to send the rest of its queue. Then it is ended.
     private static let retirement = Duration.seconds(2)
 
     func post(_ event: OutputStateMachine.Event) {
@@ -50,7 +50,7 @@ extension OutputSupervisor {
         }
     }
 
-    /// A queue that begins at the next keyframe.
+    /// Creates an empty packet queue that begins at the next keyframe.
     private func makeQueue() -> PacketQueue {
         PacketQueue(limits: limits, isFromStart: false, leading: leading, clock: clock)
     }
@@ -63,12 +63,12 @@ extension OutputSupervisor {
         }
         let stream = description()
         if let reason = target.carriage.refusal(of: stream) {
-            // In passthrough, the input's codec can change in mid-stream to one that this target cannot carry.
+            // In passthrough, the input can change in mid-stream to a codec that this target cannot carry.
             let failure = OutputFailure(.refused, step: "publish", reason: reason)
             return post(.failed(attempt: number, failure, at: clock.now))
         }
-        // The attempt retains the output until the attempt's end. With a weak reference, each retain of the output
-        // would be several times as slow, and every packet causes such retains.
+        // The attempt's closure retains this output until the attempt ends. A weak reference would make each retain of
+        // the output several times as slow, and every packet causes such retains.
         let attempt = target.makeAttempt(queue: packets, description: stream) { event in
             self.receive(event, from: number)
         }
@@ -89,7 +89,9 @@ extension OutputSupervisor {
         log(state.withLock { $0.pause(with: packets) })
     }
 
-    /// Called by the publishing thread, at the keyframe from which the new lane is fed.
+    /// Completes the change from one attempt to the next: lets the old attempt send the rest of its queue, and logs
+    /// that the new attempt is on air. Called on the publishing thread at the keyframe with which the new attempt
+    /// begins.
     func complete(_ change: OutputAttempts.Change) {
         retire(change.retired)
         queue.async { for action in change.actions { self.perform(action) } }
@@ -101,7 +103,8 @@ extension OutputSupervisor {
         timers.after(Self.retirement, on: queue) { [weak self] in self?.finishLane(lane.number) }
     }
 
-    /// Removes a retired attempt. Returns whether it existed.
+    /// Removes the attempt `number` if it was taken off air and still sends the rest of its queue. Returns whether this
+    /// was so.
     @discardableResult
     private func finishLane(_ number: Int) -> Bool {
         let lane = state.withLock { lanes -> OutputLane? in
@@ -114,7 +117,8 @@ extension OutputSupervisor {
 
     private func ended() {
         let (event, wait, targets) = state.withLock { lanes -> (DropLog.Event?, Int64, [any OutputTarget]) in
-            // An output that is told twice to end must end only once.
+            // The state machine returns this action again if it is told twice to end, but the output must end only
+            // once.
             if case .ended = lanes.phase { return (nil, 0, []) }
             let wait = lanes.end.deadline - clock.now
             let isConcluded = lanes.end.reason == .programOver && wait > 0
@@ -139,7 +143,8 @@ extension OutputSupervisor {
         completeIfOver()
     }
 
-    /// The output is over when its machine has ended, replaced attempts have drained, and every target has concluded.
+    /// Calls the completions if the output is over: its state machine has ended, no earlier attempt still sends its
+    /// queue, and all targets have concluded.
     private func completeIfOver() {
         let completions = state.withLock { lanes -> [@Sendable () -> Void] in
             guard case .ended = lanes.phase, lanes.retired.isEmpty, lanes.concluding <= 0 else { return [] }
@@ -162,7 +167,7 @@ extension OutputSupervisor {
                 lanes.keyframes.countRequest()
                 return lanes.keyframes.requests
             }
-            // At debug level, because this happens once per segment if the GOP is longer than a segment.
+            // Logged at debug level, because this happens once per segment if the GOP is longer than a segment.
             ask(number, level: .debug)
         case .reconnectRequested(let address): redirect(to: address, from: number)
         case .accepted: post(.accepted(attempt: number, at: clock.now))
@@ -212,7 +217,8 @@ extension OutputSupervisor {
         }
     }
 
-    /// Logs once per attempt that it waits; the attempt itself logs when receivers connect and leave.
+    /// Logs that the attempt waits for receivers, once per attempt. The attempt itself logs when receivers connect and
+    /// leave.
     private func logWaiting(_ attempt: Int) {
         let lane = state.withLock { lanes -> OutputLane? in
             guard case .connecting(let lane, _) = lanes.phase, lane.number == attempt else { return nil }

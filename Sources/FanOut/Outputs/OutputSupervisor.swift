@@ -5,14 +5,14 @@ package import Logging
 package import Media
 internal import Synchronization
 
-/// Owns one live output for its whole life: its queue, its state and its attempts.
+/// Owns one live output for the output's whole life: its packet queue, its state and its attempts.
 ///
-/// The state machine runs on a serial queue that never blocks; attempts do all blocking work. May be called on any
-/// thread.
+/// The state machine runs on a serial dispatch queue on which no work blocks. Attempts do blocking work on queues of
+/// their own. Methods may be called on any thread.
 package final class OutputSupervisor: PacketConsumer {
     let state: Mutex<OutputAttempts>
-    /// The dispatch queue that is the target of all outputs' dispatch queues. Nothing blocks there, and hundreds of
-    /// outputs that start at once must not use a thread each.
+    /// The target queue of the dispatch queues of all outputs. It keeps hundreds of outputs that start at once from
+    /// using a thread each. This is safe, because no work on these queues blocks.
     package static let shared = DispatchQueue(label: "relay.outputs")
 
     /// The output's name, unique in its channel.
@@ -22,7 +22,7 @@ package final class OutputSupervisor: PacketConsumer {
 
     let primary: any OutputTarget
     let backup: (any OutputTarget)?
-    /// The current codecs of the tracks.
+    /// Returns the stream's current tracks and codecs.
     let description: @Sendable () -> StreamDescription
     let leading: TrackKind
     let limits: QueueLimits
@@ -30,14 +30,14 @@ package final class OutputSupervisor: PacketConsumer {
     let keyframes: any KeyframeRequester
     let clock: any MonotonicClock
     let timers: any OutputTimers
-    /// Varies the waits between attempts; in 0..<1.
+    /// Returns a random number in 0..<1 that varies the waits between attempts.
     let jitter: @Sendable () -> Double
     let logger: Logger
     let queue: DispatchQueue
 
-    /// An output that is not started yet. `joinsRunningProgram` means that the program has begun: the output begins at
-    /// the next regular keyframe, and not with the program's first frame. `retry` decides when `backup` is used.
-    /// `description` is called for each attempt, on any thread.
+    /// Creates an output that is not started yet. `joinsRunningProgram` means that the program already runs, so that
+    /// the output begins at a keyframe and not with the program's first frame. `retry` says when `backup` is used.
+    /// `description` is evaluated for each attempt, on any thread.
     package init(
         name: String, rendition: String? = nil, target: any OutputTarget, backup: (any OutputTarget)? = nil,
         description: @autoclosure @escaping @Sendable () -> StreamDescription,
@@ -72,23 +72,23 @@ package final class OutputSupervisor: PacketConsumer {
                     leading: leading, clock: clock)))
     }
 
-    /// What only this output can use as long as it has not ended.
+    /// The places (such as ports or directories) that no other output can use until this output has ended.
     var places: Set<String> { Set([primary.place, backup?.place].compactMap(\.self)) }
 
-    /// Starts the first attempt. Packets may be queued before.
+    /// Starts the first attempt. Packets may be queued before this call.
     package func start() { post(.start) }
 
-    /// Performs at once what is scheduled for later: the next attempt or, while the backup is on air, the probe of the
-    /// primary.
+    /// Lets the output make its next attempt at once instead of later. While the output is on air at its backup, it
+    /// probes the primary address at once.
     package func retryNow() { post(.retryNow) }
 
-    /// Goes off air by the protocol's rules and stays off until ``resume()``.
+    /// Takes the output off air by the protocol's rules. It stays off air until ``resume()``.
     package func pause() { post(.pause(at: clock.now)) }
 
-    /// Goes on air again after ``pause()``.
+    /// Puts the output on air again after ``pause()``.
     package func resume() { post(.resume) }
 
-    /// Waits until earlier calls have taken effect. The queue never blocks, so this is fast.
+    /// Waits until earlier calls have taken effect. This is quick, because no work on the dispatch queue blocks.
     func waitUntilDone() { queue.sync {} }
 
     @discardableResult
@@ -110,7 +110,7 @@ package final class OutputSupervisor: PacketConsumer {
                 if !isQueued { hasDrops = true }
             }
             if hasDrops || hasKeyframe { event = lanes.noteDrops(at: clock.now) }
-            // A queue that waits for a keyframe refuses frames until then.
+            // A queue that waits for a keyframe refuses frames, so this check is needed only after a drop.
             if hasDrops, lanes.server != nil, lanes.packets.needsKeyframe {
                 lanes.keyframes.wait(from: clock.now, isUrgent: lanes.packets.standsStill)
             }
@@ -124,7 +124,7 @@ package final class OutputSupervisor: PacketConsumer {
         return server
     }
 
-    /// Requests a keyframe from the encoder; `number` counts the requests.
+    /// Requests a keyframe from the encoder. `number` is how many requests the output has made, this one included.
     func ask(_ number: Int, level: Logger.Level = .info) {
         keyframes.requestKeyframe(at: nil)
         logger.log(level: level, "asks for a keyframe", metadata: ["keyframes_requested": "\(number)"])
@@ -134,12 +134,12 @@ package final class OutputSupervisor: PacketConsumer {
         finish(deadline: deadline, reason: .interrupted, completion: completion)
     }
 
-    /// Ends cleanly by `deadline` (monotonic nanoseconds) because no packets follow; `reason` is why. Then calls
-    /// `completion` once, on any thread.
+    /// Ends the output cleanly because no packets follow, by `deadline` (monotonic nanoseconds) at the latest. `reason`
+    /// says why. When the output has ended, `completion` is called once, on any thread.
     package func finish(deadline: Int64, reason: EndReason, completion: @escaping @Sendable () -> Void) {
         state.withLock { lanes in
             lanes.completions.append(completion)
-            // If the output was removed before, the reason for that is kept.
+            // If the output was already asked to end, for example because it was removed, the first reason stays.
             let isFirst = lanes.end.deadline == 0
             lanes.end = isFirst ? (reason, deadline) : (lanes.end.reason, min(lanes.end.deadline, deadline))
         }
@@ -148,9 +148,10 @@ package final class OutputSupervisor: PacketConsumer {
 
     package func stop() { post(.stop) }
 
-    /// The output's current status for an operator.
+    /// The output's current status as operators see it.
     package var status: OutputStatus {
-        // A copy, because the publishing thread needs the lock, and attempts take time to compute their numbers.
+        // The state is copied, because attempts take time to compute their numbers and the publishing thread must not
+        // wait for the lock that long.
         let lanes = state.withLock { $0 }
         let machine = lanes.machine
         let target = lanes.current?.target ?? target(at: machine.endpoint, lanes)
@@ -182,7 +183,7 @@ package final class OutputSupervisor: PacketConsumer {
         return status
     }
 
-    /// The target of attempts at `endpoint`.
+    /// The target that attempts at `endpoint` use.
     func target(at endpoint: OutputEndpoint, _ lanes: OutputAttempts) -> any OutputTarget {
         switch endpoint {
         case .primary: primary
@@ -192,16 +193,16 @@ package final class OutputSupervisor: PacketConsumer {
     }
 }
 
-/// Schedules the outputs' waits by the same clock with which they are computed.
+/// Runs work after a wait. An implementation must use the same clock with which the outputs compute their waits.
 package protocol OutputTimers: Sendable {
-    /// Runs `work` on `queue` after `wait`, or at once if `wait` is not positive. May be called on any thread; returns
-    /// at once.
+    /// Runs `work` on `queue` after `wait`, or as soon as possible if `wait` is not positive. May be called on any
+    /// thread; returns at once.
     func after(_ wait: Duration, on queue: DispatchQueue, _ work: @escaping @Sendable () -> Void)
 }
 
-/// Dispatch's timers, for ``SystemClock``.
+/// Timers of Dispatch, to be used with ``SystemClock``.
 package struct SystemTimers: OutputTimers {
-    /// Dispatch's timers.
+    /// Creates timers of Dispatch.
     package init() {}
 
     package func after(_ wait: Duration, on queue: DispatchQueue, _ work: @escaping @Sendable () -> Void) {

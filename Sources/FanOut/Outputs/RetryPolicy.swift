@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// When an output is retried, and when it uses its backup.
+/// When an output tries again after a failure, and when it uses its backup address.
 package struct RetryPolicy: Sendable, Equatable {
-    /// The waits between attempts.
+    /// How long the output waits between attempts.
     package var backoff: Backoff
-    /// Maximum number of consecutive retries before the output gives up; `nil` for no limit.
+    /// The maximum number of consecutive retries before the output gives up; nil for no limit.
     package var attemptLimit: Int?
-    /// Whether there is a backup address.
+    /// Whether the output has a backup address.
     package var hasBackup: Bool
-    /// Number of consecutive failures at the primary after which the backup is used. A refusal alone is enough.
+    /// After this number of consecutive failures at the primary address, the output uses the backup. One permanent
+    /// refusal is enough.
     package var backupAfter: Int
-    /// While the backup is on air: the interval between probes of the primary. It doubles each time that the primary is
-    /// lost again soon after the return, up to 16 times the interval.
+    /// While the output is on air at its backup, it probes the primary address after this interval. The interval
+    /// doubles each time the output returns to the primary and soon loses the connection, up to 16 times this value.
     package var primaryInterval: Duration
 
-    /// Creates a policy; with the defaults the output never gives up and has no backup.
+    /// Creates a policy. With the default values, the output never gives up and has no backup.
     package init(
         backoff: Backoff = Backoff(), attemptLimit: Int? = nil, hasBackup: Bool = false, backupAfter: Int = 3,
         primaryInterval: Duration = .seconds(15)

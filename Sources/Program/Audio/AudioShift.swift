@@ -2,33 +2,33 @@
 
 internal import Media
 
-/// Stores a source's recent audio by its position in the program, so that it can be played later than it arrives, or
-/// earlier if it was read ahead. A change of the shift is cross-faded within 10 ms.
+/// Stores a source's recent audio by its position in the program, so that the audio can be played with a shift: later
+/// than it arrives, or earlier if it was read ahead. When the shift changes, the audio is cross-faded within 10 ms.
 struct AudioShift {
     static let fade: Int64 = 480
 
     private let format: AudioFormat
     private let capacity: Int
-    /// The maximum number of samples that is shifted at once. After the program has been blocked, a frame can be that
-    /// long.
+    /// The maximum number of samples that are shifted in one step. After the program has been blocked, one frame can be
+    /// longer than this.
     private let most: Int64
     private var channels: [[Float]]
-    /// How many samples later than it arrives the audio is played; negative if it is played earlier, nil before the
+    /// By how many samples the audio is played later than it arrives; negative if it is played earlier, nil before the
     /// first audio.
     private(set) var shift: Int64?
 
-    /// An empty buffer, which contains silence.
+    /// Creates a store that is filled with silence.
     init(format: AudioFormat) {
         self.format = format
         most = Int64(format.sampleRate)
-        // The capacity includes audio that is read ahead, and one chunk of shifting.
+        // There must be room for the longest delay, for audio that is read ahead, and for one step of `most` samples.
         capacity = Int(Double(most) * (Fader.latest - Fader.earliest + 1))
         channels = Array(repeating: Array(repeating: 0, count: capacity), count: format.channels)
     }
 
-    /// Adds `audio`, which continues the audio added before and ends `ahead` samples after `range`. Returns two
-    /// versions of `range`: the samples as they arrive, and the samples shifted by `wanted` (later if positive, earlier
-    /// as far as they are available).
+    /// Adds `audio`, which directly follows the audio that was added before and ends `ahead` samples after `range`.
+    /// Returns the samples of `range` twice: `came` without a shift, and `heard` shifted by `wanted` samples. A
+    /// positive shift plays audio later. A negative shift plays it earlier, but by at most `ahead` samples.
     mutating func take(
         _ audio: AudioBuffer, _ range: Range<SampleIndex>, ahead: Int64, wanted: Int64
     ) -> (came: AudioBuffer, heard: AudioBuffer) {
@@ -65,7 +65,7 @@ struct AudioShift {
         }
     }
 
-    /// Returns the samples that arrived `shift` samples before `range`.
+    /// Returns the stored samples of the positions in `range` minus `shift`, to be played in `range`.
     private func kept(_ range: Range<Int64>, shift: Int64) -> AudioBuffer {
         let first = range.lowerBound - shift
         let samples = channels.map { channel in
@@ -74,7 +74,7 @@ struct AudioShift {
         return AudioBuffer(position: range.lowerBound, format: format, channels: samples)
     }
 
-    /// Cross-fades from the previous shift at the beginning of `part`.
+    /// Replaces the beginning of `part` by a cross-fade from the audio with the previous shift `old`.
     private func cross(from old: Int64, to part: inout AudioBuffer) {
         let count = Int(min(Self.fade, Int64(part.count)))
         let before = kept(part.position..<part.position + Int64(count), shift: old)

@@ -2,24 +2,26 @@
 
 internal import Media
 
-/// Two feeds in a cross-fade, and the similarity of their signals: the audio of two cameras in the same room adds up to
-/// a louder signal than the audio of two unrelated sources.
+/// Two feeds in a cross-fade, and how similar their audio is. The similarity matters for the loudness during the fade:
+/// the audio of two cameras in the same room adds up to a louder signal than the audio of two unrelated sources.
 struct FadePair {
-    /// The correlation that two unrelated sources can have by chance within a frame. It makes a difference of 0.4 dB.
+    /// Two unrelated sources can have a correlation up to this value by chance within one frame. Such a correlation is
+    /// ignored. It would change the loudness by at most 0.4 dB.
     private static let chance: Float = 0.1
 
     let coming: SourceFeed
     let going: SourceFeed
-    /// Sums over the audible samples of both feeds since the fade began: of the squares, and of the products.
+    /// Sums over the samples of both feeds since the fade began. `squares` are the sums of each feed's squared samples,
+    /// and `products` is the sum of the products of both feeds' samples.
     private var squares = (coming: 0.0, going: 0.0)
     private var products = 0.0
-    /// The correlation of the two feeds, from 0 to 1, at the beginning and at the end of the last samples.
+    /// The correlation of the two feeds, from 0 to 1, at the beginning and at the end of the last measured samples.
     private var likeness: (from: Float, to: Float)?
 
-    /// A pair of feeds that have not been measured yet.
+    /// Creates a pair for a fade from `going` to `coming`.
     init(coming: SourceFeed, going: SourceFeed) { (self.coming, self.going) = (coming, going) }
 
-    /// Measures the samples that are mixed next.
+    /// Updates the correlation with the samples that are mixed next.
     mutating func measure(coming one: AudioBuffer, going other: AudioBuffer) {
         for (ones, others) in zip(one.channels, other.channels) {
             var sums: (Float, Float, Float) = (0, 0, 0)
@@ -38,8 +40,9 @@ struct FadePair {
         likeness = (likeness?.to ?? found, found)
     }
 
-    /// Corrects levels of equal power, which are right for unrelated sources, so that the loudness stays constant for
-    /// these two feeds. For identical signals the levels add up to 1.
+    /// Corrects the levels of both feeds so that the loudness stays constant during the fade. The levels passed in are
+    /// those of equal power, which are right for unrelated sources. For identical signals the corrected levels add up
+    /// to 1.
     func level(_ coming: inout [Float], _ going: inout [Float]) {
         guard let likeness, likeness.from > 0 || likeness.to > 0 else { return }
         let count = min(coming.count, going.count)

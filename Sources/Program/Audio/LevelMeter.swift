@@ -4,25 +4,25 @@ internal import Foundation
 internal import Media
 internal import Synchronization
 
-/// Measures how loud a source is: the sample peak of each channel. The reading falls by 20 dB per second. Any thread
-/// may use it.
+/// Measures the level of a source's audio: the sample peak of each channel. Without a new peak, the reading falls by 20
+/// dB per second. Any thread may use a meter.
 package final class LevelMeter: Sendable {
-    /// The fall in decibels per second, as in peak programme meters (IEC 60268-10, type I).
+    /// How fast the reading falls, in dB per second, as in peak programme meters (IEC 60268-10, type I).
     private static let fall = 20.0
-    /// The reading for silence, in dBFS.
+    /// The lowest reading, which stands for silence, in dBFS.
     package static let floor = -90.0
 
     private let peaks = Mutex<[Float]>([])
 
-    /// A meter without a reading.
+    /// Creates a meter without a reading.
     package init() {}
 
-    /// The peak of each channel, in dBFS; empty before any audio.
+    /// The present peak of each channel, in dBFS; empty before the first audio.
     package var levels: [Double] {
         peaks.withLock { $0 }.map { $0 > 0 ? max(Self.floor, 20 * log10(Double($0))) : Self.floor }
     }
 
-    /// Lets the reading fall for `seconds` without audio.
+    /// Lets the reading fall for as long as `seconds`, in which there was no audio.
     func fall(for seconds: Double) {
         let decay = Self.decay(over: seconds)
         peaks.withLock { peaks in
@@ -32,7 +32,7 @@ package final class LevelMeter: Sendable {
 
     private static func decay(over seconds: Double) -> Float { Float(pow(10, -fall / 20 * seconds)) }
 
-    /// Measures `audio`, multiplied by `gain`.
+    /// Measures the peaks of `audio` after multiplication by `gain`.
     func note(_ audio: AudioBuffer, gain: Float) {
         let decay = Self.decay(over: Double(audio.count) / Double(audio.format.sampleRate))
         let heard = audio.channels.map { channel in

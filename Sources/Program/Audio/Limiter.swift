@@ -3,55 +3,60 @@
 internal import Foundation
 internal import Media
 
-/// Keeps the mix below -1 dBTP (EBU R 128; true peak by oversampling, ITU-R BS.1770 annex 2).
+/// Keeps the mixed audio below -1 dBTP (EBU R 128). It measures true peaks by oversampling (ITU-R BS.1770 annex 2).
 ///
-/// It looks ahead by 5 ms, so audio is output that much later, but keeps its position. The gain is reduced before a
-/// peak comes and never changes in steps, so that neither a peak nor a switch to audio that is too loud causes a click.
+/// The limiter looks 5 ms ahead, so it returns samples 5 ms later. The samples nevertheless keep their positions. The
+/// gain begins to fall before a peak comes and never changes in steps. So neither a peak nor a switch to audio that is
+/// too loud causes a click.
 struct Limiter {
-    /// It is less than -1 dB by the maximum error of four times oversampling for peaks between samples, for signals
-    /// below 20 kHz.
+    /// The highest permitted amplitude. It is lower than -1 dBTP, because four times oversampling can underestimate a
+    /// peak between samples. The difference is the maximum of this error for signals below 20 kHz.
     static let ceiling: Float = 0.86
-    /// The number of samples over which the gain is reduced linearly: 5 ms at 48 kHz.
+    /// The gain falls linearly over this many samples: 5 ms at 48 kHz.
     private static let window = 240
-    /// By how much the gain rises with each sample: it rises completely within 200 ms at 48 kHz.
+    /// By how much the gain rises with each sample. It rises from 0 to 1 within 200 ms at 48 kHz.
     private static let release: Float = 1 / 9600
-    /// How many samples on each side are used to interpolate between two samples.
+    /// How many samples on each side are used to compute the level between two samples.
     private static let reach = 12
-    /// The number of samples by which the output is later than the input.
+    /// By how many samples the output is later than the input.
     static let delay = window - 1 + reach
-    /// Interpolation filters for a quarter, a half and three quarters of the way between two samples: windowed sines.
+    /// Interpolation filters for the positions a quarter, a half and three quarters of the way between two samples:
+    /// windowed sinc functions.
     private static let phases: [[Float]] = [0.25, 0.5, 0.75].map { Limiter.phase($0) }
 
-    /// The input that has not been output yet, preceded by the earlier samples that the filters need.
+    /// For each channel, the last samples that were added: those that have not been output yet, including the neighbors
+    /// that the filters need.
     private var held: [[Float]]
-    /// How many more samples must be left out, because they come before the first input sample.
+    /// How many output samples must still be left out, because their positions are before the first input sample.
     private var owed = Limiter.delay
-    /// Whether the last input had to be left unchanged.
+    /// Whether the last audio was passed in with `alone`, so that it is left unchanged.
     private var wasAlone = true
     private let format: AudioFormat
 
-    /// The highest permitted gain. After each peak that needs it, it is kept for a window.
+    /// The highest gain that is permitted now. After a peak that needed a lower gain, the value stays for one window.
     private var allowed: Float = 1
     private var hold = 0
-    /// The values of ``allowed`` in the last window, as a ring buffer, and their sum: the gain is their mean.
+    /// A ring buffer with the values of ``allowed`` in the last window, and the sum of these values. The gain that is
+    /// applied is their mean.
     private var ring = [Float](repeating: 1, count: Limiter.window)
     private var sum = Double(Limiter.window)
     private var place = 0
-    /// How many of the last values in the ring are 1.
+    /// How many values in ``ring`` are 1, counted back from the newest value to the first one that is not 1.
     private var ones = Limiter.window
-    // These arrays are reused, so that no call allocates memory.
+    // These arrays are kept between calls, so that a call does not allocate memory for them.
     private var needed: [Float] = []
     private var peaks: [Float] = []
     private var between: [Float] = []
 
-    /// A limiter without audio.
+    /// Creates a limiter without audio.
     init(format: AudioFormat) {
         self.format = format
         held = Array(repeating: Array(repeating: 0, count: Self.delay), count: format.channels)
     }
 
-    /// Adds `audio`, and returns the audio that follows the last output. Audio that is `alone` is left unchanged,
-    /// however loud it is, once an earlier reduction has ended.
+    /// Adds `audio`, and returns the audio that directly follows the audio that was returned before. `alone` means that
+    /// `audio` comes from one source only. Such audio is left unchanged, however loud it is, as soon as an earlier
+    /// reduction of the gain has ended.
     mutating func limit(_ audio: AudioBuffer, alone: Bool) -> AudioBuffer {
         let count = audio.count
         for index in held.indices { held[index].append(contentsOf: audio.channels[index]) }
@@ -69,15 +74,16 @@ struct Limiter {
         return skipped == 0 ? whole : whole.slice(start + Int64(skipped)..<whole.end)
     }
 
-    /// Returns the samples that are still held at the end; `end` is the position after the last input sample.
+    /// Returns the samples that the limiter still holds. `end` is the position after the last input sample.
     mutating func finish(at end: Int64) -> AudioBuffer {
         limit(.silence(at: end, count: Self.delay, format: format), alone: true)
     }
 
-    /// Writes the maximum factor for each of `count` samples to ``needed``. These are the samples whose neighbors are
-    /// known since this call. Returns false if all of them can stay unchanged.
+    /// Examines the `count` samples whose neighbors are known since this call. For each of them, writes the highest
+    /// permitted factor to ``needed``. Returns false if all of these samples can stay unchanged; ``needed`` is then not
+    /// written.
     private mutating func note(_ count: Int, alone: Bool) -> Bool {
-        // With the neighbors that came now, the last samples of the previous input may turn out to be louder.
+        // The last samples of the previous input are examined only now, because their neighbors have just come.
         let first = Self.delay - Self.reach
         let earlier = min(Self.reach, count)
         let (from, to) = (wasAlone ? earlier : 0, alone ? earlier : count)
@@ -87,7 +93,8 @@ struct Limiter {
             let near = channel[(first - Self.reach)...]
             var loudest: Float = 0
             for sample in near { loudest = max(loudest, abs(sample)) }
-            // In practice the level between samples is at most twice the level of the samples.
+            // In practice, the level between samples is at most twice the highest sample. So there is no peak if all
+            // samples are low.
             guard loudest > Self.ceiling / 2 else { continue }
             if !isLoud {
                 needed.removeAll(keepingCapacity: true)
@@ -102,8 +109,8 @@ struct Limiter {
         return isLoud
     }
 
-    /// For each of `count` samples of `channel`, writes to ``peaks`` the highest level at this sample and between it
-    /// and the next sample.
+    /// Measures `count` samples of `channel`. For each sample, writes to ``peaks`` the highest level from this sample
+    /// to the next one.
     private mutating func measure(_ channel: [Float], from first: Int, _ count: Int) {
         peaks.removeAll(keepingCapacity: true)
         for index in first..<first + count { peaks.append(abs(channel[index])) }
@@ -114,7 +121,8 @@ struct Limiter {
                 channel.withUnsafeBufferPointer { channel in
                     for (tap, factor) in phase.enumerated() {
                         let start = first - Self.reach + 1 + tap
-                        // The slice is rebased, so that the loop needs no check of index sums and is vectorized.
+                        // The slice is rebased, so that the compiler can vectorize the loop without checks of index
+                        // sums.
                         let near = UnsafeBufferPointer(rebasing: channel[start..<start + count])
                         for index in 0..<count { between[index] += factor * near[index] }
                     }
@@ -124,7 +132,8 @@ struct Limiter {
         }
     }
 
-    /// Multiplies each output sample by the mean of the permitted gains in the window that begins with it.
+    /// Multiplies each output sample by the gain: the mean of the permitted gains in the window that begins with this
+    /// sample.
     private mutating func turnDown(_ channels: inout [[Float]], _ count: Int, isLoud: Bool) {
         for index in 0..<count {
             let gain = nextGain(isLoud ? needed[index] : 1)
@@ -134,8 +143,8 @@ struct Limiter {
     }
 
     private mutating func nextGain(_ needed: Float) -> Float {
-        // Peaks that the rising gain would exceed within a window count as well, so that the permitted gain is never
-        // exceeded and seldom changes.
+        // A peak counts even if it only needs a gain that the rising gain would exceed within a window. So the
+        // permitted gain is never exceeded, and it seldom changes.
         if needed < 1, needed <= allowed + Float(Self.window) * Self.release {
             allowed = min(allowed, needed)
             hold = Self.window
@@ -149,7 +158,8 @@ struct Limiter {
         place = place + 1 == Self.window ? 0 : place + 1
         ones = allowed == 1 ? ones + 1 : 0
         guard ones < Self.window else {
-            // Rounding errors are dropped, so that audio that needs no reduction stays identical to the last bit.
+            // The sum is set to its exact value, without rounding errors, so that audio that needs no reduction stays
+            // identical to the last bit.
             (ones, sum) = (Self.window, Double(Self.window))
             return 1
         }

@@ -3,60 +3,61 @@
 internal import Foundation
 internal import Media
 
-/// Mixes the audio of several sources, one program frame at a time. From the first sample of a frame on, new sources
-/// fade in and other sources fade out, at constant loudness: with equal power for unrelated signals, with levels that
-/// add up to 1 for identical signals, and in between for similar signals. A source that is alone and has no gain passes
-/// through unchanged.
+/// Mixes the audio of several sources, one program frame at a time. Sources that become audible fade in, and sources
+/// that become inaudible fade out, from the first sample of a frame on. The loudness stays constant during a fade:
+/// unrelated signals are faded with equal power, identical signals with levels that add up to 1, and similar signals
+/// with levels in between. If only one source is audible and its gain is 0 dB, its audio passes through unchanged.
 struct Mixer {
-    /// A feed, and how it is mixed.
+    /// A feed, and how its audio is mixed.
     struct Part {
         let feed: SourceFeed
-        /// Whether it should be audible.
+        /// Whether the feed should be audible.
         let isHeard: Bool
-        /// The factor for the feed's samples.
+        /// The operator's gain, as a factor for the feed's samples.
         var gain: Float = 1
-        /// How many samples later than it arrives the audio is played, or earlier if negative; nil if that never
-        /// changes.
+        /// By how many samples the audio is played later than it arrives, or earlier if negative; nil for a feed whose
+        /// audio is never shifted.
         var offset: Int64?
-        /// The source to which the audio belongs. The source's meter measures the audio even if it is not audible.
+        /// The source to which the feed belongs. Its meter measures the audio even if the source is not audible.
         var source: Bus?
     }
 
-    /// A feed that is audible, or was audible until now.
+    /// A feed that is audible, or is still fading out.
     fileprivate struct Strip {
         let feed: SourceFeed
-        /// The level is the sine of this angle, which goes from 0 to a quarter of a turn.
+        /// The fade as an angle from 0 to a quarter of a turn. The sine of the angle is the feed's level.
         var angle: Double
         var target: Double
         /// By how much the angle changes with each sample.
         var step = 0.0
-        /// The factor at the end of the previous frame.
+        /// The factor of the operator's gain at the end of the previous frame.
         var gain: Float
-        /// The audio to mix next, and the factor that it has at the end of the frame.
+        /// The audio of the present frame, and the factor of the operator's gain at the end of this frame.
         var audio: AudioBuffer?
         var nextGain: Float = 1
-        /// The level of each sample.
+        /// The level of each sample of the present frame.
         var levels: [Float] = []
     }
 
     private let format: AudioFormat
     private var strips: [Strip] = []
-    /// The cross-fades. In each pair, one feed fades in while the other fades out.
+    /// The running cross-fades. In each pair, one feed fades in while the other fades out.
     private var pairs: [FadePair] = []
-    /// The shift buffers of feeds that can be played later or earlier than they arrive.
+    /// The stores of feeds whose audio can be played later or earlier than it arrives.
     private var shifts: [(feed: SourceFeed, audio: AudioShift)] = []
     private var taken: [SourceFeed] = []
-    /// The unshifted audio of each source.
+    /// The audio of each source in the last frame, without a shift.
     private var came: [(source: Bus, audio: AudioBuffer)] = []
     private var hasBegun = false
-    /// Whether the last mix consists of one source with a gain of at most 1, or of no source.
+    /// Whether the last mix has at most one source, and the operator's gain leaves that source unchanged. The source
+    /// may be fading.
     private(set) var isAlone = true
 
-    /// A mixer without audio.
+    /// Creates a mixer without audio.
     init(format: AudioFormat) { self.format = format }
 
-    /// Returns the samples of `range`. A feed that becomes audible or inaudible fades within `fade` samples, beginning
-    /// with the first sample of the range.
+    /// Returns the mix for the samples of `range`. A feed that becomes audible or inaudible is faded within `fade`
+    /// samples, beginning with the first sample of `range`.
     mutating func mix(_ parts: [Part], _ range: Range<SampleIndex>, fade: Int64) -> AudioBuffer {
         plan(parts, fade: fade)
         came.removeAll(keepingCapacity: true)
@@ -69,7 +70,7 @@ struct Mixer {
             guard let index = strips.firstIndex(where: { $0.feed === part.feed }) else { continue }
             (strips[index].audio, strips[index].nextGain) = (audio, part.gain)
         }
-        // A feed whose source has left the program is not among `parts` any more, but still fades out.
+        // If a source has left the program, its feed is not in `parts` any more. The feed still fades out.
         for index in strips.indices where !parts.contains(where: { $0.feed === strips[index].feed }) {
             let feed = strips[index].feed
             let offset = shifts.first { $0.feed === feed }?.audio.shift
@@ -82,7 +83,7 @@ struct Mixer {
         return sum(range)
     }
 
-    /// Fades the audible feeds and adds them up.
+    /// Adds up the feeds at their levels.
     private mutating func sum(_ range: Range<SampleIndex>) -> AudioBuffer {
         let count = Int(range.upperBound - range.lowerBound)
         isAlone = strips.count < 2 && strips.allSatisfy(\.isUntouched)
@@ -104,14 +105,16 @@ struct Mixer {
             let one = strips[coming].audio, let other = strips[going].audio
         else { return }
         pairs[index].measure(coming: one, going: other)
-        // The arrays are swapped out of the elements, because both elements belong to one array.
+        // One array of levels is swapped out of its strip, because two elements of `strips` cannot be passed as inout
+        // at once.
         var levels: [Float] = []
         swap(&levels, &strips[coming].levels)
         pairs[index].level(&levels, &strips[going].levels)
         swap(&levels, &strips[coming].levels)
     }
 
-    /// Takes the audio of the part's feed, and returns it twice: without a shift, and as it is played.
+    /// Takes the audio of the part's feed for `range`. Returns it twice: `came` without a shift, and `heard` as it is
+    /// played.
     private mutating func take(_ part: Part, _ range: Range<SampleIndex>) -> (came: AudioBuffer, heard: AudioBuffer) {
         guard let offset = part.offset else {
             let audio = part.feed.audio(from: range.lowerBound, upTo: range.upperBound)
@@ -128,24 +131,23 @@ struct Mixer {
         return shifts[index].audio.take(audio, range, ahead: ahead, wanted: offset)
     }
 
-    /// Whether the audio of `feed` was taken by the last call of ``mix(_:_:fade:)``.
+    /// Whether the last call of ``mix(_:_:fade:)`` took audio from `feed`.
     func isTaken(_ feed: SourceFeed) -> Bool { taken.contains { $0 === feed } }
 
-    /// The audio, without a shift, that the last call of ``mix(_:_:fade:)`` took from `source`; nil if the source has
-    /// no audio.
+    /// The audio that the last call of ``mix(_:_:fade:)`` took from `source`, without a shift; nil if it took none.
     func audio(of source: Bus) -> AudioBuffer? { came.first { $0.source === source }?.audio }
 
     /// Whether `feed` was still audible after the last call of ``mix(_:_:fade:)``.
     func isHeard(_ feed: SourceFeed) -> Bool { strips.contains { $0.feed === feed && $0.angle > 0 } }
 
     private mutating func plan(_ parts: [Part], fade: Int64) {
-        // A feed that becomes audible again may be in a new pair, so its old pairs are removed, too.
+        // The pairs of a feed that has faded out are removed, because the feed may become audible again in a new pair.
         pairs.removeAll { pair in
             strips.contains { $0.isOver && ($0.feed === pair.coming || $0.feed === pair.going) }
         }
         strips.removeAll(where: \.isOver)
         for part in parts where part.isHeard && !strips.contains(where: { $0.feed === part.feed }) {
-            // The first sources of a program are not faded in.
+            // The sources that are audible when the program begins are not faded in.
             strips.append(
                 Strip(feed: part.feed, angle: hasBegun ? 0 : .pi / 2, target: hasBegun ? 0 : .pi / 2, gain: part.gain))
         }
@@ -157,7 +159,7 @@ struct Mixer {
         pair()
     }
 
-    /// Pairs each feed that begins to fade in with a feed that fades out.
+    /// Pairs each feed that begins to fade in with each feed that fades out.
     private mutating func pair() {
         let strips = strips
         for coming in strips where coming.angle == 0 && coming.target > 0 {
@@ -173,18 +175,19 @@ extension Mixer.Strip {
     fileprivate var isFull: Bool { angle == .pi / 2 && target == angle }
     /// Whether the feed has been faded out completely.
     fileprivate var isOver: Bool { target == 0 && angle == 0 }
-    /// Whether the feed's gain leaves its samples unchanged.
+    /// Whether the operator's gain leaves the feed's samples unchanged.
     fileprivate var isUntouched: Bool { gain == 1 && nextGain == 1 }
 
-    /// Fades to the angle `next` within `count` samples, or earlier if the running fade is faster.
+    /// Begins a fade to the angle `next` that takes `count` samples. A running fade to the same angle continues if it
+    /// ends sooner.
     fileprivate mutating func aim(at next: Double, within count: Int64) {
         if next == target, angle == target || abs(target - angle) <= abs(step) * Double(count + 1) { return }
         target = next
         step = (next - angle) / Double(max(1, count))
     }
 
-    /// Computes ``levels`` for the next samples. The level of a sample is the level in the middle of the sample, so
-    /// that the fade begins exactly between two samples and is symmetric.
+    /// Computes ``levels`` for the next `count` samples. Each level is taken in the middle of its sample, so that the
+    /// fade begins exactly between two samples and is symmetric.
     fileprivate mutating func fade(_ count: Int) {
         levels.removeAll(keepingCapacity: true)
         for _ in 0..<count {
@@ -198,7 +201,7 @@ extension Mixer.Strip {
         }
     }
 
-    /// Adds the next audio to `sum` at its levels, with a smooth change of the gain.
+    /// Adds the feed's audio to `sum` at the feed's levels. A change of the operator's gain is spread over the frame.
     fileprivate mutating func add(to sum: inout [[Float]]) {
         guard let audio else { return }
         let count = min(levels.count, audio.count)

@@ -3,10 +3,11 @@
 package import Media
 internal import Synchronization
 
-/// An image over the whole program, which is shown by the scenes that name it or by an operator. It fades in and out by
-/// itself; if the next scene names it too, it remains visible. Any thread may use it.
+/// A graphic in front of the program's video, such as a logo or a text. It is visible while the scene on air names it,
+/// or as long as an operator wants it. It fades in and out by itself. If the next scene names the overlay, too, it
+/// remains visible during the transition. Any thread may use it.
 package final class Overlay: Sendable {
-    /// An operator's choice, and the frame from which it applies.
+    /// An operator's choice of visibility, and the program frame from which on it applies.
     private struct Choice {
         let isVisible: Bool?
         let frames: Int64
@@ -15,41 +16,42 @@ package final class Overlay: Sendable {
 
     private struct State {
         var art: OverlayArt
-        /// The operator's last choice; nil leaves the visibility to the scenes.
+        /// The operator's last choice, which may apply only later; nil leaves the visibility to the scenes.
         var said: Bool?
-        /// The choice that applies now on air.
+        /// The choice that applies now.
         var choice: Bool?
         var waiting: [Choice] = []
-        /// The last frame of a fade that an operator has started, which does not depend on the scenes.
+        /// The last frame of a fade that an operator has started; nil without such a fade.
         var fadeEnd: FrameIndex?
         var fader = OverlayFader()
     }
 
-    /// The maximum number of changes that wait for their frames.
+    /// The maximum number of choices that wait for their frames.
     package static let mostChoices = 64
 
-    /// The overlay's name in scenes.
+    /// The name by which scenes refer to the overlay.
     package let name: String
     private let state: Mutex<State>
 
-    /// An overlay with the appearance `art`. The scenes determine whether it is visible, unless `isVisible` is set.
+    /// Creates an overlay with the appearance `art`. The scenes decide whether it is visible, unless `isVisible` is
+    /// given.
     package init(_ name: String, _ art: OverlayArt, isVisible: Bool? = nil) {
         self.name = name
         state = Mutex(State(art: art, said: isVisible, choice: isVisible))
     }
 
-    /// The operator's last choice of visibility; nil leaves it to the scenes.
+    /// The operator's last choice of visibility; nil leaves the visibility to the scenes.
     package var choice: Bool? { state.withLock { $0.said } }
 
-    /// Whether the overlay is visible in the current frame.
+    /// Whether the overlay is visible in the current frame, at least partly.
     package var isSeen: Bool { state.withLock { $0.fader.level > 0 } }
 
     /// Changes the overlay's appearance from the next frame on.
     package func draw(as art: OverlayArt) { state.withLock { $0.art = art } }
 
-    /// Shows the overlay, hides it, or leaves its visibility to the scenes again (nil), from program frame `frame` on,
-    /// with a fade of `frames` frames. `art` changes its appearance from the next frame on. Returns false and changes
-    /// nothing if too many changes are waiting.
+    /// From program frame `frame` on, shows the overlay (`isVisible` true), hides it (false), or leaves its visibility
+    /// to the scenes (nil), with a fade of `frames` frames. If `art` is given, the overlay has this appearance from the
+    /// next frame on. Returns false and changes nothing if too many choices wait for their frames.
     package func show(_ isVisible: Bool?, frames: Int64, at frame: FrameIndex, as art: OverlayArt? = nil) -> Bool {
         state.withLock { state in
             state.waiting.removeAll { $0.frame == frame }
@@ -63,9 +65,9 @@ package final class Overlay: Sendable {
     }
 
     /// Returns the overlay's opacity at frame `index`, from 0 to 1, and its appearance; nil if it is invisible.
-    /// `isNamed` says whether the scene names the overlay. `frames` is the number of frames that are left of the change
-    /// to that scene, including this one, and 0 after a cut. A fade that an operator has started keeps its own length.
-    /// Must be called once per frame.
+    /// `isNamed` says whether the scene on air names the overlay. `frames` is how many frames of the transition to this
+    /// scene are left, this frame included; 0 after a cut. A fade that an operator has started keeps its own length
+    /// instead. Must be called once per frame.
     func look(at index: FrameIndex, isNamed: Bool, frames: Int64) -> (level: Double, art: OverlayArt)? {
         state.withLock { state in
             while let next = state.waiting.first, next.frame <= index {
@@ -80,13 +82,14 @@ package final class Overlay: Sendable {
     }
 }
 
-/// Fades an overlay linearly. As in a transition, the first frame already shows the overlay a little, and the last
-/// frame does not show it completely.
+/// Fades an overlay in or out linearly. As in a transition, the first frame of a fade-in already shows the overlay a
+/// little, and the last frame does not show it completely yet.
 struct OverlayFader {
     private(set) var level = 0.0
     private var last: FrameIndex?
 
-    /// Returns the level at frame `index`, if `frames` frames are left until the target is reached; 0 means a cut.
+    /// Returns the opacity at frame `index`. `isOn` says whether the overlay fades in or out, and `frames` how many
+    /// frames of the fade are left; with 0, the overlay appears or disappears at once.
     mutating func level(at index: FrameIndex, isOn: Bool, within frames: Int64) -> Double {
         let elapsed = last.map { Double(max(1, index - $0)) }
         last = index

@@ -3,17 +3,17 @@
 package import Kernels
 package import Media
 
-/// The appearance of an overlay: prerendered images at positions in the frame. For each digit of a clock there are ten
-/// images, one of which is drawn, so that nothing is rendered while the program runs.
+/// The appearance of an overlay: images at positions in the frame. All images are rendered in advance, so that no text
+/// is rendered while the program runs. For each digit of a clock there are ten images, one of which is drawn.
 package struct OverlayArt: Sendable {
-    /// A rendered letter or text, in rows of red, green, blue and alpha.
+    /// A rendered letter or text. Its pixels have red, green, blue and alpha and are stored row by row.
     package struct Glyph: Sendable {
         package var pixels: [UInt8]
         package var width: Int
         package var height: Int
-        /// The distance of the glyph's left edge from the pen position; even.
+        /// The distance in pixels from the pen position to the glyph's left edge; an even number.
         package var offset: Int
-        /// How far the pen moves after the glyph; even.
+        /// By how many pixels the pen moves for the next glyph; an even number.
         package var advance: Int
 
         package init(pixels: [UInt8], width: Int, height: Int, offset: Int, advance: Int) {
@@ -23,7 +23,7 @@ package struct OverlayArt: Sendable {
     }
 
     private struct Part: Sendable {
-        /// One image, or one for each digit.
+        /// One image, or ten images, one for each digit.
         let images: [OverlayImage]
         let x: Int
         let digit: (place: Int, clock: OverlayTime.Clock)?
@@ -33,12 +33,13 @@ package struct OverlayArt: Sendable {
     private let y: Int
     private let opacity: Double
 
-    /// An image whose upper left corner is at (x, y). Its opacity is from 0 to 1.
+    /// Creates the appearance of an image whose upper left corner is at (x, y). `opacity` is from 0 to 1.
     package init(_ image: OverlayImage, x: Int, y: Int, opacity: Double) {
         (parts, self.y, self.opacity) = ([Part(images: [image], x: x, digit: nil)], y, opacity)
     }
 
-    /// A text whose line has its upper left corner at (x, y). `paint` renders a piece of the text.
+    /// Creates the appearance of a text. The upper left corner of its line is at (x, y). `paint` renders a piece of the
+    /// text.
     package init<Failure: Error>(
         _ text: OverlayText, x: Int, y: Int, opacity: Double, color: ColorDescription,
         paint: (String) throws(Failure) -> Glyph
@@ -66,11 +67,10 @@ package struct OverlayArt: Sendable {
         (self.parts, self.y, self.opacity) = (parts, y, opacity)
     }
 
-    /// Whether the overlay shows a clock.
+    /// Whether the overlay shows a clock, so that it changes while it is visible.
     package var hasClock: Bool { parts.contains { $0.digit != nil } }
 
-    /// Draws the overlay on `canvas` with the digits that its clocks have at `time`. `level` is its opacity, from 0 to
-    /// 1.
+    /// Draws the overlay on `canvas`. Its clocks show `time`. `level` is the opacity of the fade, from 0 to 1.
     package func draw(on canvas: inout Canvas, at time: OverlayTime, level: Double) {
         for part in parts {
             let index = part.digit.map { time.digit($0.place, of: $0.clock) } ?? 0

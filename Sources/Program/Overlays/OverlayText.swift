@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The text of an overlay, in which `{time}` and `{timecode}` are replaced by clocks.
+/// The text of an overlay. `{time}` and `{timecode}` in the text are replaced by clocks.
 package struct OverlayText: Sendable, Equatable {
-    /// A piece that is drawn separately.
+    /// A piece of the text that is rendered separately.
     package enum Piece: Sendable, Equatable {
         /// Text that never changes.
         case fixed(String)
-        /// A digit of a clock.
+        /// A digit of a clock, by its place from the left.
         case digit(Int, of: OverlayTime.Clock)
     }
 
-    /// Why a text cannot be used, in a sentence.
+    /// Says in one sentence why a text cannot be used.
     package struct Fault: Error, Equatable, CustomStringConvertible {
         package let description: String
     }
 
-    /// The maximum number of letters.
+    /// The maximum number of letters of a text.
     package static let longest = 200
 
-    /// The text in the form in which it was written.
+    /// The text as the user wrote it.
     package let text: String
     /// The text's pieces, from left to right.
     package let pieces: [Piece]
 
-    /// Reads `text`: one line of at most ``longest`` letters.
+    /// Divides `text` into pieces. Throws if `text` is empty, has more than one line or more than ``longest`` letters,
+    /// or names an unknown clock.
     package init(_ text: String) throws(Fault) {
         guard !text.allSatisfy(\.isWhitespace), text.count <= Self.longest else {
             throw Fault(description: "An overlay's text has 1 to \(Self.longest) letters.")

@@ -3,17 +3,17 @@
 internal import Glibc
 package import Media
 
-/// The readings of the overlay clocks at one frame.
+/// What the clocks in overlays show at one program frame.
 package struct OverlayTime: Sendable, Equatable {
-    /// A clock for an overlay's text.
+    /// A clock that an overlay's text can contain.
     package enum Clock: String, Sendable, CaseIterable {
-        /// Hours, minutes, seconds and frames since the beginning of the program. All frames are counted; it is not a
+        /// Hours, minutes, seconds and frames since the program began. All frames are counted, so this is not a
         /// drop-frame timecode.
         case timecode
         /// Hours, minutes and seconds of the machine's wall clock, in its time zone.
         case time
 
-        /// The number of digits: two for each number.
+        /// How many digits the clock has: two for each number.
         package var digits: Int { self == .timecode ? 8 : 6 }
     }
 
@@ -21,14 +21,14 @@ package struct OverlayTime: Sendable, Equatable {
     private let framesPerSecond: Int
     private let secondOfDay: Int
 
-    /// The readings at program frame `index` at this rate. `secondOfDay` is the number of seconds that have passed of
-    /// the day on the wall clock.
+    /// Creates what the clocks show at program frame `index` of a program with the frame rate `rate`. `secondOfDay` is
+    /// the number of seconds since midnight on the wall clock.
     package init(of index: FrameIndex, at rate: FrameRate, secondOfDay: Int) {
         (frame, framesPerSecond) = (max(0, Int(index.number)), Int(rate.value.rounded(.up)))
         self.secondOfDay = secondOfDay
     }
 
-    /// Returns the digit of `clock` at `place`, counted from the left.
+    /// Returns one digit of `clock`. `place` counts the digits from the left, beginning with 0.
     package func digit(_ place: Int, of clock: Clock) -> Int {
         let seconds = clock == .timecode ? frame / framesPerSecond : secondOfDay
         let number =
@@ -41,7 +41,7 @@ package struct OverlayTime: Sendable, Equatable {
         return place % 2 == 0 ? number / 10 % 10 : number % 10
     }
 
-    /// The number of seconds that have passed of the day on the wall clock.
+    /// The number of seconds since midnight on the wall clock, in the machine's time zone.
     static var secondOfDay: Int {
         var (seconds, parts) = (Glibc.time(nil), tm())
         guard localtime_r(&seconds, &parts) != nil else { return 0 }

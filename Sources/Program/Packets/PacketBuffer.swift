@@ -3,27 +3,29 @@
 internal import Media
 internal import Synchronization
 
-/// Whether the packets of a source are needed. It is checked for each packet. Any thread may use it.
+/// A switch that says whether the packets of a source are needed. The source's packet buffer checks it for each packet.
+/// Any thread may use it.
 package final class PacketSwitch: Sendable {
     private let state = Mutex(true)
 
-    /// A switch that is on.
+    /// Creates a switch that is on.
     package init() {}
 
-    /// Whether the packets are needed.
+    /// Whether the source's packets are needed.
     package var isOn: Bool {
         get { state.withLock { $0 } }
         set { state.withLock { $0 = newValue } }
     }
 }
 
-/// Stores a live source's packets, with times on the source's timeline, until the program reaches them. Packets that
-/// were taken are kept from the newest keyframe on, for a consumer that starts later. Any thread may use it.
+/// Stores the packets of a live source until the program reaches their times. The packets have times on the source's
+/// timeline. Packets that were taken are kept from the newest keyframe on, for a consumer that starts later. Any thread
+/// may use it.
 final class PacketBuffer: Sendable {
     private struct Track {
         /// The packets in order of arrival.
         var packets: [EncodedPacket] = []
-        /// How many of the packets were taken.
+        /// How many packets at the beginning of `packets` were already taken.
         var taken = 0
     }
 
@@ -31,7 +33,7 @@ final class PacketBuffer: Sendable {
         var tracks: [TrackKind: Track] = [:]
         var bytes = 0
         var refusal: String?
-        /// Whether frames arrived that were not stored, so that the next stored frame must be a keyframe.
+        /// Whether packets were not stored for a while, so that the next stored frame must be a keyframe.
         var awaitsKeyframe = false
 
         mutating func removeFirst(_ count: Int, of kind: TrackKind) {
@@ -43,13 +45,13 @@ final class PacketBuffer: Sendable {
         }
     }
 
-    /// How long packets are kept if no consumer takes them, in nanoseconds: longer than a GOP, so that a new consumer
-    /// gets its keyframe. Also the maximum number of bytes that are kept. If a source is shown with a delay, more is
-    /// kept, because of the delay.
+    /// The limits for packets that no consumer takes: their age in nanoseconds and the sum of their bytes. The age is
+    /// longer than a GOP, so that a new consumer gets a keyframe. For a source that is shown with a delay, both limits
+    /// are higher.
     private static let (longest, mostBytes): (Int64, Int) = (12_000_000_000, 96 << 20)
-    /// The number of additional bytes for each second of delay.
+    /// By how many bytes the limit is higher for each second of delay.
     private static let bytesPerSecond = 16 << 20
-    /// How much audio from before a keyframe is kept, in nanoseconds.
+    /// Taken audio is kept from this long before the kept keyframe on, in nanoseconds.
     private static let audioBefore: Int64 = 500_000_000
 
     private let longest: Int64
@@ -57,21 +59,22 @@ final class PacketBuffer: Sendable {
     private let wanted: PacketSwitch
     private let state = Mutex(State())
 
-    /// A buffer for a source that is shown `delay` after it arrives. The buffer stays empty while its packets are not
-    /// `wanted`.
+    /// Creates a buffer for a source that is shown with the delay `delay` after its arrival. While `wanted` is off, no
+    /// packets are stored.
     init(delay: Duration, wanted: PacketSwitch) {
         longest = Self.longest + delay.inNanoseconds
         mostBytes = Self.mostBytes + Int(delay.inSeconds) * Self.bytesPerSecond
         self.wanted = wanted
     }
 
-    /// Why the source's packets are unavailable; nil if they are available, or if that is not known yet.
+    /// Why the source's packets are unavailable, for operators; nil if they are available, or if this is not known yet.
     var refusal: String? { state.withLock { $0.refusal } }
 
-    /// Records that the source is open. Earlier packets remain, because the program has not reached them yet.
+    /// Records that the source was opened, and why its packets are unavailable, if they are. Earlier packets remain,
+    /// because the program has not reached their times yet.
     func begin(refusal: String?) { state.withLock { $0.refusal = refusal } }
 
-    /// Adds a packet. The stored packets begin with a keyframe, even after packets were not wanted for a while.
+    /// Adds a packet. If packets were not wanted before, frames are stored only from the next keyframe on.
     func put(_ packet: EncodedPacket) {
         let isWanted = wanted.isOn
         state.withLock { state in
@@ -95,15 +98,16 @@ final class PacketBuffer: Sendable {
         }
     }
 
-    /// Lets the next consumer begin with the newest keyframe that was taken.
+    /// Makes the kept packets available again, so that the next consumer begins with the newest keyframe that was
+    /// taken.
     func rewind() {
         state.withLock { state in
             for kind in state.tracks.keys { state.tracks[kind]?.taken = 0 }
         }
     }
 
-    /// Takes the packets of each track that were not taken before, up to the first packet for which `place` returns
-    /// nil. Returns the packets that `place` returned.
+    /// Takes packets that were not taken before: in each track, up to the first packet for which `place` returns nil.
+    /// Returns the results of `place`.
     func take(_ place: (EncodedPacket) -> EncodedPacket?) -> [EncodedPacket] {
         state.withLock { state in
             var taken: [EncodedPacket] = []
@@ -121,7 +125,7 @@ final class PacketBuffer: Sendable {
         }
     }
 
-    /// Forgets taken packets that are not needed by a consumer which begins with this keyframe.
+    /// Drops taken packets that a consumer does not need if it begins with the keyframe at index `keyframe`.
     private func forget(before keyframe: Int, _ state: inout State) {
         guard let time = state.tracks[.video]?.packets[keyframe].dtsNanoseconds else { return }
         state.removeFirst(keyframe, of: .video)

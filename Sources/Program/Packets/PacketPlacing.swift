@@ -2,52 +2,54 @@
 
 package import Media
 
-/// Converts the times of a live source's packets to program times: the times at which the decoded frames are shown and
-/// the audio is heard.
+/// Converts the times of a live source's packets to program times. A packet gets the time at which its decoded frame is
+/// shown, or at which its decoded audio is heard.
 ///
-/// The intervals between the sender's timestamps are kept while the program's clock and the sender's clock are at most
-/// 5 ms apart. Beyond that, the packets follow the program's clock, but only as far as necessary. A sudden step to
-/// later times leaves a gap. After a step to earlier times, the difference is reduced by a twentieth of the elapsed
-/// time, and no packet is left out.
+/// The intervals between the sender's timestamps are kept as long as the sender's clock and the program's clock differ
+/// by at most 5 ms. If they differ more, packets are moved towards the program's clock until the difference is 5 ms. A
+/// sudden step to later times leaves a gap. After a step to earlier times, the packets catch up by a twentieth of the
+/// elapsed time, and no packet is dropped.
 ///
-/// A value type without a clock or I/O.
+/// This type reads no clock and does no I/O.
 package struct PacketPlacing {
-    /// The state of one track.
+    /// What is remembered of one track.
     private struct Track {
-        /// The difference between program times and source times, in nanoseconds.
+        /// Program time minus source time of the previous packet, in nanoseconds; nil if the next packet comes from
+        /// another source.
         var offset: Int64?
         var given: TrackDescription?
         var known: TrackDescription?
-        /// The previous packet's decoding time on the source's timeline and in program time, in nanoseconds.
+        /// The decoding time of the previous packet, in nanoseconds: `own` on the source's timeline, and `dts` in
+        /// program time.
         var last: (own: Int64, dts: Int64)?
-        /// The end of the previous audio packet, in samples.
+        /// The end of the previous audio packet in program time, in samples.
         var end: Int64?
         var length: Int64 = 0
     }
 
-    /// The maximum difference between the two clocks, and the difference beyond which packets follow the program's
-    /// clock at once; in nanoseconds.
+    /// `band` is the difference between the two clocks that is permitted. If a step to later times exceeds `leap`,
+    /// packets follow the program's clock at once. Both are nanoseconds.
     private static let (band, leap): (Int64, Int64) = (5_000_000, 100_000_000)
-    /// If a packet's time differs from the previous packet's by more than this, in nanoseconds, the packet comes from
+    /// If a packet's source time is more than this after the previous packet's, in nanoseconds, the packet comes from
     /// another sender.
     private static let jump: Int64 = 5_000_000_000
-    /// The maximum duration of a frame whose sender gives none, in nanoseconds.
+    /// The maximum duration of a frame if the sender states no durations, in nanoseconds.
     private static let longestFrame: Int64 = 1_000_000_000
-    /// A correction to earlier times is at most the elapsed time divided by this number.
+    /// Packets are moved to earlier times by at most the elapsed time divided by this number.
     private static let slew: Int64 = 20
 
     private var tracks: [TrackKind: Track] = [:]
 
-    /// A conversion for a source that has sent nothing yet.
+    /// Creates a conversion for a source that has sent nothing yet.
     package init() {}
 
-    /// Prepares for the packets of another source that continues the tracks.
+    /// Prepares for the packets of another source, which will continue the same tracks.
     package mutating func restart() {
         for track in tracks.keys { tracks[track]?.offset = nil }
     }
 
-    /// Returns `packet` with program times. `target` is the present difference between its decoding time in the program
-    /// and on the source's timeline, in nanoseconds.
+    /// Returns `packet` with program times. `target` is the present difference between program time and source time, in
+    /// nanoseconds.
     package mutating func place(_ packet: EncodedPacket, target: Int64) -> EncodedPacket {
         var track = tracks[packet.track] ?? Track()
         let offset = Self.follow(target, packet, track)
@@ -56,8 +58,8 @@ package struct PacketPlacing {
         var dts = TimeBase.nanoseconds.rescale(packet.dtsNanoseconds + offset, to: base)
         var length = packet.timeBase.rescale(packet.duration, to: base)
         if packet.track == .audio {
-            // The coding determines the packet's duration. The packet follows the previous one directly, apart from the
-            // difference between the clocks.
+            // The codec determines the duration of an audio packet. If the packet's time differs from the end of the
+            // previous packet only by rounding, the packet begins exactly at that end.
             if description.frameLength > 0 { length = Int64(description.frameLength) }
             let rounding = packet.timeBase.rescale(1, to: base, rounding: .up) + 1
             if let end = track.end, abs(end - dts) <= rounding { dts = end }
@@ -68,7 +70,7 @@ package struct PacketPlacing {
         if let last = track.last {
             let before = TimeBase.nanoseconds.rescale(last.dts, to: base)
             let distance = dts - before
-            // A pause must not count as the duration of a frame.
+            // The distance between two frames is used as a frame's duration, unless it is a pause.
             if packet.track == .video, distance > 0, base.rescale(distance, to: .nanoseconds) <= Self.longestFrame {
                 track.length = distance
             }
@@ -89,14 +91,14 @@ package struct PacketPlacing {
         let passed = own - last.own
         let isLater = own + target > last.dts
         guard let offset = track.offset else { return isLater ? target : last.dts - own }
-        // The times of another sender have no relation to the previous times.
+        // The timestamps of another sender have no relation to the previous ones.
         if passed < 0 || passed > jump { return isLater ? target : last.dts - own }
         if (target - offset).magnitude > UInt64(leap), isLater { return target }
         return max(min(max(offset, target - band), target + band), offset - passed / slew)
     }
 
-    /// Returns a description that is equivalent to `given` and has a time base that is fine enough. If the track's
-    /// previous description is the same, it is used again.
+    /// Returns a description like `given`, but with a time base that is fine enough. If the track's previous
+    /// description is equivalent, that object is returned, so that consumers see no change of the track.
     private static func known(_ given: TrackDescription, _ track: inout Track) -> TrackDescription {
         if let known = track.known, track.given === given { return known }
         let timed = finelyTimed(given)
@@ -111,7 +113,7 @@ package struct PacketPlacing {
 }
 
 extension TrackDescription {
-    /// Whether packets with the description `other` can follow packets with this one in one file.
+    /// Whether packets with the description `other` can follow packets with this description in one file.
     fileprivate func isCodedAs(_ other: TrackDescription) -> Bool {
         codec == other.codec && format == other.format && timeBase == other.timeBase
             && decoderConfiguration.array == other.decoderConfiguration.array && displayMatrix == other.displayMatrix

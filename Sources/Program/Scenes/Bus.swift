@@ -5,28 +5,28 @@ package import Kernels
 package import Media
 internal import Synchronization
 
-/// Holds the scene that a program shows, which changes between two frames. It also holds the feeds and sources that are
-/// kept running although they are not visible, so that a change to them takes effect within one frame. A source with
-/// backups is a bus, too: its scene selects the visible input.
+/// Holds the scene that a program shows. The scene changes only between two frames. The bus also holds feeds and
+/// sources that are kept running although they are not visible, so that the program can change to them within one
+/// frame. A source with backup inputs is a bus, too: its scene says which input is shown.
 ///
-/// A bus whose scene may change exists longer than its sources: if a source has no frame, its last one is repeated. Any
-/// thread may use it.
+/// If the scene of a bus may change, the bus outlives its sources: when a source has no frame, its last frame is
+/// repeated. Any thread may use a bus.
 package final class Bus: Sendable {
-    /// A change of scene, and the frame at which it begins.
+    /// A change of scene that begins at program frame `frame`.
     struct Cue {
         let scene: Scene
         let transition: Transition
         let frames: Int64
         let frame: FrameIndex
-        /// The video that covers the change; under it, the change is a cut.
+        /// The video that is played over the change. The scene is cut while this video covers the frame.
         var stinger: (any Stinger)?
     }
 
     private struct State {
         var scene: Scene?
-        /// Changes that are not on air yet, sorted by frame.
+        /// Changes that have not begun yet, sorted by frame.
         var cues: [Cue] = []
-        /// The first frame at which a change can still begin.
+        /// The first program frame at which a change can still begin.
         var next: FrameIndex = 0
         var standby: [SourceFeed] = []
         var sources: [Bus] = []
@@ -34,42 +34,45 @@ package final class Bus: Sendable {
         var isOver = false
     }
 
-    /// Whether the program ends with its video, because its scene never changes.
+    /// Whether the scene never changes, so that the program ends when its video ends.
     let isFixed: Bool
-    /// The operator's settings for a source's audio.
+    /// The operator's settings for the audio, if this bus is a source.
     package let fader = Fader()
-    /// The level of a source, whether it is audible or not; for a program's bus, the level of the program.
+    /// Measures the audio level: of the program, or of the source if this bus is one. A source is measured even while
+    /// it is not audible.
     package let meter = LevelMeter()
-    /// Whether the packets of a source are needed, regardless of which of its inputs is visible.
+    /// Whether the packets of the source are needed. The switch is shared by all inputs of the source.
     package let packets = PacketSwitch()
     private let state: Mutex<State>
     private let changed = DispatchSemaphore(value: 0)
-    /// The watchers of the sources.
+    /// The watchers that get the content of sources, each with its source.
     let watches = Mutex<[SourceWatch]>([])
-    /// The closure that is called before each frame.
+    /// The closure of ``beforeEachFrame(_:)``.
     private let watcher = Mutex<(@Sendable (FrameIndex) -> Void)?>(nil)
 
-    /// A bus that waits for its first scene.
+    /// Creates a bus that waits for its first scene.
     package convenience init() { self.init(nil) }
 
-    /// A bus with this scene. Such a bus never changes its scene.
+    /// Creates a bus with a scene that never changes. If `scene` is nil, the bus waits for its first scene, and its
+    /// scene may change.
     package init(_ scene: Scene?) {
         isFixed = scene != nil
         state = Mutex(State(scene: scene))
     }
 
-    /// The scene that was last requested for the next possible frame; nil before the first request. Scenes requested
-    /// for later frames do not count.
+    /// The scene on air, or the scene that was requested for the next frame; nil before the first scene. Scenes that
+    /// were requested for later frames do not count.
     package var scene: Scene? { state.withLock { $0.scene } }
 
     /// The first program frame at which a change can still begin.
     package var nextFrame: FrameIndex { state.withLock { $0.next } }
 
-    /// Cuts to `scene` at the program's next frame.
+    /// Cuts to `scene` at the next frame of the program.
     package func show(_ scene: Scene) { show(scene, by: Transition(.cut), frames: 0) }
 
-    /// Puts `scene` on air at program frame `frame`, or at the next frame if that is later, by a transition of `frames`
-    /// frames, or by a cut under `stinger`. Returns the frame at which the change begins.
+    /// Puts `scene` on air at program frame `frame`, or at the next frame if `frame` is nil or has passed. The change
+    /// is a transition of `frames` frames, or a cut under `stinger` if there is one. Returns the frame at which the
+    /// change begins.
     @discardableResult
     package func show(
         _ scene: Scene, by transition: Transition, frames: Int64, stinger: (any Stinger)? = nil,
@@ -86,17 +89,17 @@ package final class Bus: Sendable {
         }
     }
 
-    /// Calls `watch` on the program's thread before each frame is made. A scene that `watch` shows is on air with that
-    /// frame.
+    /// Makes the program call `watch` before each frame, on the program's thread. If `watch` calls ``show(_:)``, that
+    /// scene is on air from this frame on.
     package func beforeEachFrame(_ watch: @escaping @Sendable (FrameIndex) -> Void) {
         watcher.withLock { $0 = watch }
     }
 
-    /// Calls the closure of ``beforeEachFrame(_:)``, if there is one, before frame `index` is made.
+    /// Calls the closure of ``beforeEachFrame(_:)``, if there is one. Called before frame `index` is made.
     func announce(_ index: FrameIndex) { watcher.withLock { $0 }?(index) }
 
-    /// Returns the change that begins at frame `index`, or should have begun since the previous frame; nil without such
-    /// a change. Later changes cannot begin at this frame any more.
+    /// Returns the change that begins at frame `index`; nil without one. A change for a frame that was skipped begins
+    /// now. From this call on, a new change cannot begin at this frame any more.
     func takeCue(for index: FrameIndex) -> Cue? {
         state.withLock { state in
             state.next = index + 1
@@ -108,8 +111,8 @@ package final class Bus: Sendable {
         }
     }
 
-    /// Cancels the change that is scheduled for `frame`. Returns false if there is no such change, or if it is already
-    /// on air.
+    /// Cancels the change that is scheduled for `frame`. Returns false if there is no such change, or if it has begun
+    /// or begins with the next frame.
     package func withdraw(at frame: FrameIndex) -> Bool {
         state.withLock { state in
             guard frame > state.next, let index = state.cues.firstIndex(where: { $0.frame == frame }) else {
@@ -120,25 +123,25 @@ package final class Bus: Sendable {
         }
     }
 
-    /// Adds an overlay in front of the overlays that were added before. Must be called before the program runs.
+    /// Adds an overlay in front of the overlays that were added before. Must be called before the program starts.
     package func add(_ overlay: Overlay) { state.withLock { $0.overlays.append(overlay) } }
 
-    /// The overlays, from back to front.
+    /// All overlays of the program, from back to front.
     var overlays: [Overlay] { state.withLock { $0.overlays } }
 
-    /// Keeps a feed running while it is not visible.
+    /// Keeps `feed` running while it is not visible.
     package func add(_ feed: SourceFeed) { state.withLock { $0.standby.append(feed) } }
 
-    /// Keeps a source running while it is not visible, with all its inputs.
+    /// Keeps `source` with all its inputs running while it is not visible.
     package func add(_ source: Bus) { state.withLock { $0.sources.append(source) } }
 
-    /// Removes a feed that is kept running, and ends all waiting for it. A feed that is on air remains on air.
+    /// No longer keeps `feed` running, and closes it. A scene on air that uses the feed stays on air.
     package func remove(_ feed: SourceFeed) {
         state.withLock { state in state.standby.removeAll { $0 === feed } }
         feed.close()
     }
 
-    /// Ends the program after the current frame.
+    /// Ends the program after the current frame, and closes all feeds.
     package func finish() {
         let (feeds, sources) = state.withLock { state in
             state.isOver = true
@@ -149,10 +152,10 @@ package final class Bus: Sendable {
         changed.signal()
     }
 
-    /// Whether the program must end.
+    /// Whether ``finish()`` was called, so that the program must end.
     package var isOver: Bool { state.withLock { $0.isOver } }
 
-    /// Waits for a scene other than `gone`; nil if the program ends first.
+    /// Waits until there is a scene other than `gone`, and returns it; nil if the program ends first.
     func waitForScene(besides gone: Scene? = nil) -> Scene? {
         while true {
             let (scene, isOver) = state.withLock { ($0.scene, $0.isOver) }
@@ -162,8 +165,8 @@ package final class Bus: Sendable {
         }
     }
 
-    /// All feeds that may be visible or audible: the feeds of the scene, the feeds that are kept running, and the feeds
-    /// of the sources.
+    /// All feeds of the program, each once: the feeds of the scene, the feeds that are kept running, and the feeds of
+    /// the sources.
     var feeds: [SourceFeed] {
         let (scene, standby, sources) = state.withLock { ($0.scene, $0.standby, $0.sources) }
         var feeds = scene?.feeds ?? []
@@ -173,8 +176,8 @@ package final class Bus: Sendable {
         return feeds
     }
 
-    /// Returns the mixer's inputs for `scene`: the audible sources, and also the other sources, for their meters. The
-    /// meters of sources without audio fall by `seconds`.
+    /// Returns the inputs of the mixer for `scene`: the audible sources, and also all other sources, because their
+    /// meters need the audio. The meters of sources that have no audio now fall for `seconds`.
     func parts(of scene: Scene, silentFor seconds: Double) -> [Mixer.Part] {
         let sources = state.withLock { $0.sources }
         var parts: [Mixer.Part] = []
@@ -194,13 +197,14 @@ package final class Bus: Sendable {
         return parts
     }
 
-    /// How much earlier than it arrives a source can be played, in seconds; nil if it has no audio now.
+    /// By how many seconds this source's audio can be played earlier than it arrives; nil if the source has no audio
+    /// now.
     package var mostAhead: Double? {
         let feeds = scene?.audio.flatMap(\.feeds) ?? []
         return feeds.map { Double($0.mostAhead) / Double(AudioFormat.program.sampleRate) }.min()
     }
 
-    /// The frame that a source shows now; nil before its first frame.
+    /// The frame that this source shows now; nil before its first frame.
     var shown: VideoFrame? {
         switch scene?.layers.first?.video.resolved {
         case .feed(let feed): feed.newestFrame
@@ -209,8 +213,8 @@ package final class Bus: Sendable {
         }
     }
 
-    /// Returns the frame that a source shows now, scaled to `width` columns (rounded to an even number); nil before its
-    /// first frame.
+    /// Returns the frame that this source shows now, scaled to a width of `width` pixels, rounded down to an even
+    /// number; nil before its first frame.
     package func thumbnail(width: Int) -> VideoFrame? {
         guard let frame = shown else { return nil }
         let size = (width: max(2, width / 2 * 2), height: max(2, frame.height * width / frame.width / 2 * 2))
@@ -220,17 +224,17 @@ package final class Bus: Sendable {
     }
 }
 
-/// A short video with alpha that is shown over a change of scene. The scene changes while the video covers the whole
+/// A short video with alpha that is played over a change of scene. The scene is cut while the video covers the whole
 /// frame.
 package protocol Stinger: AnyObject, Sendable {
     /// The stinger's length in program frames.
     var frames: Int64 { get }
-    /// The number of the stinger's frame at which the new scene begins.
+    /// The number of the stinger's frame with which the new scene begins.
     var cut: Int64 { get }
-    /// Returns the stinger's frame `number`, in the program's size and in memory with alpha. If that frame is not
-    /// ready, returns the previous one; nil before the first frame is ready. Called on the program's thread; does not
-    /// wait.
+    /// Returns the stinger's frame `number`, with alpha and in the program's size. If this frame is not ready, returns
+    /// the last frame that was ready; nil without one. Called on the program's thread, so it must not wait, except in a
+    /// program that is made faster than real time.
     func frame(_ number: Int64) -> VideoFrame?
-    /// Prepares the stinger to be shown again. Returns at once.
+    /// Prepares the stinger to be played again from its first frame. Returns at once.
     func rewind()
 }

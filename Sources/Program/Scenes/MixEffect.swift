@@ -3,17 +3,17 @@
 internal import Kernels
 internal import Media
 
-/// The state of the program's thread: the scene on air, a running transition, and the frame and audio that are made
-/// from them. Only that thread uses it.
+/// Makes the frame and the audio of each program frame from the scene on air and a running transition. Only the
+/// program's thread uses it.
 struct MixEffect {
-    /// The content with which a transition begins.
+    /// What was on air when a transition began.
     private enum Origin {
         case scenes(SceneMix)
-        /// The frame that was on air when a new transition interrupted another transition.
+        /// The last frame of another transition, which was interrupted by this one.
         case still(VideoFrame)
     }
 
-    /// A frame of a stinger that was visible when the stinger was interrupted: it fades out with the new transition.
+    /// The visible frame of a stinger that was interrupted by a new transition. It fades out during the new transition.
     private struct Leaving {
         let frame: VideoFrame
         let opacity: Double
@@ -25,11 +25,12 @@ struct MixEffect {
         let start: FrameIndex
         let origin: Origin
         let stinger: (any Stinger)?
-        /// The scene that was on air before, or was about to go on air.
+        /// The scene that was in force before this transition; see ``MixEffect/inForce(at:)``.
         let former: Scene
         let leaving: Leaving?
 
-        /// Returns the progress at frame `index`: both the first frame and the last frame show both sides.
+        /// Returns the progress at frame `index`, from 0 to 1. It is never exactly 0 or 1, so the first and the last
+        /// frame show both sides.
         func progress(at index: FrameIndex) -> Double {
             transition.easing.progress(at: Double(index - start + 1) / Double(frames + 1))
         }
@@ -39,33 +40,34 @@ struct MixEffect {
     private(set) var scene: Scene
     private var compositor: Compositor?
     private var running: Running?
-    /// The last frame without overlays. If there is a compositor, it is stored only if it was blended from two frames.
+    /// The last frame, without overlays. With a compositor, it is stored only if it was blended from two frames.
     private var last: VideoFrame?
     private var isBlended = false
-    /// The frame of a stinger in the current frame.
+    /// The frame of a stinger that is drawn in the current frame; nil without one.
     private var covering: VideoFrame?
-    /// The layers of a frame. The array is reused, to save memory allocations.
+    /// The layers from which a frame is composed. The array is kept between frames, to save memory allocations.
     private var layers: [(frame: VideoFrame?, placement: Placement)] = []
-    /// The frame that each visible feed shows in the current frame.
+    /// For each visible feed, the frame that it has chosen for the current program frame.
     private var choices: [(feed: SourceFeed, choice: LiveFrames.Choice?)] = []
-    /// The video that each visible source shows in the current frame. It is read once per frame, because it may change
-    /// at any time.
+    /// The video that each visible source shows in the current frame. It is read only once per frame, because another
+    /// thread may change it at any time.
     private var shown: [(source: Bus, video: Scene.Video?)] = []
-    /// The last frame of each visible source. It is repeated while another input of the source has no frame yet.
+    /// The last frame of each visible source. It is repeated while the source changes to another input that has no
+    /// frame yet.
     private var standing: [(source: Bus, frame: VideoFrame)] = []
     private var mixer: Mixer
-    /// The limiter; nil for a scene that never changes, because its single source is played unchanged.
+    /// The limiter of the mix; nil if the scene never changes, because its single source is played unchanged.
     private var limiter: Limiter?
-    /// The number of samples per frame.
+    /// The number of audio samples in a frame.
     private let frameSamples: Int64
     private let holdsLast: Bool
     private let overlays: [Overlay]
-    /// The visible overlays in the current frame.
+    /// The overlays that are visible in the current frame.
     private var looks: [(level: Double, art: OverlayArt)] = []
 
-    /// Puts `scene` on air, in frames of `frameSamples` samples. Without a `compositor`, only one source is visible at
-    /// a time, and all changes are cuts. `holdsLast` repeats the last frame of a source that has ended. With a
-    /// compositor, `overlays` may be visible, with the last one in front.
+    /// Puts `scene` on air. A frame has `frameSamples` audio samples. Without a `compositor`, only one source is
+    /// visible at a time, all changes are cuts, and there are no overlays. If `holdsLast` is true, the last frame of a
+    /// source that has ended is repeated. The last of `overlays` is in front of the others.
     init(
         _ scene: Scene, audio: AudioFormat, frameSamples: Int64, compositor: Compositor?, holdsLast: Bool,
         overlays: [Overlay] = []
@@ -76,8 +78,8 @@ struct MixEffect {
         limiter = holdsLast ? Limiter(format: audio) : nil
     }
 
-    /// Puts another scene on air from frame `index` on. A running transition ends, and the next one starts from its
-    /// current state.
+    /// Begins to put the scene of `cue` on air, with frame `index`. A running transition ends, and the new one starts
+    /// from what was visible last.
     mutating func begin(_ cue: Bus.Cue, at index: FrameIndex) {
         endIfOver(at: index)
         let isSeen = cue.stinger != nil || (cue.transition.kind != .cut && (cue.scene != scene || running != nil))
@@ -89,7 +91,8 @@ struct MixEffect {
         scene = cue.scene
     }
 
-    /// Returns the scene whose audio and overlays are used. Under a stinger, this is the previous scene until the cut.
+    /// Returns the scene whose audio and overlays are used at frame `index`. While a stinger is played, this is the
+    /// previous scene until the cut.
     func inForce(at index: FrameIndex) -> Scene {
         guard let running, let stinger = running.stinger, index - running.start < stinger.cut else { return scene }
         return running.former
@@ -100,7 +103,7 @@ struct MixEffect {
         (running, covering) = (nil, nil)
     }
 
-    /// Returns the content with which a transition at frame `index` begins: the content of the previous frame.
+    /// Returns what a transition that begins at frame `index` starts from: what was visible in the previous frame.
     private func origin(at index: FrameIndex) -> Origin {
         guard let running else { return .scenes(SceneMix(scene)) }
         if let stinger = running.stinger {
@@ -110,7 +113,7 @@ struct MixEffect {
         return last.map { .still($0) } ?? .scenes(SceneMix(scene))
     }
 
-    /// Returns the frame of a stinger that was visible in the previous frame; nil without a stinger.
+    /// Returns the stinger's frame that was visible in the previous frame; nil without a stinger.
     private func leaving(at index: FrameIndex) -> Leaving? {
         if let covering { return Leaving(frame: covering, opacity: 1) }
         guard let running else { return nil }
@@ -121,13 +124,14 @@ struct MixEffect {
         leaving.opacity * (1 - running.progress(at: index))
     }
 
-    /// Returns the mix of scenes during a transition that moves layers; nil if frames are blended instead.
+    /// Returns the mix of scenes at frame `index` of a transition that moves layers; nil if the transition blends
+    /// frames instead.
     private func moved(_ running: Running, at index: FrameIndex) -> SceneMix? {
         guard running.transition.kind == .move, case .scenes(let origin) = running.origin else { return nil }
         return origin.moved(to: scene, fraction: running.progress(at: index), shaped: shaped)
     }
 
-    /// The visible videos whose frames contain bars.
+    /// The visible videos whose frames contain bars, because only a region of the frame has content.
     private var shaped: [Scene.Video] {
         scenes.flatMap(\.layers).map(\.video).filter { newest($0)?.region != nil }
     }
@@ -136,7 +140,8 @@ struct MixEffect {
         if let running, index - running.start >= running.frames { end() }
     }
 
-    /// Returns the frame on air at `index`; nil before the first frame. `note` is called with the main feed's choice.
+    /// Returns the frame to put on air at `index`; nil if there is no frame. `note` is called with the frame that the
+    /// main feed has chosen.
     mutating func frame(for index: FrameIndex, note: (SourceFeed, LiveFrames.Choice) -> Void) -> VideoFrame? {
         endIfOver(at: index)
         look()
@@ -152,7 +157,7 @@ struct MixEffect {
         return frame
     }
 
-    /// Returns frame `index` of a running change, without overlays.
+    /// Returns the frame at `index` of the running transition, without overlays.
     private mutating func changing(_ running: Running, at index: FrameIndex) -> VideoFrame? {
         if let mix = moved(running, at: index) { return compose(mix) }
         if let stinger = running.stinger, index - running.start >= stinger.cut { return compose(scene) }
@@ -167,11 +172,11 @@ struct MixEffect {
         return compositor?.blend(from, next, by: running.transition, progress: running.progress(at: index))
     }
 
-    /// Draws the visible overlays over `frame`, and then a stinger in front of all.
+    /// Draws the visible overlays over `frame`, and then a stinger in front of them.
     private mutating func key(_ frame: inout VideoFrame?, at index: FrameIndex) {
         looks.removeAll(keepingCapacity: true)
         let named = inForce(at: index).overlays
-        // Under a stinger, and at a cut, overlays change at once.
+        // Overlays fade during a transition. At a cut, and under a stinger, they change at once.
         let rest = running.map { $0.stinger == nil ? $0.frames - (index - $0.start) : 0 } ?? 0
         for overlay in overlays {
             let isNamed = named.contains { $0 === overlay }
@@ -191,7 +196,8 @@ struct MixEffect {
         }
     }
 
-    /// Remembers `frame` as the last one shown; repeats the previous one if it is nil and `holdsLast` is set.
+    /// Stores `frame` as the last one and returns it. If `frame` is nil, returns the last one again if `holdsLast` is
+    /// true.
     private mutating func keep(_ frame: VideoFrame?) -> VideoFrame? {
         guard let frame else { return holdsLast ? last : nil }
         last = frame
@@ -203,12 +209,12 @@ struct MixEffect {
         if case .still(let frame) = scene.layers.first.flatMap({ resolved($0.video) }) { frame } else { nil }
     }
 
-    /// The scenes that are visible.
+    /// The scenes from which the current frame is made: one, or several during a transition.
     private var scenes: [Scene] {
         if case .scenes(let origin) = running?.origin { [scene] + origin.shares.map(\.scene) } else { [scene] }
     }
 
-    /// Reads from each visible source which video it shows.
+    /// Reads for each visible source which video it shows now.
     private mutating func look() {
         shown.removeAll(keepingCapacity: true)
         for layer in scenes.flatMap(\.layers) {
@@ -232,7 +238,8 @@ struct MixEffect {
 
     private func feed(of scene: Scene) -> SourceFeed? { scene.layers.first.flatMap { feed(of: $0.video) } }
 
-    /// Lets each visible feed choose its frame, once. `note` is called with the main feed's choice.
+    /// Lets each visible feed choose its frame for `index`, once. `note` is called with the frame that the main feed
+    /// has chosen.
     private mutating func choose(
         for index: FrameIndex, main: SourceFeed?, _ note: (SourceFeed, LiveFrames.Choice) -> Void
     ) {
@@ -261,7 +268,7 @@ struct MixEffect {
         return compositor?.blend(frame, other, by: Transition(.fade), progress: last.weight)
     }
 
-    /// Returns the current frame of `video`, or its last frame if it has none now.
+    /// Returns the current frame of `video`. If a source has no frame now, returns its last one.
     private func newest(_ video: Scene.Video) -> VideoFrame? {
         let frame: VideoFrame? =
             switch resolved(video) {
@@ -281,34 +288,34 @@ struct MixEffect {
         return frame
     }
 
-    /// Whether the feed's frame was taken for the current frame.
+    /// Whether a frame of `feed` was taken for the current program frame.
     func isSeen(_ feed: SourceFeed) -> Bool { choices.contains { $0.feed === feed } }
 }
 
 // MARK: Audio
 
 extension MixEffect {
-    /// Mixes `parts` for `range`, the samples of the current frame, and returns the audio that is ready. It continues
-    /// the audio that was returned before. The fade lasts as long as the transition, or half a frame for a cut, even if
-    /// the current frame is longer because frames were skipped before it.
+    /// Mixes `parts` for `range`, the samples of the current frame, and returns audio that is ready. The returned audio
+    /// directly follows the audio that was returned before. The audio fades as long as the transition lasts, or for
+    /// half a frame at a cut. The length of the fade does not depend on whether frames were skipped.
     mutating func audio(_ range: Range<SampleIndex>, _ parts: [Mixer.Part]) -> AudioBuffer {
         let fade = running.flatMap { $0.stinger == nil ? $0.frames * frameSamples : nil }
         let mixed = mixer.mix(parts, range, fade: fade ?? frameSamples / 2)
         return limiter?.limit(mixed, alone: mixer.isAlone) ?? mixed
     }
 
-    /// Returns the remaining audio up to sample `end`, after the last frame; nil if there is no limiter that holds
-    /// audio.
+    /// Returns the audio that the limiter still holds after the last frame, up to sample `end`; nil without a limiter.
     mutating func rest(upTo end: SampleIndex) -> AudioBuffer? { limiter?.finish(at: end.number) }
 
-    /// Whether the feed is audible in the current frame, its fade-out included.
+    /// Whether `feed` is audible in the current frame. A feed that fades out is still audible.
     func isHeard(_ feed: SourceFeed, _ parts: [Mixer.Part]) -> Bool {
         parts.contains { $0.feed === feed && $0.isHeard } || mixer.isHeard(feed)
     }
 
-    /// Returns the audio of a source for the current frame, without a shift; nil if the source has no audio.
+    /// Returns the audio of `source` for the current frame, without the operator's shift; nil if the source has no
+    /// audio.
     func audio(of source: Bus) -> AudioBuffer? { mixer.audio(of: source) }
 
-    /// Whether the feed's audio was taken for the current frame.
+    /// Whether audio of `feed` was taken for the current program frame.
     func isTaken(_ feed: SourceFeed) -> Bool { mixer.isTaken(feed) }
 }

@@ -3,19 +3,19 @@
 internal import Kernels
 internal import Media
 
-/// The visible content between two scenes: one scene, or the weighted mean of two scenes that differ in the order of
+/// What is visible during a transition that moves layers: one scene, or a mix of two scenes that differ in the order of
 /// their layers.
 struct SceneMix {
-    /// The scenes with their weights, which add up to 1.
+    /// One or two scenes with their weights. The weights add up to 1.
     let shares: [(scene: Scene, weight: Double)]
 
-    /// A mix of `scene` alone.
+    /// Creates a mix that consists of `scene` alone.
     init(_ scene: Scene) { shares = [(scene, 1)] }
 
     private init(_ shares: [(scene: Scene, weight: Double)]) { self.shares = shares }
 
-    /// If two layers exchange their depth and nothing else differs: the scene with the larger weight, and the weight of
-    /// the opposite order of its last two layers. Otherwise nil.
+    /// If the two scenes differ only in the order of their last two layers: the scene with the larger weight, and the
+    /// weight of the other one. Otherwise nil.
     var exchange: (scene: Scene, share: Double)? {
         guard shares.count == 2 else { return nil }
         let (most, least) = shares[0].weight < shares[1].weight ? (shares[1], shares[0]) : (shares[0], shares[1])
@@ -25,8 +25,8 @@ struct SceneMix {
         return (most.scene, least.weight)
     }
 
-    /// Returns the mix at `fraction` of the way to `next`. The frames of `shaped` contain bars. Nil if a mix of more
-    /// than two scenes would be needed.
+    /// Returns the mix at `fraction` (0 to 1) of the way from this mix to `next`. `shaped` has the videos whose frames
+    /// contain bars. Nil if a mix of more than two scenes would be needed.
     func moved(to next: Scene, fraction: Double, shaped: [Scene.Video] = []) -> SceneMix? {
         var found: [(scene: Scene, weight: Double)] = []
         for (scene, weight) in shares {
@@ -44,21 +44,22 @@ struct SceneMix {
     }
 }
 
-/// Moves layers from one scene to another. A layer in both scenes moves. A layer in only one scene grows or shrinks;
-/// but if it fills the frame in that scene, it stays behind the other layers.
+/// Moves layers from one scene to another. A layer that is in both scenes moves to its new place. A layer that is in
+/// only one scene grows or shrinks. But if it fills the frame in that scene, it keeps its size behind the other layers.
 ///
-/// No layer jumps: the path begins with one scene and ends with the other, and in between each layer keeps its depth.
-/// If no single order of the layers shows both scenes, as when two layers exchange their depth, there are two orders,
-/// and one fades into the other.
+/// No layer jumps: the path begins exactly with one scene and ends exactly with the other, and in between the order of
+/// the layers does not change. If no single order of the layers can show both scenes, for example when two layers
+/// exchange their depth, there are two orders, and one of them fades into the other.
 private struct Path {
     private let from: Scene
     private let to: Scene
-    /// The videos that fill their placement only if they are cropped to it.
+    /// The videos whose frames contain bars, so that they may not cover their whole placement.
     private let shaped: [Scene.Video]
 
     init(from: Scene, to: Scene, shaped: [Scene.Video]) { (self.from, self.to, self.shaped) = (from, to, shaped) }
 
-    /// Returns the orders of the layers at `fraction` of the way, with their weights.
+    /// Returns the order of the layers, from back to front, at `fraction` of the way: one order, or two orders with
+    /// their weights.
     func orders(at fraction: Double) -> [(order: [Scene.Video], weight: Double)] {
         let (old, new) = (Self.merged(from.layers, to.layers), Self.merged(to.layers, from.layers))
         for order in [old, new] where shows(from, in: order, beside: to) && shows(to, in: order, beside: from) {
@@ -69,7 +70,8 @@ private struct Path {
         ]
     }
 
-    /// Returns the layers in this order, at `fraction` of the way, without hidden layers.
+    /// Returns the scene at `fraction` of the way, with its layers in this order. Layers behind one that fills the
+    /// frame are left out.
     func scene(in order: [Scene.Video], at fraction: Double) -> Scene {
         let layers = order.compactMap { video in
             placement(of: video, at: fraction).map { Scene.Layer(video, at: $0) }
@@ -87,8 +89,8 @@ private struct Path {
         }
     }
 
-    /// Returns the layers of `lead` in their order, together with the layers that only `other` has: each of these is
-    /// inserted above the same neighbor as in `other`.
+    /// Returns the layers of `lead` in their order, and with them the layers that only `other` has. Each of these is
+    /// inserted directly in front of the same layer as in `other`.
     private static func merged(_ lead: [Scene.Layer], _ other: [Scene.Layer]) -> [Scene.Video] {
         var order = lead.map(\.video)
         var place = 0
@@ -103,8 +105,8 @@ private struct Path {
         return order
     }
 
-    /// Whether the layers, in this order and with the placements of `scene`, show that scene, although the order also
-    /// contains layers that fill the frame only in `other`.
+    /// Whether the layers in this order look like `scene` if they have the placements of `scene`. The order may also
+    /// contain layers that fill the frame in `other`; these must be hidden completely.
     private func shows(_ scene: Scene, in order: [Scene.Video], beside other: Scene) -> Bool {
         for (index, layer) in scene.layers.enumerated() {
             for above in scene.layers[(index + 1)...] where layer.placement.overlaps(above.placement) {
@@ -116,8 +118,8 @@ private struct Path {
         return seen(of: order, scene, beside: other).count == order.count
     }
 
-    /// Returns `order` without certain layers: those that fill the frame only in `other` and are not hidden by the
-    /// layers of `scene`.
+    /// Returns `order` without the layers that fill the frame only in `other` and would be visible in `scene`, because
+    /// the layers of `scene` do not hide them.
     private func seen(of order: [Scene.Video], _ scene: Scene, beside other: Scene) -> [Scene.Video] {
         order.enumerated().filter { index, video in
             guard scene.placement(of: video) == nil, other.placement(of: video) == .full else { return true }
@@ -125,7 +127,8 @@ private struct Path {
         }.map(\.element)
     }
 
-    /// Returns the placement of `video` in `scene` if the video fills it.
+    /// Returns the placement of `video` in `scene`; nil if `scene` does not have it or the video does not fill its
+    /// placement.
     private func covering(_ video: Scene.Video, in scene: Scene) -> Placement? {
         let placement = scene.placement(of: video)
         guard let shape = placement?.shape, shape.fill < 1 else { return placement }
@@ -138,10 +141,11 @@ extension Scene {
 }
 
 extension Placement {
-    /// The resolution at which placements are compared: much finer than a pixel.
+    /// The number of units per frame width or height in which placements are compared. A unit is much smaller than a
+    /// pixel.
     private static let unit = 36_000.0
 
-    /// The destination in units of this resolution, rounded so that adjacent placements do not overlap.
+    /// The destination in these units. Its edges are rounded, so that adjacent placements do not overlap.
     private var place: PixelRectangle {
         let (left, top) = (Int((destination.x * Self.unit).rounded()), Int((destination.y * Self.unit).rounded()))
         let right = Int(((destination.x + destination.width) * Self.unit).rounded())
@@ -151,7 +155,7 @@ extension Placement {
 
     fileprivate func overlaps(_ other: Placement) -> Bool { !place.intersection(other.place).isEmpty }
 
-    /// Whether these placements together cover the whole frame.
+    /// Whether `placements` together cover the whole frame.
     fileprivate static func fill(_ placements: [Placement]) -> Bool {
         var rest = Uncovered()
         rest.begin(full.place)
@@ -159,7 +163,8 @@ extension Placement {
         return rest.parts.isEmpty
     }
 
-    /// The same placement shrunk to its own center, from which a source appears and to which it disappears.
+    /// This placement shrunk to its center. A layer that appears grows from there, and a layer that disappears shrinks
+    /// to there.
     fileprivate var vanished: Placement {
         let middle = Rectangle(
             x: destination.x + destination.width / 2, y: destination.y + destination.height / 2, width: 0, height: 0)

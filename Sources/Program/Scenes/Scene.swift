@@ -3,16 +3,16 @@
 package import Kernels
 package import Media
 
-/// The content on air: the visible videos, their placements, and the audio. A value type; two scenes are equal if all
-/// of this is equal.
+/// What a program shows and plays: the visible videos, their placements, the audible sources and the overlays. Two
+/// scenes are equal if all of these are equal.
 package struct Scene: Sendable, Equatable {
-    /// The origin of frames.
+    /// Where the frames of a layer come from.
     package enum Video: Sendable, Equatable {
-        /// A feed's frames.
+        /// The frames of a feed.
         case feed(SourceFeed)
-        /// One frame in the program's format, repeated.
+        /// One frame in the program's format, which is repeated.
         case still(VideoFrame)
-        /// The current content of a source: one of its inputs, or its slate.
+        /// What a source shows now: one of its inputs, or its slate.
         case source(Bus)
 
         package static func == (left: Video, right: Video) -> Bool {
@@ -24,37 +24,37 @@ package struct Scene: Sendable, Equatable {
             }
         }
 
-        /// The same video, but a source is replaced by the feed or still image that it shows now; nil for a source that
-        /// shows nothing.
+        /// The feed or still image that is shown now. If this video is a source, it is what the source shows; nil if
+        /// the source shows nothing.
         var resolved: Video? {
             guard case .source(let bus) = self else { return self }
             return bus.scene?.layers.first?.video.resolved
         }
 
-        /// The feed whose frames are shown now; nil if it is not a feed.
+        /// The feed whose frames are shown now; nil for a still image, and for a source that shows nothing.
         var feed: SourceFeed? {
             if case .feed(let feed) = resolved { feed } else { nil }
         }
     }
 
-    /// A video and its placement.
+    /// A video and its place in the frame.
     package struct Layer: Sendable, Equatable {
-        /// The video.
+        /// The video to show.
         package var video: Video
-        /// The placement.
+        /// Where the video is placed in the frame.
         package var placement: Placement
 
-        /// A layer with `video` at this placement, by default the whole frame.
+        /// Creates a layer that shows `video` at `placement`, by default in the whole frame.
         package init(_ video: Video, at placement: Placement = .full) {
             (self.video, self.placement) = (video, placement)
         }
     }
 
-    /// The origin of audio.
+    /// Where audio comes from.
     package enum Audio: Sendable, Equatable {
-        /// A feed's audio.
+        /// The audio of a feed.
         case feed(SourceFeed)
-        /// The audio of a source's current content.
+        /// The audio of what a source shows now.
         case source(Bus)
 
         package static func == (left: Audio, right: Audio) -> Bool {
@@ -74,11 +74,12 @@ package struct Scene: Sendable, Equatable {
         }
     }
 
-    /// The visible layers, from back to front. The first is the main layer: the program's clock follows it.
+    /// The visible layers, from back to front. The first one is the main layer, which the program's clock can follow.
     package var layers: [Layer]
-    /// The audible sources, which are mixed; empty for silence.
+    /// The sources that are mixed; empty for silence.
     package var audio: [Audio]
-    /// The overlays over the layers, unless an operator has chosen others. Transitions happen below the overlays.
+    /// The overlays in front of the layers. Overlays are drawn over the result of a transition. An operator can also
+    /// show and hide overlays independently of the scene.
     package var overlays: [Overlay] = []
 
     package init(layers: [Layer], audio: [Audio], overlays: [Overlay] = []) {
@@ -90,18 +91,19 @@ package struct Scene: Sendable, Equatable {
             && left.overlays.elementsEqual(right.overlays) { $0 === $1 }
     }
 
-    /// A scene with one video that fills the frame, and with the audio of one feed; nil means silence.
+    /// Creates a scene with one video that fills the frame, and with the audio of one feed, or with silence if `audio`
+    /// is nil.
     package init(video: Video, audio: SourceFeed?) {
         self.init(layers: [Layer(video)], audio: audio.map { [.feed($0)] } ?? [])
     }
 
-    /// The feed that the main layer shows now; nil for a still image.
+    /// The feed that the main layer shows now; nil if it shows a still image or nothing.
     var mainFeed: SourceFeed? { layers.first?.video.feed }
 
-    /// Whether the program waits for the main feed.
+    /// Whether the program waits for the frames of the main feed.
     var waits: Bool { mainFeed?.isAwaited == true }
 
-    /// The feeds that are visible or audible in the scene now, without repetition.
+    /// The feeds that are visible or audible in the scene now, each once.
     var feeds: [SourceFeed] {
         var feeds: [SourceFeed] = []
         for feed in layers.compactMap(\.video.feed) + audio.flatMap(\.feeds)

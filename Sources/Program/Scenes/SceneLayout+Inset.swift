@@ -3,26 +3,27 @@
 internal import Kernels
 
 extension SceneLayout {
-    /// The placement of the second source of ``Kind/pip``: its upper left corner and its width, as fractions of the
+    /// Where the second source of ``Kind/pip`` is placed: its upper left corner and its width, as fractions of the
     /// frame.
     package struct Inset: Sendable, Codable, Equatable {
         package var x: Double
         package var y: Double
         package var width: Double
 
-        /// A quarter of the frame's width, at a distance of a fortieth of the frame from its lower right corner.
+        /// The standard place: a quarter of the frame's width, in the lower right corner, at a distance of a fortieth
+        /// of the frame from the edges.
         package static let standard = Inset(x: 0.725, y: 0.725, width: 0.25)
 
-        /// An inset at this position.
+        /// Creates an inset with its upper left corner at (x, y).
         package init(x: Double, y: Double, width: Double) { (self.x, self.y, self.width) = (x, y, width) }
 
-        /// An inset with this width in a corner, at a distance of a fortieth of the frame from its edges.
+        /// Creates an inset in a corner of the frame, at a distance of a fortieth of the frame from the edges.
         package init(_ corner: Corner, width: Double = 0.25) {
             let (near, far) = (Corner.margin, 1 - Corner.margin - width)
             self.init(x: corner.isRight ? far : near, y: corner.isLow ? far : near, width: width)
         }
 
-        /// How a source with another aspect ratio is placed in the inset: the whole source is visible, aligned to the
+        /// How a source with another aspect ratio fits into the inset: the whole source is visible, moved towards the
         /// nearest corner of the frame.
         var shape: Placement.Shape {
             let way = 1 - width - 2 * Corner.margin
@@ -30,8 +31,8 @@ extension SceneLayout {
             return Placement.Shape(area: .init(x: x, y: y, width: width, height: width), across: part(x), down: part(y))
         }
 
-        /// Creates an inset from the values that users write: a corner, or `x` and `y`; if a coordinate is missing, it
-        /// has its standard value. Throws if both a corner and coordinates are given.
+        /// Creates an inset from the values that users write: either `corner`, or `x` and `y`. A value that is nil has
+        /// its standard value. Throws if both a corner and coordinates are given.
         package init(corner: Corner?, x: Double?, y: Double?, width: Double?) throws(Fault) {
             guard let corner else {
                 let usual = Self.standard
@@ -61,10 +62,11 @@ extension SceneLayout {
 extension SceneLayout.Inset {
     private enum Key: String, CodingKey, CaseIterable { case corner, x, y, width }
 
-    /// The keys that users may use.
+    /// The keys that a user's description of an inset may have.
     package static var keys: [String] { Key.allCases.map(\.rawValue) }
 
-    /// Reads `x`, `y` and `width`, or `corner` and, if it is not a quarter, `width`.
+    /// Reads either `x`, `y` and `width`, or `corner` and `width`. With `corner`, `width` may be missing and is then a
+    /// quarter.
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Key.self)
         guard let corner = try container.decodeIfPresent(SceneLayout.Corner.self, forKey: .corner) else {

@@ -3,33 +3,33 @@
 package import Kernels
 package import Media
 
-/// A scene in the form in which users describe it: its layout, and the names of its sources.
+/// A scene as users describe it: its layout and the names of its sources.
 package struct SceneLayout: Sendable, Codable, Equatable {
-    /// The layouts of a scene.
+    /// How the sources of a scene are arranged.
     package enum Kind: String, Sendable, Codable, CaseIterable {
         /// One source fills the frame.
         case single
-        /// The first source fills the frame, and the second one is a small inset.
+        /// The first source fills the frame, and the second one is a small inset in front of it.
         case pip
-        /// Two sources side by side.
+        /// Two sources are side by side.
         case splitHorizontal = "split-horizontal"
-        /// Two sources one above the other.
+        /// Two sources are one above the other.
         case splitVertical = "split-vertical"
-        /// Up to nine sources in rows and columns.
+        /// Up to nine sources are in rows and columns.
         case grid
-        /// The slate, shown when there is nothing else.
+        /// The slate is shown, without any source.
         case slate
     }
 
-    /// How a source is placed in an area with another aspect ratio.
+    /// How a source fits into an area that has another aspect ratio.
     package enum Fit: String, Sendable, Codable, CaseIterable {
-        /// The center of the source fills the area.
+        /// The source is cropped: its center fills the area.
         case crop
-        /// The whole source is visible, with bars.
+        /// The whole source is visible, with bars beside or above it.
         case contain
     }
 
-    /// Why a scene is not possible, in a sentence.
+    /// Says in one sentence why a scene is not possible.
     package struct Fault: Error, Equatable, CustomStringConvertible {
         package let description: String
     }
@@ -37,24 +37,24 @@ package struct SceneLayout: Sendable, Codable, Equatable {
     /// The width of an inset's border and the radius of its corners, as fractions of the program's height.
     private static let (border, radius) = (1.0 / 360, 1.0 / 60)
 
-    /// The layout.
+    /// How the sources are arranged.
     package var layout: Kind
-    /// The names of the scene's sources, with the main source first.
+    /// The names of the scene's sources. The main source is first.
     package var sources: [String]
-    /// The placement of the second source in ``Kind/pip``; nil means the standard placement.
+    /// Where the second source is placed in ``Kind/pip``; nil for the standard place.
     package var inset: Inset?
-    /// How sources are placed in a split; nil means that they are cropped.
+    /// How sources fit into the halves of a split; nil means that they are cropped.
     package var fit: Fit?
 
-    /// The names of its overlays; nil for no overlays.
+    /// The names of the scene's overlays; nil for no overlays.
     package var overlays: [String]?
 
     private enum CodingKeys: String, CodingKey, CaseIterable { case layout, sources, inset, fit, overlays }
 
-    /// The keys that users may use.
+    /// The keys that a user's description of a scene may have.
     package static var keys: [String] { CodingKeys.allCases.map(\.rawValue) }
 
-    /// The maximum number of overlays in a program.
+    /// The maximum number of overlays in a scene.
     private static let mostOverlays = 16
 
     package init(_ layout: Kind, _ sources: [String], inset: Inset? = nil, fit: Fit? = nil, overlays: [String]? = nil) {
@@ -62,13 +62,13 @@ package struct SceneLayout: Sendable, Codable, Equatable {
         self.overlays = overlays
     }
 
-    /// The scene's settings besides its sources, as options of a scene: `x=0.5`, `fit=contain`.
+    /// The scene's settings for inset and fit, in the form in which users write them: `x=0.5`, `fit=contain`.
     package var details: [String] {
         let place = inset.map { ["x=\($0.x)", "y=\($0.y)", "width=\($0.width)"] } ?? []
         return place + (fit.map { ["fit=\($0.rawValue)"] } ?? [])
     }
 
-    /// The possible numbers of sources in this layout.
+    /// How many sources this layout can have.
     private var counts: ClosedRange<Int> {
         switch layout {
         case .single: 1...1
@@ -78,8 +78,8 @@ package struct SceneLayout: Sendable, Codable, Equatable {
         }
     }
 
-    /// Throws if the scene is impossible: a wrong number of sources, a source or an overlay that is named twice, an
-    /// inset outside of the frame, or settings that the scene's layout does not have.
+    /// Throws if the scene is not possible: it has a wrong number of sources, too many overlays, a source or an overlay
+    /// twice, an inset outside of the frame, or settings that its layout does not have.
     package func check() throws(Fault) {
         guard counts.contains(sources.count) else {
             let wanted = counts.count == 1 ? "\(counts.lowerBound)" : "\(counts.lowerBound) to \(counts.upperBound)"
@@ -115,8 +115,8 @@ package struct SceneLayout: Sendable, Codable, Equatable {
         }
     }
 
-    /// Returns the placements of the sources, in the order of ``sources``, in a program whose frames have this color
-    /// description.
+    /// Returns where the sources are placed, in the order of ``sources``. `color` is the color description of the
+    /// program's frames; the inset's border needs it.
     package func placements(in color: ColorDescription) -> [Placement] {
         let fits = fit == .contain
         switch layout {
@@ -138,8 +138,8 @@ package struct SceneLayout: Sendable, Codable, Equatable {
             let columns = sources.count <= 4 ? 2 : 3
             let rows = (sources.count + columns - 1) / columns
             return sources.indices.map { index in
-                // Cells have the frame's aspect ratio. If there are fewer rows than columns, there are bars above and
-                // below.
+                // Cells have the aspect ratio of the frame. If there are fewer rows than columns, the cells are
+                // centered between bars above and below.
                 var place = Placement.cell(index, columns: columns, rows: columns)
                 let lack = Double(columns - rows) / Double(2 * columns)
                 place.destination.y += lack
