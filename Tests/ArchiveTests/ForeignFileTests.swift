@@ -37,7 +37,7 @@ import Testing
         #expect(try temporary.bytes(name) == content)
     }
 
-    @Test func `A file that a crash left empty or full of zeros is set aside`() throws {
+    @Test func `Recovery sets aside an open file that a crash left empty or full of zeros`() throws {
         for content in [[], [UInt8](repeating: 0, count: 4096)] {
             let part = SampleRecording.name + ".part"
             try temporary.write(content, to: part)
@@ -60,7 +60,7 @@ import Testing
     }
 
     // Regression: before deleting, retention checked only two boxes, which a large file from ffmpeg has, too.
-    @Test func `A remux by ffmpeg over 4 GiB is not deleted`() throws {
+    @Test func `A file of more than 4 GiB that ffmpeg wrote under a recording's name is not deleted`() throws {
         let remux = fileType + [0, 0, 0, 1] + Array("mdat".utf8) + [0, 0, 0, 1, 0x40, 0, 0, 0]
         let failure = #expect(throws: FileFailure.self) { try delete(remux) }
         #expect(failure?.description.contains("this program did not make it") == true)

@@ -62,7 +62,7 @@ struct MountTests {
     }
 
     @Test(
-        "A directory on another disk is used with its own mark, and the first directory is recognized again"
+        "A directory on another disk gets its own mark, and the first directory is recognized when its disk returns"
     )
     func swapped() throws {
         try mount("first")
@@ -82,7 +82,7 @@ struct MountTests {
     }
 
     @Test(
-        "A file system that is mounted later is used and remembered",
+        "If a file system is mounted after the start, relay uses it and remembers its mount point",
         .enabled(if: access("/dev/shm", W_OK) == 0, "there is no file system in memory"))
     func otherFileSystem() throws {
         try mount("first")

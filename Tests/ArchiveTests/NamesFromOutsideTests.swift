@@ -58,7 +58,7 @@ import Testing
         #expect(opened > 0)
     }
 
-    @Test func `A path is split at every slash, as the system does it`() {
+    @Test func `A path is split at every slash, as the operating system does it`() {
         #expect(FileDescriptor.parts(of: "a/b/c.mp4") == ["a", "b", "c.mp4"])
         #expect(FileDescriptor.parts(of: "/a//b/") == ["", "a", "", "b", ""])
         #expect(FileDescriptor.parts(of: "") == [""])
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    @Test func `A damaged name is refused, or read as a valid name that gives the same closed name`() {
+    @Test func `A damaged file name is refused, or parsed as another valid name with the same final name`() {
         var random = SeededRandom()
         let name = Array("a_b_20261121T140310.123Z_000041.mp4.part")
         for _ in 0..<5000 {
@@ -119,7 +119,7 @@ import Testing
         #expect(SegmentSalvage.originalName("a.mp4") == "a.mp4")
     }
 
-    @Test func `Each recording in any set of names counts once, as its file or as its repaired copy`() {
+    @Test func `Each recording in a set of file names counts once, even if it also has a repaired copy`() {
         var random = SeededRandom()
         for _ in 0..<500 {
             let stems = (0..<Int.random(in: 0...6, using: &random)).map { "f\($0)" }

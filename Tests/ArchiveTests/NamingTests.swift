@@ -9,7 +9,7 @@ import Testing
 @testable import MP4
 
 @Suite struct NamingTests {
-    @Test func `A name contains the channel, the UTC start and the sequence number`() {
+    @Test func `A recording's file name contains the channel, the UTC start and the sequence number`() {
         let name = SegmentName(channel: "studio a", start: UTCTime(milliseconds: 1_795_269_790_123), sequence: 7)
         #expect(name.description == "studio-a_20261121T140310.123Z_000007")
         #expect(name.open == name.description + ".mp4.part")

@@ -41,7 +41,7 @@ import Testing
         return bytes
     }
 
-    @Test func `A closed file and the same file left open have the same facts`() throws {
+    @Test func `A closed file and the same file left open have the same start, tracks, frames and duration`() throws {
         let (closed, open) = (try read(sample.closed), try read(sample.open))
         #expect(closed.isClosed && !open.isClosed)
         #expect(closed.problems.isEmpty && open.problems.isEmpty, "\(closed.problems) \(open.problems)")
@@ -64,7 +64,7 @@ import Testing
         ("co64", 20, 0, ["the video: samples lie outside of the file"]),
         ("co64", 20, .max, ["the video: samples lie outside of the file"]),
     ])
-    func `Each impossible value in the tables has its own message`(
+    func `Each impossible value in the sample tables has its own error message`(
         type: String, offset: Int, value: UInt32, expected: [String]
     ) throws {
         guard type != "stts" else {
@@ -76,7 +76,7 @@ import Testing
         #expect(try read(try patched(type, offset, value)).problems == expected)
     }
 
-    @Test func `Repeated decoding times and repeated presentation times are reported`() throws {
+    @Test func `Repeated decoding times and repeated presentation times in a file are reported`() throws {
         let problems = try read(try patched("stts", 20, 0)).problems
         #expect(problems.contains("the video: decoding times stand still"))
         #expect(problems.contains("the video: 99 samples are shown at the time of others"))
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test func `Random damage never traps`() throws {
+    @Test func `Reading a file with random damage never crashes the process`() throws {
         var random = SeededRandom()
         for _ in 0..<2000 {
             var bytes = sample.closed
@@ -141,7 +141,7 @@ import Testing
         }
     }
 
-    @Test func `Either a file or its repaired copy counts, but not both`() {
+    @Test func `A file and its repaired copy together count as one recording`() {
         let names = ["a.mp4", "a.repaired.mp4", "b.mp4", "b.repaired.mp4", "c.mp4", "d.repaired.mp4"]
         let counted = SegmentSalvage.counted(names) { $0 == "b.mp4" }
         #expect(counted == ["a.repaired.mp4", "b.mp4", "c.mp4", "d.repaired.mp4"])
