@@ -13,7 +13,8 @@ import Testing
 @testable import Segmenter
 
 @Suite struct CatalogueTests {
-    @Test func `Every file and every gap has a row, and the rows agree with the files`() throws {
+    @Test
+    func `Every recorded file and every gap has a row in the catalogue, and the rows agree with the files`() throws {
         let directory = try Recording.make(hasGap: true)
         let ledger = try RecordingArchive(directory.path).onDisk()
         let (segments, gaps) = (ledger.segments, ledger.gaps)
@@ -37,7 +38,7 @@ import Testing
     }
 
     // A recorder and `relay recordings rebuild` may both find that the database is missing, and create it.
-    @Test func `Several processes can create the tables at the same time`() throws {
+    @Test func `Several processes can create the catalogue's tables at the same time`() throws {
         for _ in 0..<100 {
             let directory = try TemporaryDirectory()
             let failures = Mutex<[String]>([])
@@ -62,7 +63,7 @@ import Testing
         #expect(try ours.read(CatalogueStore.incompleteTable) == nil)
     }
 
-    @Test func `A catalogue rebuilt from the files equals the live one`() throws {
+    @Test func `A catalogue rebuilt from the files equals the one that was written during recording`() throws {
         let directory = try Recording.make(hasGap: true)
         let archive = try RecordingArchive(directory.path)
         let live = try archive.onDisk()
@@ -224,7 +225,10 @@ import Testing
         #expect(try archive.ledger()?.deleted.isEmpty == true)
     }
 
-    @Test func `A fragmented recording stores how each file ended, and verifies as complete`() throws {
+    @Test
+    func `The catalogue of a fragmented recording states how each file ended, and the recording verifies as complete`()
+        throws
+    {
         let directory = try Recording.make(format: .fragmented)
         let archive = try RecordingArchive(directory.path)
         let report = try archive.verify(.init())
@@ -279,7 +283,7 @@ import Testing
         #expect(try owner() == 12345)
     }
 
-    @Test func `A file that waits for its upload is kept, even in a run without uploads`() async throws {
+    @Test func `A file that waits for its upload is not deleted, even in a run without uploads`() async throws {
         let directory = try Recording.make()
         let target = try RecordDirectory.prepare(directory.path)
         let names = try RecordingArchive(directory.path).onDisk().segments.map(\.name)

@@ -52,7 +52,7 @@ import Testing
 
     // Regression: one file that became unreadable kept retention from deleting for ever.
     @Test(arguments: [true, false])
-    func `If the channel never uploaded, an unreadable catalogue keeps no file`(isDirectory: Bool) throws {
+    func `An unreadable catalogue prevents no deletion if the channel never uploaded a file`(isDirectory: Bool) throws {
         try FileManager.default.removeItem(atPath: directory.path(Catalogue.uploadLockName(of: "test")))
         if isDirectory {
             try FileManager.default.removeItem(atPath: database)
@@ -67,7 +67,10 @@ import Testing
         #expect(names.allSatisfy(catalogue.needsUpload), "what this run uploads still waits")
     }
 
-    @Test func `A query does not wait for the catalogue's queue, for example while it scans a large archive`() throws {
+    @Test
+    func `Asking whether a file may be deleted does not wait for a scan of the archive on the catalogue's queue`()
+        throws
+    {
         let catalogue = try catalogue()
         let (release, answered) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         catalogue.uploads(besides: []) { _ in release.wait() }
@@ -182,7 +185,9 @@ import Testing
     // Regression: a run that was killed between setting a damaged database aside and writing the new rows forgot the
     // waiting files.
     @Test(arguments: [true, false])
-    func `No waiting file is forgotten if relay is killed while it replaces a damaged catalogue`(isBegun: Bool) throws {
+    func `If relay is killed while it replaces a damaged catalogue, it still knows which files wait for upload`(
+        isBegun: Bool
+    ) throws {
         try FileManager.default.moveItem(atPath: database, toPath: database + ".broken-1")
         if isBegun {
             let store = try CatalogueStore(directory: directory.path)
@@ -213,7 +218,7 @@ import Testing
 
     // Regression: each time the database was reopened, files that another process had uploaded meanwhile were queued
     // again.
-    @Test func `Old upload states do not queue files again that were uploaded or given up`() throws {
+    @Test func `Upload states from an older catalogue do not queue files that were uploaded or given up`() throws {
         let store = try CatalogueStore(directory: directory.path)
         try store.setUploads([names[0]: .done, names[1]: .done, names[2]: .none])
         try store.setUploads([names[0]: .waiting, names[2]: .waiting, names[3]: .waiting])
@@ -283,7 +288,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `After the catalogue becomes unreadable, all files wait if the channel ever uploaded`(
+    func `If the channel ever uploaded, all files wait for upload after the catalogue became unreadable`(
         wasUploaded: Bool
     ) throws {
         if !wasUploaded {
