@@ -54,7 +54,7 @@ struct InputSpecificationTests {
         #expect(input.selection.timeout == .seconds(1))
     }
 
-    @Test("A secret is inserted without splitting an input's text, and is not shown")
+    @Test("A # or comma in a secret is part of the input's address, and the printed input hides the secret")
     func references() throws {
         let input = try InputSpecification("${URL}#backup=rtmp://h/live/${KEY},name=a", secrets: secrets)
         #expect(input.name == "a")

@@ -44,7 +44,7 @@ struct OutputSpecificationTests {
         #expect(limits.disposableThreshold == .milliseconds(350) && limits.videoThreshold == .milliseconds(450))
     }
 
-    @Test("The #! of an SRT stream id does not begin an output's options")
+    @Test("The #! of an SRT stream ID does not begin an output's options")
     func streamID() throws {
         let plain = try OutputSpecification("srt://h:9000?streamid=#!::r=live,m=publish")
         #expect(plain.name == nil && plain.text.hasSuffix("m=publish"))
@@ -52,7 +52,7 @@ struct OutputSpecificationTests {
         #expect(named.name == "x" && named.text.hasSuffix("m=publish"))
     }
 
-    @Test("The option retry=forever means no limit of an output's attempts")
+    @Test("The option retry=forever removes the limit of an output's connection attempts")
     func forever() throws {
         #expect(try OutputSpecification("srt://h:9000#retry=forever").retry.attemptLimit == nil)
         #expect(try OutputSpecification("srt://h:9000#retry=0").retry.attemptLimit == 0)

@@ -15,7 +15,7 @@ struct RecordedNamesTests {
             sources: sources, rendition: rendition)
     }
 
-    @Test("A channel records its program under its own name, and each source under both names")
+    @Test("A program is recorded under the channel's name, and each source under the channel's and its own name")
     func recordedNames() {
         var random = SeededRandom()
         for _ in 0..<100 {

@@ -70,7 +70,7 @@ struct SecretReferencePropertyTests {
             .joined()
     }
 
-    @Test("A random text with references is expanded to the same text as by a simple model")
+    @Test("Random texts with references to secrets are expanded to the same text as by a simple model")
     func reader() {
         var random = SeededRandom()
         let values = values
@@ -114,7 +114,7 @@ struct SecretReferencePropertyTests {
         }
     }
 
-    @Test("A secret's link is treated like its target, and a pipe, directory or device is refused at once")
+    @Test("A link to a secret's file is treated like that file; a pipe, directory or device is refused at once")
     func kinds() throws {
         let (link, pipe) = (directory.path("link"), directory.path("pipe"))
         try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: path)

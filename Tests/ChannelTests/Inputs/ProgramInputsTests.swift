@@ -13,7 +13,7 @@ import Testing
 @testable import Channel
 @testable import Program
 
-@Suite("The inputs of a program that is encoded")
+@Suite("The inputs of an encoded program")
 struct ProgramInputsTests {
     private static let (a, b, voice) = ("srt://a:1", "srt://b:1", "voice.wav")
     private let media = FakeMedia()
@@ -48,7 +48,7 @@ struct ProgramInputsTests {
 
     // MARK: One input
 
-    @Test("A program of one input has the input's format, shows and plays it, and reads it after the start")
+    @Test("A program of one input has that input's format, and begins to read the input at the start")
     func one() throws {
         media.set(Self.a, description(320))
         let inputs = try open(configuration(Self.a))
@@ -68,7 +68,7 @@ struct ProgramInputsTests {
         #expect(!source.isStarted)
     }
 
-    @Test("An input without audio makes the program silent, and a live input is not read ahead")
+    @Test("If an input has no audio, the program is silent; a live input is not read ahead")
     func silent() throws {
         media.set(Self.a, description(320, hasAudio: false, isLive: true))
         let inputs = try open(configuration(Self.a))
@@ -141,7 +141,7 @@ struct ProgramInputsTests {
         #expect(failure?.cause == .configuration && media[Self.a]?.status.state == .ended)
     }
 
-    @Test("An unpaced program and a rendered show refuse audio that is live, and close all inputs")
+    @Test("An unpaced program and a rendered show refuse a live audio input, and close all inputs")
     func unpacedAudio() throws {
         media.set(Self.a, description(320))
         media.set(Self.voice, description(nil, isLive: true))
@@ -193,7 +193,7 @@ struct ProgramInputsTests {
         }
     }
 
-    @Test("A program with backups whose inputs cannot be opened fails with the error of the first that has one")
+    @Test("If no input of a program with backups can be opened, the program fails with the first input's error")
     func failures() throws {
         let refusal = ChannelFailure(.configuration, .openInput(Self.a), because: "its address is wrong")
         media.fail(Self.a, with: refusal)
@@ -209,7 +209,7 @@ struct ProgramInputsTests {
         #expect(media[Self.a]?.status.state == .ended)
     }
 
-    @Test("After random losses, the preferred input that has video is on air, or else the slate")
+    @Test("After random losses of inputs, the first input that has video is on air, or else the slate")
     func losses() throws {
         var random = SeededRandom()
         media.set(Self.a, description(320))
@@ -268,7 +268,7 @@ struct ProgramInputsTests {
         #expect(inputs.failure == nil && inputs.feedStatuses.audio != nil)
     }
 
-    @Test("A separate audio input is an audible, never visible source of a program with scenes")
+    @Test("A separate audio input of a program with scenes is a source that is audible and never visible")
     func studioAudio() throws {
         media.set(Self.a, description(640))
         media.set(Self.voice, description(nil))
@@ -283,7 +283,7 @@ struct ProgramInputsTests {
         #expect(media[Self.voice]?.formats.audio != nil)
     }
 
-    @Test("A rendered show opens its files before it begins, fails with them, and refuses live inputs")
+    @Test("A rendered show opens its files before it begins, fails if one cannot be opened, and refuses live inputs")
     func rendered() throws {
         media.set(Self.a, description(640))
         media.set(Self.b, description(320))
