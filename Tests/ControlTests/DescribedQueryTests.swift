@@ -28,7 +28,7 @@ struct DescribedQueryTests {
         }
     }
 
-    @Test("The lists of values come from the API's description, also of parameters that several operations share")
+    @Test("The allowed values of query parameters come from the OpenAPI description, even for shared parameters")
     func description() {
         #expect(DescribedQuery.choices["GET /v1/events"] == ["meters": ["0", "1"]])
         let recording = "GET /v1/channels/{channel}/recordings/{recording}"
@@ -36,7 +36,7 @@ struct DescribedQueryTests {
         #expect(DescribedQuery.choices[recording + "/thumbnail.jpg"] == ["exact": ["0", "1"]])
     }
 
-    @Test("For each parameter with a list, its values are accepted, and any other value is refused with the list")
+    @Test("A query parameter accepts each value of its list, and refuses any other value with the list")
     func values() throws {
         #expect(DescribedQuery.choices.count >= 5)
         for (operation, parameters) in DescribedQuery.choices {
@@ -52,7 +52,7 @@ struct DescribedQueryTests {
         }
     }
 
-    @Test("Every response forbids pages of other origins to load it")
+    @Test("Every HTTP response forbids pages of other origins to load it")
     func sharing() async throws {
         let gate = RequestGate(settings: ControlSettings(), tokens: TokenGuard([]), isLocal: false)
         let events = Endpoint(.get, "/v1/events", .view) { _ in Response(status: .ok) }

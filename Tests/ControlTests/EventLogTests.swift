@@ -26,7 +26,7 @@ struct EventLogTests {
         #expect(log.events(after: 5).isEmpty)
     }
 
-    @Test("The newest 500 events are kept, and a client that missed more of them gets these 500")
+    @Test("The event log keeps the newest 500 events, and a client that missed more of them gets these 500")
     func bounded() {
         add(1200)
         #expect(log.events(after: 0).map(\.id) == Array(701...1200))

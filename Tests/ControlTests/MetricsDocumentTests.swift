@@ -8,7 +8,7 @@ import Testing
 /// Compares the table of metrics in `docs/metrics.md`, and the files installed with it, with the code.
 ///
 /// `RELAY_WRITE_REFERENCE=1 swift test --filter MetricsDocumentTests` writes the table again.
-@Suite("The reference of metrics")
+@Suite("The documentation of metrics")
 struct MetricsDocumentTests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()

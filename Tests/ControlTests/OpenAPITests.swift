@@ -83,7 +83,7 @@ struct OpenAPITests {
         #expect(Set(names).count == names.count)
     }
 
-    @Test("The OpenAPI description of events lists all of their kinds, and no other")
+    @Test("The OpenAPI description of events lists all kinds of events, and no others")
     func eventKinds() throws {
         let description = try #require(try document().paths["/v1/events"]?["get"]?.description)
         let list = try #require(description.firstMatch(of: /The kind is ([a-z, ]+)\./)).1
@@ -108,7 +108,7 @@ struct OpenAPITests {
         #expect(!paths.isEmpty && found.filter { $0.value > 1 }.isEmpty)
     }
 
-    @Test("The description of a program's source includes whether it has video, and all its other properties")
+    @Test("The OpenAPI description of a program's source includes whether it has video, and all other properties")
     func programSources() throws {
         let sources = [true, false].map {
             ProgramReport.Source(
