@@ -14,7 +14,7 @@ struct EncoderStatusTests {
         return status
     }
 
-    @Test("An encoder's speed follows from the busiest of its caller's thread, x264's threads and the process")
+    @Test("The encoder's speed is limited by the program's thread, x264's threads or the process, whichever is slowest")
     func longest() {
         let before = status(caller: 1, threads: 10, process: 20, cores: 4)
         func speed(_ caller: Double, _ threads: Double, _ process: Double) -> Double {

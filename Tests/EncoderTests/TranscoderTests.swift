@@ -60,7 +60,7 @@ import Testing
         #expect(transcoder.errors == 0)
     }
 
-    @Test("A requested keyframe is the first frame at or after the requested time")
+    @Test("A keyframe requested of a transcoder is the first frame at or after the requested time")
     func keyframes() throws {
         let clip = try clip()
         let track = try #require(clip.description.video)
@@ -72,7 +72,7 @@ import Testing
         #expect(times.count == 2 && abs(times[1] - 1.48) < 0.001, "\(times)")
     }
 
-    @Test("Audio is output at the sender's times: gaps become silence, and repeated audio is dropped")
+    @Test("A transcoder outputs audio at the sender's times: gaps become silence, and repeated audio is dropped")
     func audio() throws {
         let clip = try clip()
         let packets = clip.packets.filter { $0.track == .audio }
@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test(
-        "Audio whose samples are slower or faster than its timestamps follows these, without silence and cuts",
+        "If audio samples run slower or faster than their timestamps, a transcoder resamples without silence or cuts",
         arguments: [-2, 2])
     func drift(step: Int64) throws {
         let clip = try clip()
@@ -104,7 +104,7 @@ import Testing
         #expect(abs((output.last?.pts ?? 0) - (input.last?.pts ?? 0)) < 3072)
     }
 
-    @Test("A pause of minutes in the audio does not become minutes of silence")
+    @Test("A pause of minutes in the audio does not become minutes of silence in a transcoder's output")
     func pause() throws {
         let clip = try clip()
         let packets = clip.packets.filter { $0.track == .audio }
@@ -202,7 +202,7 @@ import Testing
         }
     }
 
-    @Test("A thread that waits for a slow encoder, or flushes an encoder, does not count as hanging")
+    @Test("A thread that waits for a slow transcoder, or flushes it, does not count as hanging")
     func slow() async throws {
         let packet = try #require(try clip().packets.first { $0.track == .audio })
         let progress = Progress()
