@@ -109,7 +109,7 @@ extension Serial {
         }
 
         @Test(
-            "An invalid overlay, stinger, rendition or input of a show is refused like an invalid flag value")
+            "An invalid overlay, stinger, rendition or rendered show's input is refused like any invalid flag value")
         func wrongParts() async throws {
             let rtmp = ["--rtmp", "rtmp://127.0.0.1:24000/live/key"]
             try await refuses(

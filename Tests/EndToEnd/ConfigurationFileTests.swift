@@ -67,7 +67,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A channel that waits for its publisher is changed and ended by reloads, while the other channel continues")
+            "Reloads change and end a channel that waits for its publisher, and the other channel continues")
         func channels() async throws {
             let server = try await RTMPServer.running()
             let port = try Ports.free()

@@ -173,7 +173,7 @@ extension SerialShows {
             #expect(over.code == .exited(69) && over.errors.contains("No relay answers"), "\(over)")
         }
 
-        @Test("A diagnostic report contains none of the secrets that were planted in configuration and environment")
+        @Test("A diagnostic report contains none of the secrets in the test's configuration and environment")
         func diagnose() async throws {
             let token = try write("planted-file-token\n", to: "token")
             let config = try write(

@@ -116,7 +116,9 @@ extension SerialRecordings {
             withExtendedLifetime(third) {}
         }
 
-        @Test("A file system that becomes read-only is released, and used for recording again after its repair")
+        @Test(
+            "A recording closes its files on a file system that becomes read-only, and uses it again after its repair"
+        )
         func becomesReadOnly() async throws {
             let disk = try await LoopDisk.ext4(megabytes: 100, memory: 60, options: "sync,errors=remount-ro")
             let trial = try await Run(recordingTo: disk.path)
@@ -133,7 +135,7 @@ extension SerialRecordings {
 
         /// Without `sync` the failure takes with it what the system had not written yet: that is a gap as well.
         @Test(
-            "A disk that answers every call with an I/O error is released, and used again when it works",
+            "A recording closes its files on a disk with I/O errors, and uses the disk again when it works",
             arguments: [("sync", 1...1), ("commit=1", 1...2)])
         func inputOutputError(options: String, gaps: ClosedRange<Int>) async throws {
             let disk = try await LoopDisk(

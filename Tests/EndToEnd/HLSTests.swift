@@ -158,7 +158,7 @@ extension Serial {
         }
 
         @Test(
-            "An HLS directory that cannot be created is reported with the system's error, and used as soon as it can be"
+            "An HLS directory that cannot be created is reported with the system's error, and used once it can be"
         )
         func missing() async throws {
             let parent = directory.file("parent")

@@ -55,7 +55,7 @@ extension SerialRecordings {
         }
 
         @Test(
-            "Recording uses a disk whenever it is mounted, and the directory underneath before the first mount",
+            "A recording uses its disk whenever it is mounted, and the directory underneath before the first mount",
             arguments: ["", "/recordings"])
         func whileRecording(below: String) async throws {
             let under = RecordingSet(directory: disks.under + below)

@@ -83,7 +83,7 @@ extension SerialRecordings {
             }
         }
 
-        @Test("The recording of the start is stopped and started again while the channel stays on air")
+        @Test("The recording that begins with the channel is stopped and started again while the channel stays on air")
         func restarted() async throws {
             let server = try await RTMPServer.running()
             let set = RecordingSet(directory: directory.file("recordings"))

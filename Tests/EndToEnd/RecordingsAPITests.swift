@@ -94,7 +94,7 @@ extension SerialShows {
             try await recorder.end()
         }
 
-        @Test("A recording's playlist contains each encoded frame of a file once, and the files follow each other")
+        @Test("A recording's playlist contains each frame of a file once, and the files follow each other")
         func playlist() async throws {
             let recorder = try await recorder(files: 2)
             let files = try await recorder.list().filter { $0.state == "finished" }
@@ -165,7 +165,9 @@ extension SerialShows {
             #expect(FileManager.default.contentsEqual(atPath: clip, andPath: same))
         }
 
-        @Test("A held recording is not deleted; another is deleted on the second request, and marked in the catalogue")
+        @Test(
+            "A held recording is not deleted; another one is deleted on a second request, and marked in the catalogue"
+        )
         func keeping() async throws {
             let recorder = try await recorder(files: 2)
             let list = try await recorder.list()

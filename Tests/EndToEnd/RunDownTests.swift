@@ -29,7 +29,7 @@ extension SerialShows {
         }
 
         @Test(
-            "Each cut between two sources and a file with an in point is on its frame in each pass of a looped run-down"
+            "In each pass of a looped run-down each cut between two sources and a file is on its exact frame"
         )
         func frames() async throws {
             try await files.ramp()
@@ -65,7 +65,7 @@ extension SerialShows {
         }
 
         @Test(
-            "On air the last frame of a file fills a segment of fixed length, even one that begins after the file's end"
+            "On air a file's last frame fills a segment of fixed length, even one that begins after the file's end"
         )
         func behindTheEnd() async throws {
             try await files.ramp()

@@ -83,7 +83,7 @@ extension SerialShows {
         }
 
         @Test(
-            "The audio of one source, or of the audio input, is audible throughout, whichever source is visible",
+            "With one fixed audio source, its audio is audible whichever source is visible",
             arguments: ["black", "audio"])
         func fixed(source: String) async throws {
             // The audio input need not be named.

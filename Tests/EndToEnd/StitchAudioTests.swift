@@ -62,7 +62,7 @@ extension Serial {
             .max() ?? .infinity
         }
 
-        @Test("A stitch of one piece of a file copies its audio packet by packet, and the audio is unchanged")
+        @Test("A stitch of one part of a file copies the file's audio packets unchanged")
         func piece() async throws {
             let signal = try await signal()
             let clip = "\(signal)#from=2.5,to=9.3"
@@ -128,7 +128,7 @@ extension Serial {
             }
         }
 
-        @Test("A loud transient at the seam between copied and encoded audio packets is audible unchanged")
+        @Test("A loud transient where copied audio packets meet encoded ones is audible unchanged")
         func bangs() async throws {
             let file = directory.file("bangs.mp4")
             // Where the first clip's packets end to be copied, and where the second one's begin.
@@ -150,7 +150,7 @@ extension Serial {
             #expect(worst(audio, whole, 97_000 + move..<104_000 + move, shift: 24_000 - move) < 0.01)
         }
 
-        @Test("The audio of short clips is re-encoded exactly to the sample, and the frames keep their positions")
+        @Test("Audio of short clips is re-encoded exactly to the sample, and the frames keep their positions")
         func short() async throws {
             let signal = try await signal()
             let clips = ["\(signal)#to=5", "\(signal)#from=8.2333,to=14.5"]

@@ -62,7 +62,7 @@ extension Serial {
             #expect(found == expected)
         }
 
-        @Test("Non-square pixels are shown in their proportions, and a copy keeps their aspect ratio")
+        @Test("Non-square pixels are shown in their proportions, and copied video keeps its pixel aspect ratio")
         func pixelAspect() async throws {
             let square = try await margins("square.mp4", 320, 60)
             let wide = try await margins("wide.mp4", 240, 30, "setsar=4/3")

@@ -69,7 +69,7 @@ extension SerialShows {
             return path
         }
 
-        @Test("Twenty pieces of one file are joined with every frame once, with all audio in sync")
+        @Test("Twenty parts of one file are joined with every frame once and with the audio in sync")
         func pieces() async throws {
             let signal = try await signal()
             // From 0.1 s to 1.5 s; in frames, so that nothing is rounded.
@@ -116,7 +116,7 @@ extension SerialShows {
             #expect(chapters.split(separator: "\n").count == 4 && chapters.contains("part2"), "\(chapters)")
         }
 
-        @Test("Copied frames are identical to the source's, and only frames of cut GOPs are re-encoded")
+        @Test("Copied frames are identical to the source's, and only frames of GOPs that a cut divides are re-encoded")
         func smartRender() async throws {
             let signal = try await signal()
             let (path, report) = try await stitch(["\(signal)#from=1.5,to=7.3"])
@@ -375,7 +375,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A lack of disk space is reported before a stitch writes; a disk that fills up during it keeps no file",
+            "A stitch reports missing disk space before it writes, and leaves no file if the disk fills up meanwhile",
             .needs(SmallDisk.isPossible, "only root can mount a small disk, where it may mount at all"))
         func noRoom() async throws {
             let signal = try await signal()

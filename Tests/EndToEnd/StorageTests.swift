@@ -89,7 +89,7 @@ extension SerialRecordings {
         }
 
         @Test(
-            "With --keep-free on a full disk recording starts after each restart, because old files count as free space"
+            "With --keep-free recording starts on a full disk after each restart, because old files may be deleted"
         )
         func restarts() async throws {
             let disk = try await SmallDisk(megabytes: 100)
@@ -180,7 +180,7 @@ extension SerialRecordings {
             }
         }
 
-        @Test("A recording that would reach the reserve before its end is refused, although twice its size is free")
+        @Test("A recording that would use up the disk's reserve before its end is refused")
         func endsAtReserve() async throws {
             let disk = try await SmallDisk(megabytes: 50)
             // 10 s take 1.5 MB, and 52.4 MB are free; but only 400 kB more than the reserve.

@@ -121,7 +121,7 @@ extension SerialRecordings {
             return DecodedFrames.breaks(in: own)
         }
 
-        @Test("The hot backup is on air after the timeout of a killed source, which may return with another frame size")
+        @Test("A hot backup is on air after the timeout of a killed source, which may return with another frame size")
         func killed() async throws {
             let clip = try await signal()
             let server = try await RTMPServer.running()
@@ -160,7 +160,7 @@ extension SerialRecordings {
         }
 
         @Test(
-            "A frozen source is replaced by a backup file that was closed until then, and is on air again when it resumes"
+            "A backup file that was closed replaces a frozen source, which is on air again when it resumes"
         )
         func frozen() async throws {
             let clip = try await signal()
@@ -299,7 +299,7 @@ extension SerialRecordings {
         }
 
         @Test(
-            "A copied backup goes on air at its keyframe, unchanged: times continue, and each coding has its own file")
+            "A copied backup goes on air unchanged at its keyframe; times continue, and each coding has its own file")
         func copied() async throws {
             let clip = try await signal()
             let server = try await RTMPServer.running()
@@ -340,7 +340,7 @@ extension SerialRecordings {
             #expect(zip(times, times.dropFirst()).allSatisfy { $0 < $1 })
         }
 
-        @Test("In copy mode a playlist as hot backup goes on air at its live edge, not where it was opened")
+        @Test("In copy mode a playlist that is a hot backup goes on air at its live edge, not where it was opened")
         func copiedPlaylist() async throws {
             let clip = try await signal()
             let served = directory.file("served")
@@ -456,7 +456,7 @@ extension SerialRecordings {
             #expect(warned.log.contains("HEVC"), "\(warned.log)")
         }
 
-        @Test("Without a slate, and without an input that answers, relay ends before the program begins")
+        @Test("Without a slate and without an input that sends, relay ends before the program begins")
         func nothing() async throws {
             let dead = "rtmp://127.0.0.1:\(try Ports.free())/live/secretkey"
             let result = try await RelayProcess.run(

@@ -43,7 +43,7 @@ extension Serial {
             #expect(try await Probe.complaints(file).isEmpty)
         }
 
-        @Test("A stream of high bitrate is paced, so that a UDP receiver with a default buffer loses no packet")
+        @Test("A UDP stream of high bitrate is paced, so that a receiver with a default buffer loses no packet")
         func large() async throws {
             let clip = try await Clip.noisy(seconds: 8, in: directory)
             let port = try Ports.free()

@@ -43,7 +43,7 @@ extension SerialShows {
             return server
         }
 
-        @Test("Recordings are uploaded to a local remote byte for byte, and a second run uploads none of them again")
+        @Test("Recordings are uploaded byte for byte to a local rclone remote, and a second run uploads none of them")
         func local() async throws {
             let first = try await record(["--upload", ":local:\(remote)/a/b"])
             #expect(first.ending == .exited(0), "\(first.log)")
@@ -128,7 +128,7 @@ extension SerialShows {
         }
 
         @Test(
-            "Recordings are passed to a failing program until it accepts them, and kept until then unless skipped"
+            "Recordings wait and are kept until the upload program accepts them, or until an operator skips them"
         )
         func failingProgram() async throws {
             let (program, notes, status) = try hook()
