@@ -65,7 +65,7 @@ struct FanOutTests {
         }
     }
 
-    @Test("Every consumer gets the same packets, without copies, in decoding order of both tracks")
+    @Test("Every consumer of the packet stream gets the same packets, uncopied, in decoding order of both tracks")
     func sharesBytes() {
         let hub = stream()
         let (first, second) = (Collector(), Collector())
@@ -120,7 +120,7 @@ struct FanOutTests {
         #expect(steady.packets.filter { $0.track == .video }.count == 60)
     }
 
-    @Test("The interleaver holds a track's packets back until the other track has reached the same time")
+    @Test("A track's packets wait until the other track has reached the same time")
     func interleaver() {
         var interleaver = Interleaver()
         #expect(interleaver.push(Packets.video(0, key: true)).isEmpty)

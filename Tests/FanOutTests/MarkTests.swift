@@ -41,7 +41,7 @@ struct MarkTests {
         #expect(stream.description.isIdentical(to: .sample))
     }
 
-    @Test("A marker for a past time gets a time not before the packets sent, and is sent with the next frame's audio")
+    @Test("A marker for a past time gets the time of the newest packet, and is sent with the next frame's audio")
     func late() {
         let (stream, witness) = stream()
         for index in Int64(0)..<10 { stream.publish(Packets.video(index, key: index == 0)) }
@@ -63,7 +63,7 @@ struct MarkTests {
         #expect(witness.packets.map(\.track) == [.video, .data, .audio])
     }
 
-    @Test("Markers are sorted by time, also at the end, and if there are too many, the newest are kept")
+    @Test("Markers are delivered in the order of time, also at the end, and the newest are kept if there are too many")
     func order() {
         let (stream, witness) = stream()
         stream.publish(Packets.video(0, key: true))

@@ -53,7 +53,7 @@ struct OutputSetTests {
     }
 
     @Test(
-        "An output starts when the one that leaves its place has ended, and no failure counts",
+        "An output that replaces another starts when the other has ended, and this does not count as a failure",
         arguments: [true, false])
     func successor(isReplaced: Bool) async throws {
         let (old, next, other) = (
@@ -232,7 +232,7 @@ struct OutputSetTests {
     }
 
     @Test(
-        "A primary that takes over just when the backup fails is logged as on air, once"
+        "If the primary takes over just when the backup fails, the output is logged as on air once"
     )
     func promotionIsLogged() async throws {
         let (primary, backup) = (ScriptedTarget("scripted://primary"), ScriptedTarget("scripted://backup"))
@@ -298,7 +298,7 @@ struct OutputSetTests {
         #expect(outputs.statuses[0].reconnects == 0)
     }
 
-    @Test("After 10 s without network a keyframe is requested as soon as the target reads again, and not before")
+    @Test("If a target read nothing for 10 s, a keyframe is requested as soon as it reads again, and not before")
     func outage() async throws {
         let attempt = try await start()
         publish(0..<60)
@@ -334,7 +334,7 @@ struct OutputSetTests {
         #expect(outputs.statuses[0].keyframesRequested == 1)
     }
 
-    @Test("Drops of any cause are logged once at their start and once at their end")
+    @Test("Drops for any cause are logged once at their start and once at their end")
     func dropEpisode() async throws {
         let attempt = try await start(limits: Self.kilobyte)
         publish(0..<70)
@@ -352,7 +352,7 @@ struct OutputSetTests {
         #expect(log.lines(containing: "frames are dropped").count == 1)
     }
 
-    @Test("The packets that an output missed while off air are logged when it is on air again")
+    @Test("Packets that an output missed while off air are logged when it is on air again")
     func missedOffAir() async throws {
         let target = ScriptedTarget()
         let first = try await start(at: target)
@@ -398,7 +398,7 @@ struct OutputSetTests {
         #expect(log.lines(containing: "frames are dropped").isEmpty)
     }
 
-    @Test("Packets that an attempt dropped for one of its receivers stay in the output's status")
+    @Test("Packets that an attempt dropped for one of its receivers are counted in the output's status")
     func receiversDrops() async throws {
         let attempt = try await start()
         attempt.drop(3, .congestion)
@@ -457,7 +457,7 @@ struct OutputSetTests {
     }
 
     @Test(
-        "At the program's end the target of an output that is off air is asked once to conclude",
+        "At the program's end the target of an output that is off air is told once that the program has ended",
         arguments: [(EndReason.programOver, 1), (.interrupted, 0)])
     func conclusion(reason: EndReason, count: Int) async throws {
         let (paused, failed, never) = (ScriptedTarget(), ScriptedTarget("scripted://b"), ScriptedTarget("scripted://c"))
@@ -477,7 +477,7 @@ struct OutputSetTests {
         #expect(primary.conclusions == count && unused.conclusions == 0, "nothing was left open at an unused backup")
     }
 
-    @Test("A target that does not conclude delays the end of the program at most to the deadline")
+    @Test("A target that does not finish delays the end of the program at most to the deadline")
     func hungConclusion() async throws {
         let target = ScriptedTarget(concludes: false)
         try await start(at: target)
@@ -491,7 +491,7 @@ struct OutputSetTests {
         }
     }
 
-    @Test("An attempt is informed whether the program has ended, or only its output, which may continue later")
+    @Test("An attempt is told whether the program has ended, or only its output, which may continue later")
     func endReasons() async throws {
         let (steady, guest) = (ScriptedTarget(), ScriptedTarget("scripted://guest"))
         outputs.start()

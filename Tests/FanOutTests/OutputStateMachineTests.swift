@@ -27,7 +27,7 @@ struct OutputStateMachineTests {
         #expect(machine.handle(.start).isEmpty)
     }
 
-    @Test("A listening output waits before its first and after its last receiver, which is not a reconnect")
+    @Test("A listening output waits before its first and after its last receiver, which does not count as a reconnect")
     func waits() {
         var machine = OutputStateMachine()
         _ = machine.handle(.start)
@@ -43,7 +43,7 @@ struct OutputStateMachineTests {
         #expect((machine.connections, machine.attempts) == (1, 1) && machine.lastFailure == nil)
     }
 
-    @Test("If a listening port fails, the output retries it, and reports of the old attempt are ignored")
+    @Test("If a listening port fails, the output opens it again, and ignores reports of the old attempt")
     func waitingFails() {
         var machine = OutputStateMachine()
         _ = machine.handle(.start)
@@ -69,7 +69,7 @@ struct OutputStateMachineTests {
         #expect(paused.handle(.pause(at: 1)) == [wasLive ? .retire(attempt: 1) : .abandon(attempt: 1), .close])
     }
 
-    @Test("After a failure the queue is retained, and a new attempt follows after a wait")
+    @Test("After a failure the queue is kept, and a new attempt follows after a wait")
     func reconnect() {
         var machine = liveMachine()
         let actions = machine.handle(.failed(attempt: 1, lost, at: 10 * second))
@@ -78,7 +78,7 @@ struct OutputStateMachineTests {
         #expect(machine.handle(.retryDue(attempt: 2)) == [.begin(attempt: 2, at: .primary)])
     }
 
-    @Test("Events of an old attempt or its timer are ignored")
+    @Test("Events of an old attempt and of its timer are ignored")
     func lateEvents() {
         var machine = liveMachine()
         _ = machine.handle(.failed(attempt: 1, lost, at: 0))
@@ -91,7 +91,7 @@ struct OutputStateMachineTests {
         #expect(machine.state == before)
     }
 
-    @Test("At a clean end the attempt on air drains within its deadline")
+    @Test("At a normal end the attempt on air sends its queue within its deadline")
     func drain() {
         var machine = liveMachine()
         #expect(
@@ -120,7 +120,7 @@ struct OutputStateMachineTests {
         #expect(machine.handle(.drained(attempt: 1)) == [.abandon(attempt: 1), .ended])
     }
 
-    @Test("An output that is off air ends at once")
+    @Test("An output that is off air ends at once when the program ends")
     func finishWhileBackingOff() {
         var machine = liveMachine()
         _ = machine.handle(.failed(attempt: 1, lost, at: 0))
@@ -128,7 +128,7 @@ struct OutputStateMachineTests {
         #expect(machine.handle(.retryDue(attempt: 2)).isEmpty)
     }
 
-    @Test("After a refusal the output is in a state of its own and retries once a minute")
+    @Test("After a refusal the output is in the state 'refused' and retries once a minute")
     func refusal() {
         var machine = liveMachine()
         let refused = OutputFailure(.refused, step: "publish", reason: "bad key")
@@ -153,7 +153,7 @@ struct OutputStateMachineTests {
     }
 
     @Test(
-        "Intervals grow for a server that accepts and drops each connection, and begin again after it was unreachable")
+        "Retry intervals grow if a server accepts and drops each connection, and restart after it was unreachable")
     func accepting() {
         var machine = OutputStateMachine()
         _ = machine.handle(.start)
@@ -252,7 +252,7 @@ struct OutputStateMachineTests {
         #expect(unansweredAttempts(&machine, from: 1).count < 50)
     }
 
-    @Test("An output that is told to finish after it ended completes at once")
+    @Test("If an output has already ended, a request to finish completes at once")
     func finishAfterStop() {
         var machine = liveMachine()
         _ = machine.handle(.stop)

@@ -50,7 +50,7 @@ struct PacketStreamTests {
     }
 
     @Test(
-        "A replay gets all kept packets from a keyframe on, then each packet once; the kept time can be reduced")
+        "A replay gets all kept packets from a keyframe on, then each new packet once")
     func replays() {
         let stream = PacketStream()
         let first = Guest()
@@ -86,7 +86,7 @@ struct PacketStreamTests {
         #expect(guest.packets.contains { $0.pts == 60 })
     }
 
-    @Test("A passed-through stream is delivered at once, in its sender's order")
+    @Test("The packets of a passed-through stream are delivered at once, in the sender's order")
     func immediate() {
         let stream = PacketStream(delivery: .immediate)
         let guest = Guest()
@@ -113,7 +113,7 @@ struct PacketStreamTests {
         #expect(late.packets.map(\.pts) == [4 * 1024])
     }
 
-    @Test("The stream's tracks are those of the last published packet, and keyframe requests reach the encoder")
+    @Test("The stream describes the tracks of its last packet, and forwards keyframe requests to the encoder")
     func description() {
         let stream = PacketStream()
         let keyframes = KeyframeCounter()
@@ -155,7 +155,7 @@ struct PacketHistoryTests {
         #expect(history.packets.map(\.pts) == Array(420..<600))
     }
 
-    @Test("At the limit in bytes the oldest GOPs are removed, and a GOP larger than the limit is not kept")
+    @Test("If the history exceeds its limit in bytes the oldest GOPs are removed, and an oversized GOP is not kept")
     func bytes() {
         let some = history(.init(duration: .seconds(60), maximumBytes: 15_000), frames: 0..<600)
         #expect(some.packets.first?.pts == 480 && some.bytes == 12_000)
@@ -177,7 +177,7 @@ struct PacketHistoryTests {
 
 @Suite("Interleaver")
 struct InterleaverTests {
-    @Test("The other track's packets wait up to the limit for a track that stopped; its late packets pass at once")
+    @Test("If one track stops, the other's packets wait up to a limit, and late packets of the first pass at once")
     func bound() {
         var interleaver = Interleaver(bound: .seconds(1))
         #expect(interleaver.push(Packets.audio(0)).isEmpty)
@@ -192,7 +192,7 @@ struct InterleaverTests {
         #expect(late.first?.track == .audio)
     }
 
-    @Test("The other track's packets wait again for a track whose packets arrive again")
+    @Test("If a stopped track's packets arrive again, the other track's packets wait for them again")
     func again() {
         var interleaver = Interleaver(bound: .seconds(1))
         _ = interleaver.push(Packets.audio(0))
@@ -204,7 +204,7 @@ struct InterleaverTests {
         #expect(interleaver.push(Packets.video(92)).map(\.track) == [.audio])
     }
 
-    @Test("With a frame every 2 s, audio waits for the first frame but for none of the later ones")
+    @Test("At one frame every 2 s, audio waits for the first frame but for none of the later frames")
     func slow() {
         var interleaver = Interleaver(bound: .seconds(1))
         _ = interleaver.push(Packets.video(0, key: true))
@@ -225,7 +225,7 @@ struct InterleaverTests {
         #expect(interleaver.push(Packets.audio(1)).count == 1)
     }
 
-    @Test("Timed data is released in order and delays no other track")
+    @Test("Timed data is delivered in order and delays no other track")
     func data() {
         let track = TrackDescription(data: .amf0, timeBase: .milliseconds)
         var interleaver = Interleaver()
