@@ -120,7 +120,7 @@ import Testing
     }
 
     @Test(
-        "A playlist grows within 1.5 target durations whichever track is missing, and no segment is too long",
+        "A playlist grows within 1.5 target durations if one track is missing, and no segment is too long",
         arguments: cases)
     func pace(program: Case) throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -142,7 +142,7 @@ import Testing
         }
     }
 
-    @Test("At one frame in 5 s segments have the target duration, and those that depend on others are marked")
+    @Test("At one frame in 5 s segments have the target duration, and those without a keyframe are marked")
     func stills() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         var sent = (0..<Int64(8)).map { Samples.video(pts: $0 * 150, dts: $0 * 150, isKeyframe: $0 % 4 == 0) }

@@ -173,14 +173,14 @@ import Testing
         return result
     }
 
-    @Test("Segments of two GOPs are cut at every second keyframe, without a keyframe request")
+    @Test("With a segment length of two GOPs, every second keyframe begins a segment, and no keyframe is requested")
     func regular() {
         let result = cuts(.seconds(4), seconds: 21) { $0 % 50 == 0 }
         #expect(result.lengths == [100, 100, 100, 100, 100])
         #expect(result.asked == 0 && result.discontinuous == 0)
     }
 
-    @Test("A keyframe that another output requested shortens a segment and never lengthens one")
+    @Test("A keyframe that another output requested may shorten a segment and never lengthens one")
     func extra() {
         let result = cuts(.seconds(4), seconds: 41) { $0 < 275 ? $0 % 50 == 0 : ($0 - 275) % 50 == 0 }
         #expect(result.lengths.allSatisfy { $0 <= 100 })
@@ -194,7 +194,9 @@ import Testing
         #expect(long.lengths == [250, 250] && long.asked == 4)
     }
 
-    @Test("A GOP longer than the target is forgotten after eight target durations", arguments: [[0], [0, 300]])
+    @Test(
+        "Segments return to the target length eight target durations after a GOP that was longer",
+        arguments: [[0], [0, 300]])
     func forgets(starts: [Int64]) {
         // GOPs of 1 s, and GOPs of 6 s that begin at these frames.
         let result = cuts(.seconds(4), seconds: 80) { frame in
@@ -204,13 +206,13 @@ import Testing
         #expect(result.lengths.contains(25))
     }
 
-    @Test("If no keyframe arrives, the request is repeated each target duration")
+    @Test("If no keyframe arrives, the HLS output repeats its request each target duration")
     func none() {
         let result = cuts(.seconds(4), seconds: 41) { $0 == 0 }
         #expect(result.lengths.isEmpty && result.asked == 10)
     }
 
-    @Test("If frames are missing before a keyframe, a segment ends with the frames that it has")
+    @Test("If frames are missing before a keyframe, the segment ends with the last frame before the gap")
     func hole() {
         let result = cuts(.seconds(4), seconds: 13, keyframes: { $0 % 50 == 0 }, missing: 130..<150)
         #expect(result.lengths == [100, 30, 100])
@@ -219,7 +221,7 @@ import Testing
 }
 
 @Suite struct HLSDirectoryTests {
-    @Test("A directory is created if its parent exists, serves one output at a time, and loses only relay's files")
+    @Test("An HLS directory is created if its parent exists, serves one output at a time, and loses only relay's files")
     func directory() throws {
         let path = NSTemporaryDirectory() + "relay-hls-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -257,7 +259,7 @@ import Testing
         #expect(left == [new, newMap, named, "foreign.m4s"])
     }
 
-    @Test("Frames without a keyframe are written before they add up to many megabytes")
+    @Test("If no keyframe arrives, frames are written to disk before they fill many megabytes of memory")
     func bounded() throws {
         let path = NSTemporaryDirectory() + "relay-hls-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -268,7 +270,7 @@ import Testing
         #expect(writer.bytes > 8 << 20 && writer.segments == 0)
     }
 
-    @Test("A playlist of another program is left unchanged")
+    @Test("A playlist that another program wrote is left unchanged")
     func foreignPlaylist() throws {
         let path = NSTemporaryDirectory() + "relay-hls-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: path) }

@@ -124,7 +124,7 @@ import Testing
         #expect(entries[first].isIndependent == (change == 60) && requests == (change == 60 ? 0 : 1))
     }
 
-    @Test("A sender whose audio arrives before its video starts one discontinuity with all of the audio")
+    @Test("If a sender's audio arrives before its video, one discontinuity follows, and contains all of the audio")
     func audioFirst() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let writer = try writer(Samples.description)
@@ -141,7 +141,7 @@ import Testing
     }
 
     @Test(
-        "A writer created for an earlier coding, or before any was known, leaves no header or segment of it",
+        "If the coding changes before the first packet, the HLS writer leaves no header or segment of the old coding",
         arguments: [true, false])
     func lateJoiner(isKnown: Bool) throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -154,7 +154,7 @@ import Testing
         #expect(names.filter { $0.hasSuffix("-init.mp4") } == [entries[0].map])
     }
 
-    @Test("A stream without audio has no audio in its header, and no segment waits for audio")
+    @Test("If a stream has no audio, its header has no audio track, and no segment waits for audio")
     func camera() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let camera = try writer(StreamDescription(video: Samples.description.video))
@@ -165,7 +165,7 @@ import Testing
         #expect(try holds(entries[0].map, Array("vide".utf8)) && !holds(entries[0].map, Array("soun".utf8)))
     }
 
-    @Test("A stream without video has no video in its header, and requests no keyframe")
+    @Test("If a stream has no video, its header has no video track, and no keyframe is requested")
     func radio() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let radio = try writer(StreamDescription(audio: Samples.audioTrack))
