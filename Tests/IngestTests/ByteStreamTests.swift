@@ -41,7 +41,7 @@ struct ByteStreamTests {
         return stamps
     }
 
-    @Test("A demuxer reads a stream that arrives in pieces like a file, to its end")
+    @Test("A demuxer reads a stream that arrives piece by piece in the same way as a file, to its end")
     func pieces() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=d=2:s=320x180:r=25", "-f", "lavfi", "-i", burst, "-c:v", "libx264", "-c:a",

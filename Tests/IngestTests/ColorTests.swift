@@ -69,7 +69,7 @@ struct ColorTests {
         try expect(clip, in: (1024, 576), color: nil, is: Matrix.bt601.values(of: value))
     }
 
-    @Test("Untagged video keeps its values in a program of the same class (SD or HD)")
+    @Test("Untagged video keeps its color values in a program of the same class (SD or HD)")
     func sameClass() throws {
         let (name, value) = Self.colors[3]
         let small = try clip(name, size: "640x360", matrix: "bt601")

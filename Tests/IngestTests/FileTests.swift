@@ -57,7 +57,7 @@ struct FileTests {
         #expect(sink.taken.frames.isEmpty)
     }
 
-    @Test("Where only files that hold their media themselves may be opened, a list of files is refused by any name")
+    @Test("If files that refer to other files are forbidden, a playlist is refused whatever its name is")
     func lists() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=30:d=0.2", "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt",
@@ -80,7 +80,7 @@ struct FileTests {
     }
 
     @Test(
-        "A file that holds its media itself is opened where only such files may be, in every usual container",
+        "If files that refer to other files are forbidden, a media file in any usual container is still opened",
         arguments: [".mp4", ".mov", ".mkv", ".ts", ".flv", ".avi", ".mpg", ".png", ".jpg"])
     func containers(suffix: String) throws {
         let still = [".png", ".jpg"].contains(suffix) ? ["-frames:v", "1"] : []
@@ -96,7 +96,7 @@ struct FileTests {
         source.stop()
     }
 
-    @Test("Opening a stream without parameter sets ends in an error and not in a trap")
+    @Test("A stream without parameter sets cannot be opened, which causes an error and not a crash")
     func unknownSize() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=2", "-f", "lavfi", "-i", burst, "-c:v", "libx264", "-bsf:v",
@@ -171,7 +171,7 @@ struct FileTests {
         #expect(abs((sink.taken.audio.max() ?? 0) - 0.3536) < 0.01)
     }
 
-    @Test("A file without audio is described so, and ends both tracks")
+    @Test("A file without audio is described as such, and playing it ends both tracks")
     func silent() throws {
         let clip = try Clip("-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=1", suffix: ".mp4")
         let sink = CollectingSink()
@@ -231,7 +231,7 @@ struct FileTests {
         }
     }
 
-    @Test("While one track of a sink is full, the other track gets its media, even if it is far behind in the file")
+    @Test("While one track's buffer is full, the other track still gets its media, even from far behind in the file")
     func badInterleaving() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=2", "-f", "lavfi", "-i", burst, "-c:a", "aac",

@@ -12,7 +12,7 @@ struct HostileNumberTests {
     private static let bases = [TimeBase(1, .max), .nanoseconds, .mpegTS, TimeBase(3599, 1)]
     private static let ticks: [Int64] = [.min, .min + 1, -(1 << 62), -1, 0, 1, 1 << 61, 1 << 62, .max - 1, .max]
 
-    @Test("No 64-bit timestamp traps in the timelines", arguments: bases)
+    @Test("No 64-bit timestamp crashes the timelines", arguments: bases)
     func timestamps(base: TimeBase) {
         let audio = TimeBase(1, 48_000)
         for first in Self.ticks {
@@ -47,7 +47,7 @@ struct HostileNumberTests {
     }
 
     @Test(
-        "No pixel aspect ratio traps, and invalid ones are rejected",
+        "No pixel aspect ratio crashes the process, and invalid ones are rejected",
         arguments: [(Int32.max, Int32.max - 1), (.max, 1), (1, .max), (.max, 3), (7, .max - 4), (0, 1), (-1, 1)])
     func shapes(across: Int32, down: Int32) {
         let shape = AVRational(num: across, den: down).asAspectRatio

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Ingest
 
-@Suite("Location of an input")
+@Suite("Address of an input")
 struct InputLocationTests {
     @Test("A path is a file, even if it contains colons", arguments: ["/a/b.mp4", "b.mp4", "12:30 news.mp4", "a:b.ts"])
     func paths(text: String) {
@@ -28,14 +28,14 @@ struct InputLocationTests {
     }
 
     @Test(
-        "Inputs of network protocols and devices are live by nature",
+        "Inputs of network protocols and devices always count as live",
         arguments: [
             "rtmp://h/a/k", "RTMPS://h/a/k", "rtsp://h/x", "srt://h:1?mode=listener", "udp://@:5", "rtp://h:4",
             "tcp://h:4", "v4l2:/dev/video0", "alsa:default", "pulse:default", "x11grab::0.0",
         ])
     func live(text: String) { #expect(InputLocation(text).isLiveByNature == true) }
 
-    @Test("A device that captures video alone, and an input with audio=no, certainly give no audio")
+    @Test("A device that captures only video, and an input with audio=no, are known to have no audio")
     func noAudio() {
         for text in ["v4l2:/dev/video0", "x11grab::0.0", "kmsgrab:-", "fbdev:/dev/fb0", "a.mp4#audio=no"] {
             #expect(InputLocation(text).hasNoAudio, "\(text)")
@@ -85,7 +85,7 @@ struct InputLocationTests {
     }
 
     @Test(
-        "An address inside a device's name is masked, whether or not it is escaped",
+        "The secrets of an address within a device's name are masked, whether or not they are escaped",
         arguments: [
             "lavfi:movie=rtmp://host/app/secret", #"lavfi:movie=rtmp\://host/app/secret"#,
             #"lavfi:movie=https\:\/\/u\:secret@h/x,scale=2:2"#, #"LAVFI:amovie=https\\\://u:secret@h/x"#,
@@ -101,7 +101,7 @@ struct InputLocationTests {
     }
 
     @Test(
-        "An address without its two slashes has a fault, whose text does not contain the key",
+        "An address without its two slashes is refused with an error that does not contain the key",
         arguments: ["rtmp:/host/live/secret", "https:host/secret", "SRT:secret", "cache:rtmp:/host/live/secret"])
     func fault(text: String) throws {
         let fault = try #require(InputLocation(text).fault)
@@ -110,7 +110,7 @@ struct InputLocationTests {
     }
 
     @Test(
-        "An invalid SRT address has a fault, whose text does not contain secrets",
+        "An invalid SRT address is refused with an error that does not contain secrets",
         arguments: [
             ("srt://h:9000?passphrase=secret", "10 to 79"), ("srt://h", "no port"),
             ("srt://h:9000?secret=1", "unknown"),
@@ -123,7 +123,7 @@ struct InputLocationTests {
     }
 
     @Test(
-        "A valid address, path or device has no fault",
+        "A valid address, path or device is accepted",
         arguments: [
             "rtmp://h/live/key", "cache:https://h/x", "cache:/a/b.mp4", "/a/b", "12:30 news.mp4", "a:b.ts", "test:",
             "v4l2:/dev/video0", "pipe:0", "concat:a.ts|b.ts", "HTTPS://h/x",
@@ -138,7 +138,7 @@ struct InputLocationTests {
         #expect(InputLocation("cache:/a/b.mp4").isLiveByNature == false)
     }
 
-    @Test("If secrets were inserted into a text, the description is the text before that")
+    @Test("An address into which secrets were inserted is printed as it was before")
     func shownAs() {
         let location = InputLocation("http://h/secret/x", shownAs: "http://h/${TOKEN}/x")
         #expect(location.description == "http://h/${TOKEN}/x")
@@ -152,7 +152,7 @@ struct InputLocationTests {
         #expect(error.description == "The input rtmp://h/live/se*** cannot be opened: Connection refused.")
     }
 
-    @Test("The option latency behind an address sets the least buffer of a live input")
+    @Test("The option latency= of an address sets the minimum buffer of a live input")
     func latency() {
         let location = InputLocation("srt://h:9000?mode=caller#latency=400ms")
         #expect(location.latency == .milliseconds(400) && location.fault == nil)
@@ -166,7 +166,7 @@ struct InputLocationTests {
         }
     }
 
-    @Test("The option reference is yes or no, and needs a live input")
+    @Test("The option reference= accepts yes or no, and only for a live input")
     func reference() {
         #expect(InputLocation("srt://host:1#reference=yes").isReference)
         #expect(InputLocation("alsa:hw:1#reference=yes,audio-offset=40ms").isReference)

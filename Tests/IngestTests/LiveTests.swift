@@ -143,7 +143,7 @@ struct LiveTests {
         func end(failure: String?) {}
     }
 
-    @Test("The arrival of packets that probing had read is the time at which they were sent")
+    @Test("Packets that were read while the input was probed have the arrival times at which they were sent")
     func backlog() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc=s=320x180:r=25:d=8", "-f", "lavfi", "-i", "sine=r=48000:d=8", "-c:v",

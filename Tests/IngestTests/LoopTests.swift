@@ -54,7 +54,7 @@ struct LoopTests {
 
     // Before the fix, each round searched for its first frame behind the last one and failed, without end. The 2 s of
     // audio are longer than the frames, of which the last begins at 0.96 s.
-    @Test("A loop whose start time is behind its last frame begins at its first frame", arguments: [985, 1500])
+    @Test("A loop whose start position is after its last frame begins at its first frame", arguments: [985, 1500])
     func behindTheEnd(milliseconds: Int) throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=1", "-f", "lavfi", "-i", burst, "-c:v", "libx264",
@@ -73,7 +73,7 @@ struct LoopTests {
         #expect(sink.taken.frames.prefix(5).map(\.nanoseconds) == (0..<5).map { $0 * 40_000_000 })
     }
 
-    @Test("A loop of an audio file repeats to the sample")
+    @Test("A loop of an audio file repeats without losing or adding a sample")
     func audioAlone() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "aevalsrc='if(gte(t,0.5)*lt(t,0.6),0.8*sin(2*PI*1000*t),0)':s=48000:d=1",

@@ -6,7 +6,7 @@ import Media
 import TestSupport
 import Testing
 
-@Suite("Audio samples that are not numbers or too loud")
+@Suite("Audio samples that are invalid or too loud")
 struct RepairedSamplesTests {
     /// Invalid samples from 24000 on, each followed by two valid ones: as expressions of FFmpeg, with the expected
     /// result.

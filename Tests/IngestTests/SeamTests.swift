@@ -4,7 +4,7 @@ import Foundation
 import Media
 import Testing
 
-@Suite("Seams in transport streams")
+@Suite("Concatenated transport streams")
 struct SeamTests {
     @Test(
         "Transport streams appended to each other lose neither frames nor audio at the seam",

@@ -9,7 +9,7 @@ import Testing
 struct SourceMonitorTests {
     private let failure = IngestError.unreadable(input: "in", reason: "it is broken")
 
-    @Test("An interruption is logged if the schedule requires it, and is always in the status")
+    @Test("An interruption of an input is always in the status, and logged only as often as the schedule allows")
     func interruption() {
         let log = CollectedLog()
         let monitor = SourceMonitor(logger: log.logger)
@@ -24,7 +24,7 @@ struct SourceMonitorTests {
         #expect(monitor.status.lastError == failure.description)
     }
 
-    @Test("An input that ended without a failure is named in the last error of the status")
+    @Test("An input that ended without a failure is named in the status's last error")
     func endedInput() {
         let log = CollectedLog()
         let monitor = SourceMonitor(logger: log.logger)

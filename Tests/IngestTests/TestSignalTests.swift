@@ -45,7 +45,7 @@ struct TestSignalTests {
         }
     }
 
-    @Test("The blocks of the frame counter have 16 pixels or more from 160 columns on")
+    @Test("The blocks of the frame counter have at least 16 pixels if the frame has at least 160 columns")
     func blocks() throws {
         for (width, height) in [(160, 160), (320, 180), (640, 360), (854, 480), (1280, 720)] {
             #expect(try #require(FrameCounterCode.layout(width: width, height: height)).block >= 16)

@@ -37,7 +37,7 @@ struct EditListCutTests {
             "yuv420p", suffix: ".mp4")
     }
 
-    @Test("A copy has no frame that the edit list cuts off, and begins with a keyframe")
+    @Test("A copy contains no frame that the file's edit list hides, and begins with a keyframe")
     func cutFile() throws {
         let (whole, log) = (try clip(), CollectedLog())
         #expect(try copied(whole.path, log: log).count == 75 && log.lines.isEmpty)
@@ -57,7 +57,7 @@ struct EditListCutTests {
         #expect(log.lines(containing: "the video is rotated").count == 1)
     }
 
-    @Test("Frames after a cut are left out up to the next keyframe that is shown")
+    @Test("After hidden frames, a copy begins again at the next visible keyframe")
     func atStart() {
         var cut = EditListCut()
         #expect(cut.decide(pts: 0, isKeyframe: true, isHidden: true) == .cutOff)
@@ -67,7 +67,7 @@ struct EditListCutTests {
         #expect(cut.decide(pts: 4, isKeyframe: false, isHidden: false) == .keep)
     }
 
-    @Test("Hidden frames that are shown before the first keyframe leave the frames after it in the copy")
+    @Test("If hidden frames are presented before a visible keyframe, the copy still has all frames after that keyframe")
     func leading() {
         var cut = EditListCut()
         #expect(cut.decide(pts: 3, isKeyframe: true, isHidden: false) == .keep)
@@ -75,7 +75,7 @@ struct EditListCutTests {
         #expect(cut.decide(pts: 6, isKeyframe: false, isHidden: false) == .keep)
     }
 
-    @Test("At the end of an edit, frames that refer to hidden frames are left out")
+    @Test("At the end of an edit, visible frames that refer to hidden frames are not copied")
     func atEnd() {
         var cut = EditListCut()
         #expect(cut.decide(pts: 0, isKeyframe: true, isHidden: false) == .keep)

@@ -32,7 +32,7 @@ struct MovedTracksTests {
     }
 
     @Test(
-        "A second audio track that is last in one segment and first in the next is not taken for the one that is read")
+        "A second audio track that changes its order between segments is not mistaken for the first")
     func bursts() {
         let patience = SourceClockSettings.playlist(target: .seconds(6)).patience
         var tracks = MovedTracks(reading: [0: .video, 1: .audio], wanted: [.video, .audio], patience: patience)

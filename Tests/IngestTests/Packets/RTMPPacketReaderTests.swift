@@ -37,7 +37,7 @@ import Testing
         try CodedClip(video: "libx264", audio: "aac", options: options, name: name, in: directory.path)
     }
 
-    @Test("Additional audio tracks are listed once, whether or not they are in the same message as the first")
+    @Test("Additional audio tracks of a publisher are listed once, in the same message as the first or in others")
     func otherTracks() throws {
         var reader = RTMPPacketReader()
         let opus = Array("Opus".utf8)
@@ -89,7 +89,7 @@ import Testing
     }
 
     @Test(
-        "Frames of a sender that shows them before it decodes them keep their times of presentation",
+        "Frames with presentation times before their decoding times keep their presentation times",
         arguments: [true, false], [true, false])
     func negativeOffsets(isEnhanced: Bool, announcesRate: Bool) throws {
         let clip = try clip(["-bf", "2"])
@@ -115,7 +115,7 @@ import Testing
         #expect(zip(read, read.dropFirst()).allSatisfy { $1.dts - $0.dts == 40 }, "and the decoding times are even")
     }
 
-    @Test("A sender's single absurd composition time moves the decoding times by less than a second")
+    @Test("One absurd composition time of a sender moves the decoding times by less than a second")
     func absurdOffset() throws {
         let clip = try clip()
         let key = try #require(clip.packets.first { $0.track == .video })
@@ -150,7 +150,7 @@ import Testing
         #expect(reader.stream.video?.decoderConfiguration.array == record && reader.complaints.isEmpty)
     }
 
-    @Test("A repeated configuration keeps the track, and a changed one makes a new track from its keyframe on")
+    @Test("A repeated decoder configuration keeps the track, and a changed one makes a new track from its keyframe on")
     func change() throws {
         let (small, large) = (try clip(), try clip(["-s", "640x360"], name: "large.mp4"))
         var reader = RTMPPacketReader()
@@ -164,7 +164,7 @@ import Testing
         #expect(tracks[2].frameFormat?.width == 640)
     }
 
-    @Test("A configuration that cannot be read is reported once, and its frames are dropped")
+    @Test("A decoder configuration that cannot be parsed is reported once, and its frames are dropped")
     func damaged() throws {
         var reader = RTMPPacketReader()
         let records: [[UInt8]] = [
@@ -238,7 +238,7 @@ import Testing
         #expect(tracks.compactMap(\.audioFormat?.channels) == [2, 2, 1, 6, 2])
     }
 
-    @Test("Content that is not carried is reported once, and the number of reports is limited")
+    @Test("Content that relay cannot carry is reported once, and the number of reports is limited")
     func complaints() throws {
         var reader = RTMPPacketReader()
         for number in 0..<20 {
