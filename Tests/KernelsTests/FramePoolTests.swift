@@ -31,7 +31,7 @@ struct FramePoolTests {
         #expect(address(of: drawn(2)) == first)
     }
 
-    @Test("A canvas that is released unfinished returns to the pool")
+    @Test("A canvas that is released before it is finished returns to the pool")
     func letGo() {
         do { _ = pool.canvas() }
         #expect(pool.spareCount == 1)
@@ -57,7 +57,7 @@ struct FramePoolTests {
         #expect(pool.spareCount == 2)
     }
 
-    @Test("A frame without another owner is drawn on in place")
+    @Test("Drawing on a frame with a single owner changes that frame without a copy")
     func inPlace() {
         var frame: VideoFrame? = drawn(7)
         let place = frame.map(address(of:))
@@ -68,7 +68,7 @@ struct FramePoolTests {
         #expect(PlainFrame(again).y[3, 3] == 7)
     }
 
-    @Test("A frame with another owner is copied before it is drawn on, and stays unchanged")
+    @Test("Drawing on a frame with several owners changes a copy, and the original stays unchanged")
     func shared() {
         let kept = drawn(7)
         var frame: VideoFrame? = kept
@@ -78,7 +78,7 @@ struct FramePoolTests {
         #expect(PlainFrame(kept) == PlainFrame(width: 34, height: 18, PixelColor(y: 7, u: 7, v: 7)))
     }
 
-    @Test("A frame whose memory is not from the pool is copied before it is drawn on")
+    @Test("Drawing on a frame whose memory is not from the pool changes a copy")
     func foreign() {
         let noise = PlainFrame(width: 34, height: 18, seed: 1)
         let foreign = noise.frame
@@ -121,7 +121,7 @@ struct PixelColorTests {
         #expect(PixelColor(.white, in: full) == PixelColor(y: 255, u: 128, v: 128))
     }
 
-    @Test("The primary colors have the values of color bars")
+    @Test("The primary colors of a program have the values of color bars")
     func primaries() {
         let red = RGBColor(red: 255, green: 0, blue: 0)
         let blue = RGBColor(red: 0, green: 0, blue: 255)
