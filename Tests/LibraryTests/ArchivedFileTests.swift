@@ -69,7 +69,7 @@ struct ArchivedFileTests {
         #expect(opened == .notFound)
     }
 
-    @Test("A changed identifier opens no file, and each name has only one identifier")
+    @Test("An identifier that was altered opens no file, and each file name has only one identifier")
     func changed() throws {
         try place.write(SampleRecording().closed, to: name(1))
         let id = RecordingID.id(of: name(1))
@@ -118,7 +118,7 @@ struct ArchivedFileTests {
         #expect(!FileManager.default.fileExists(atPath: place.path(name)))
     }
 
-    @Test("An open file has the size of its complete fragments, and each range contains the bytes of the file")
+    @Test("An open recording has the size of its complete fragments, and each range contains the bytes of the file")
     func growing() throws {
         var random = SeededRandom()
         let sample = SampleRecording(seconds: 6)
@@ -202,7 +202,7 @@ struct ArchivedFileTests {
         #expect(answer(5)?.kind == .notFound)
     }
 
-    @Test("A thumbnail of a frame that cannot be decoded is refused, and its turn passes to the next request")
+    @Test("A thumbnail of an undecodable frame is refused, and later thumbnail requests are still answered")
     func undecodable() throws {
         try place.write(SampleRecording().closed, to: name(1))
         for second in 0..<4 {

@@ -131,7 +131,7 @@ struct ChannelArchiveTests {
         #expect(try HoldMark.names(in: directory) == [name(2)])
     }
 
-    @Test("A list has the newest files and gaps that overlap the range, with and without a catalogue")
+    @Test("A list has the newest files and gaps within the requested range, with and without a catalogue")
     func overlapping() throws {
         for number in 1...4 { try record(number, ending: number == 4 ? .stop : .rotate) }
         var random = SeededRandom()
@@ -177,7 +177,7 @@ struct ChannelArchiveTests {
         #expect(try archive.list(Self.all, limit: 1).recordings.map(\.name) == [name(2)])
     }
 
-    @Test("An open file's name is no identifier, and a held file that a crash left open is not deleted")
+    @Test("An open file's name does not identify a recording, and a held file that a crash left open is not deleted")
     func nameOfOpenFile() throws {
         try place.write(SampleRecording().open, to: openName(1))
         try archive.setHold(true, of: id(1))
@@ -199,7 +199,7 @@ struct ChannelArchiveTests {
         #expect(try HoldMark.names(in: directory).isEmpty)
     }
 
-    @Test("A playlist of real files covers their complete media, with marks at their times")
+    @Test("A playlist of recorded files covers their complete media, with markers at their times")
     func playlist() throws {
         try record(1, ending: .rotate)
         try record(2)

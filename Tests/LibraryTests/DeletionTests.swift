@@ -60,7 +60,8 @@ struct DeletionTests {
     }
 
     @Test(
-        "A file is deleted exactly if a valid token names it and it is not held", arguments: [false, true])
+        "A recording is deleted only if a valid deletion token names it and the recording is not held",
+        arguments: [false, true])
     func walk(hasCatalogue: Bool) throws {
         var random = SeededRandom("walk \(hasCatalogue)")
         var deletions = 0
@@ -88,7 +89,7 @@ struct DeletionTests {
         }
     }
 
-    @Test("Room is made by deleting the oldest files that may be deleted, and no more than necessary")
+    @Test("The oldest files that may be deleted are deleted to make space, and no more than necessary")
     func room() throws {
         let place = try TemporaryDirectory()
         let directory = try RecordDirectory.prepare(place.path)
@@ -124,7 +125,7 @@ struct DeletionTests {
         #expect(listed.map(\.name).sorted() == place.files)
     }
 
-    @Test("A hold concurrent with a deletion keeps the file, or is refused because the file is gone")
+    @Test("A hold during a deletion keeps the file, or is refused because the file is already deleted")
     func beside() throws {
         let place = try TemporaryDirectory()
         let directory = try RecordDirectory.prepare(place.path)

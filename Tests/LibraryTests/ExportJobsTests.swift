@@ -54,7 +54,7 @@ struct ExportJobsTests {
         #expect(!FileManager.default.fileExists(atPath: exports.path(of: "f2")))
     }
 
-    @Test("A note with impossible times is ignored")
+    @Test("An export's stored record with impossible times is ignored")
     func damaged() throws {
         try leave("f1")
         try leave("late", daysAgo: -200_000)

@@ -50,7 +50,7 @@ struct ExportQueueTests {
         ((try? FileManager.default.contentsOfDirectory(atPath: place.path(".relay-exports"))) ?? []).sorted()
     }
 
-    @Test("An export is made, delivered and known to the next run of the process")
+    @Test("An export is made, delivered and still known after a restart of the process")
     func made() throws {
         let queued = try jobs.start(request(name: "Goal"), in: archive, reserve: 0)
         #expect(queued.channel == "test" && queued.name == "Goal" && queued.url == nil)
@@ -95,7 +95,7 @@ struct ExportQueueTests {
         #expect(refusal { _ = try jobs.job(id) } == .notFound && refusal { try jobs.remove(id) } == .notFound)
     }
 
-    @Test("An export is refused as long as nothing was ever recorded")
+    @Test("An export is refused if the channel has no recordings")
     func nothing() throws {
         let none = ChannelArchive(place.path("none"), channel: "test")
         #expect(refusal { _ = try jobs.start(request(), in: none, reserve: 0) } == .conflict)
@@ -129,7 +129,7 @@ struct ExportQueueTests {
         #expect(refusal { _ = try jobs.job(ids[4]) } == .notFound)
     }
 
-    @Test("The newest five trials are kept beside the exports, and no later run of the process knows them")
+    @Test("The newest five trial exports are kept besides the exports, and are forgotten at a restart")
     func trials() throws {
         var trial = request()
         trial.isTrial = true
@@ -157,7 +157,7 @@ struct ExportQueueTests {
         #expect(job.detail?.contains("symbolic link") == true && job.detail?.contains(place.path) == false)
     }
 
-    @Test("What earlier runs of the process left unfinished is removed after a day, and nothing else")
+    @Test("Unfinished exports of earlier processes are deleted after a day, and no other files are")
     func leftovers() throws {
         try FileManager.default.createDirectory(
             atPath: place.path(".relay-exports/old"), withIntermediateDirectories: true)
@@ -194,7 +194,7 @@ struct ExportPlanningTests {
         return request
     }
 
-    @Test("A plan of clips that are not on the disk yet, or not any more, is refused with the reason")
+    @Test("A plan for clips that are not on disk yet, or were deleted, is refused with the reason")
     func refused() throws {
         #expect(refusal { _ = try planning.plan(request { false }, in: archive) } == .unavailable)
         let error = #expect(throws: Refusal.self) { try planning.plan(request(), in: archive) }
