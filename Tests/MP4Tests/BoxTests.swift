@@ -5,7 +5,7 @@ import Testing
 @testable import MP4
 
 @Suite struct BoxTests {
-    @Test func `Written bytes are read back, and truncated ones are refused`() throws {
+    @Test func `Bytes written to MP4 boxes are read back, and truncated boxes are refused`() throws {
         var writer = BoxWriter()
         writer.fullBox("mfhd", version: 1, flags: 0x80_0001) { $0.time(-5, version: 1) }
         for length in 0..<writer.bytes.count {

@@ -40,7 +40,7 @@ import Testing
         #expect(video.syncSamples == [1])
     }
 
-    @Test func `Each GOP becomes one fragment, with the audio of the same time`() throws {
+    @Test func `Each GOP of a clip becomes one fragment, with the audio of the same time`() throws {
         var frames = samples([0, 100, 200, 300, 400], duration: 100)
         frames[3].isSync = true
         // An audio packet between two frames: the frames are no longer contiguous.
@@ -74,7 +74,7 @@ import Testing
         return found
     }
 
-    @Test func `A fragment lasts until the next one begins, even at a join`() throws {
+    @Test func `A fragment lasts until the next one begins, even where clips are joined`() throws {
         var frames = samples([7000, 7100, 7200, 7307, 7407, 7499, 7599], duration: 100)
         for index in [3, 5] { frames[index].isSync = true }
         let found = try fragments(ClipTrack(samples: frames, start: 7000), timescale: 1000)

@@ -66,7 +66,7 @@ import Testing
         #expect(edits.isEmpty)
     }
 
-    @Test func `A short file has boxes of version 0, and its edits are read back`() throws {
+    @Test func `A short file has boxes of version 0, and its edit list is read back`() throws {
         var layout = layout(timescale: 90_000)
         (layout.tracks[0].emptyEdit, layout.tracks[0].mediaTime) = (450, 3600)
         let moov = MovieBox.closed(layout, [1: table(ticks: 90_000, mediaTime: 3600)])
@@ -75,7 +75,7 @@ import Testing
         #expect(track.emptyEdit == 450 && track.mediaTime == 3600 && track.shownDuration == 90_000)
     }
 
-    @Test func `Edits of version 1 are read back, including an empty edit and hidden samples`() throws {
+    @Test func `Edit lists of version 1 are read back, including an empty edit and hidden samples`() throws {
         var layout = layout(timescale: 90_000)
         (layout.tracks[0].emptyEdit, layout.tracks[0].mediaTime) = (5_000_000_000, 3_000_000_000)
         let moov = MovieBox.closed(layout, [1: table(ticks: 9_000_000_000)])
@@ -92,7 +92,7 @@ import Testing
     }
 
     // `Int64(seconds * 1000)` used to trap at 9e15 milliseconds, at every start while the file existed.
-    @Test func `A gap of years in a hostile file is reported as a problem, without a trap`() throws {
+    @Test func `A gap of years in a damaged file is reported as a problem, without a crash`() throws {
         let layout = layout(timescale: 1)
         var table = SampleTable()
         var time: Int64 = 0
