@@ -53,7 +53,7 @@ struct CarriageTests {
         #expect(Carriage.hls.refusal(of: stream(.h264, .aac, .scte35)) == nil)
     }
 
-    @Test("A stream description contains a packet only if the packet's track is one of its tracks, by identity")
+    @Test("A stream description contains a packet only if it has the packet's own track, not just an equal one")
     func streams() {
         let (first, second) = (track(.h264), track(.h264))
         let packet = EncodedPacket(

@@ -46,7 +46,7 @@ struct TimeBaseTests {
         #expect(half.rescale(-3, to: whole, rounding: .nearest) == -1)
     }
 
-    @Test("Extreme tick counts are clamped, and never trap")
+    @Test("Extreme tick counts are clamped, and never crash the process")
     func extremes() {
         #expect(TimeBase(1, 1).rescale(.max, to: .nanoseconds) == .max)
         #expect(TimeBase(1, 1).rescale(.min, to: .nanoseconds) == .min)
