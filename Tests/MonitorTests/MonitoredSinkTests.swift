@@ -69,7 +69,7 @@ struct MonitoredSinkTests {
     }
 
     @Test(
-        "Audio that cannot be measured is on air unchanged at its position, and the following audio is measured",
+        "Audio that cannot be measured is still on air at its position, and the following audio is measured",
         arguments: [nil, -23.0])
     func refused(loudness: Double?) throws {
         var settings = MonitorSettings()
