@@ -10,7 +10,7 @@ import Testing
     }
 
     @Test(
-        "Addresses are tried alternately by family, beginning with the system's preference",
+        "IPv4 and IPv6 addresses are tried alternately, beginning with the family that the system prefers",
         arguments: [
             (
                 ["::1", "::2", "192.0.2.1", "192.0.2.2", "192.0.2.3"],

@@ -18,7 +18,7 @@ import Testing
         #expect("\(url)" == "udp://239.1.1.1:5000?localaddr=192.0.2.1")
     }
 
-    @Test("Without options a datagram has seven TS packets, and the system chooses all other settings")
+    @Test("Without options a UDP datagram has seven TS packets, and the system chooses all other settings")
     func plain() throws {
         let url = try UDPURL("UDP://[ff15::1]:5000")
         #expect(url.host == "ff15::1" && url.datagramBytes == 1316)

@@ -16,7 +16,7 @@ import Testing
     }
 
     @Test(
-        "An address with a space or control character in any part is refused, and the error repeats nothing of it",
+        "An address with a space or control character in any part is refused, and the error does not repeat it",
         arguments: ["\0", "\t", "\n", "\r\n", "\u{1B}", " ", "\u{7F}", "\u{85}", "\u{9B}", "\u{A0}", "\u{2028}"])
     func controlCharacters(character: String) {
         for address in [
