@@ -128,7 +128,7 @@ struct LiveSourceTests {
     }
 
     @Test(
-        "No frame of a live source with a deviating clock is repeated or dropped in ten minutes",
+        "In ten minutes no frame of a live source whose clock deviates is repeated or dropped",
         arguments: [-300e-6, 300e-6], [FrameRate(25), FrameRate(30000, 1001)])
     func drift(rate: Double, frameRate: FrameRate) throws {
         let source = ManualLiveSource(frameRate: frameRate, rate: rate, phase: .milliseconds(13))
@@ -170,7 +170,7 @@ struct LiveSourceTests {
         #expect(shown == (0..<100).map { shown[0] + Int64($0 / 2) })
     }
 
-    @Test("The program begins with the first frame that leaves time for its audio, in that frame's phase")
+    @Test("A program begins with the first live frame that leaves time for its audio, aligned to that frame")
     func start() throws {
         let source = ManualLiveSource(frameRate: FrameRate(25), phase: .milliseconds(-390))
         let shown = try run(source, programRate: FrameRate(25), frames: 50)
@@ -178,7 +178,7 @@ struct LiveSourceTests {
         #expect(shown == Array(12..<62))
     }
 
-    @Test("A program with a backlog begins only when its newest frame is decoded, so that there is time for audio")
+    @Test("If packets have queued up, a program begins only when the newest frame is decoded")
     func backlog() throws {
         let source = BacklogSource(frames: 75, newestDue: .milliseconds(200))
         let feed = SourceFeed(
@@ -191,7 +191,7 @@ struct LiveSourceTests {
         #expect(start == Timestamp.zero + .milliseconds(120))
     }
 
-    @Test("While a live source's decoder catches up, a frame that is decoded just after its tick is shown")
+    @Test("While a live source's decoder catches up, a frame that is decoded just after it was due is still shown")
     func backlogOnAir() {
         let source = ManualLiveSource(frameRate: FrameRate(25))
         let feed = SourceFeed(
@@ -233,7 +233,7 @@ struct LiveSourceTests {
         source.feed.withLock { $0 = nil }
     }
 
-    @Test("Queued frames are shifted with their source's time map, and late ones are dropped")
+    @Test("If a source's program times change, its queued frames change with them, and late frames are dropped")
     func steps() throws {
         var frames = LiveFrames(frameRate: FrameRate(25))
         let storage = FrameBuffer(width: 2, height: 2) { $0.initializeMemory(as: UInt8.self, repeating: 0) }
@@ -261,7 +261,7 @@ struct LiveSourceTests {
         #expect(frames.dropped == 2)
     }
 
-    @Test("Queued audio is shifted with its source's time map")
+    @Test("If a source's program times change, its queued audio changes with them")
     func audioSteps() {
         var store = AudioStore(format: .program)
         let ones = [Float](repeating: 1, count: 100)

@@ -72,7 +72,7 @@ struct SceneTests {
 
     private var middles: [UInt8] { screen.frames.withLock { $0.map(\.middle) } }
 
-    @Test("A cut is at its requested frame, whether the request is late or long in advance")
+    @Test("A cut happens at its requested frame, whether it was requested late or long in advance")
     func cuts() throws {
         let (a, b) = (source(50), source(200))
         bus.show(scene(.single, [a]))
@@ -108,7 +108,7 @@ struct SceneTests {
         #expect(frames.allSatisfy { (place == 0 ? $0.last : $0.first) == 50 })
     }
 
-    @Test("A fade has equal steps from the first frame to the last, and its audio has equal power")
+    @Test("A fade has equal steps from the first frame to the last, and its audio keeps its power")
     func fade() throws {
         let (a, b) = (source(40, level: 0.5), source(240))
         bus.show(scene(.single, [a]))
@@ -125,7 +125,7 @@ struct SceneTests {
         #expect(zip(samples[9600...], samples[9601...]).allSatisfy { $0 >= $1 })
     }
 
-    @Test("The audio of a cut after skipped frames fades within half a frame, and not over all skipped frames")
+    @Test("If frames were skipped, the audio of a following cut still fades within half a frame")
     func lateCut() throws {
         let (a, b) = (source(40, level: 0.5), source(240))
         bus.show(scene(.single, [a]))
@@ -143,7 +143,7 @@ struct SceneTests {
         #expect(samples.count == 76_800, "with what was skipped")
     }
 
-    @Test("The program's audio has a meter of its own")
+    @Test("The program's audio has its own level meter")
     func meter() throws {
         let (a, b) = (source(40, level: 0.5), source(240, level: 0.125))
         bus.show(scene(.single, [b]))
@@ -223,7 +223,7 @@ struct SceneTests {
         #expect(screen.frames.withLock { $0.allSatisfy { $0.first == 50 && $0.last == 200 } })
     }
 
-    @Test("A stalled source's last frame is held, without delay for other sources or the transition")
+    @Test("While a source stalls its last frame is held, without delay for other sources or the transition")
     func stalled() throws {
         let (a, b) = (source(50), source(200, frames: 6))
         bus.show(scene(.splitHorizontal, [a, b]))
@@ -275,7 +275,7 @@ struct SceneTests {
         #expect(throws: Never.self) { try SceneLayout(.splitVertical, ["a", "b"], fit: .crop).check() }
     }
 
-    @Test("More sources than a layout has places, and an inset outside of the frame, are refused")
+    @Test("A layout with too many sources, or with an inset outside of the frame, is refused")
     func layouts() throws {
         for (layout, count) in [(SceneLayout.Kind.single, 1), (.pip, 2), (.splitVertical, 2), (.grid, 9), (.slate, 0)] {
             let names = (0..<count).map { "cam\($0)" }

@@ -140,7 +140,7 @@ struct OverlayTests {
         #expect(steps.count == 10 && steps.allSatisfy { abs($0 - 22) <= 3 } && luma[11] == 235, "\(luma)")
     }
 
-    @Test("An operator's choice for an overlay holds in all scenes from its frame on, until it is withdrawn")
+    @Test("An operator's choice for an overlay applies in all scenes from its frame on, until it is withdrawn")
     func choice() throws {
         let white = white()
         bus.add(white)
@@ -175,7 +175,7 @@ struct OverlayTests {
         #expect(white.show(false, frames: 0, at: 1))
     }
 
-    @Test("A stinger is shown over both scenes, and video, overlays and audio are cut under it on the same frame")
+    @Test("A stinger covers both scenes, and video, overlays and audio are cut on one frame behind it")
     func stinger() throws {
         let (white, card) = (white(), Card())
         bus.add(white)
