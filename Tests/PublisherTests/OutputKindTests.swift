@@ -37,7 +37,7 @@ struct OutputKindTests {
         #expect(Set(list.known) == Set(kind.options.map(\.name)))
     }
 
-    @Test("An address belongs to the kind whose complete scheme it begins with, ignoring case")
+    @Test("An address belongs to the output kind whose complete scheme it begins with, ignoring case")
     func beginnings() {
         for (text, name) in [
             ("RTMPS://host/a/b", "rtmp"), ("rtmps-listen://host/a/b", "rtmp-listen"), ("hls:live", "hls"),
@@ -47,7 +47,7 @@ struct OutputKindTests {
         }
     }
 
-    @Test("Only outputs that receivers call have a listening port")
+    @Test("Only outputs that receivers connect to have a listening port")
     func ports() throws {
         let port = { (text: String) in
             var list = OptionList([:], of: "test")
@@ -62,7 +62,7 @@ struct OutputKindTests {
         }
     }
 
-    @Test("The check of an output's address rates it and states the reason")
+    @Test("The check of an output's address gives a rating and the reason")
     func checks() throws {
         let resources = OutputCheckResources(server: RTMPServer()) { () throws(OutputFailure) in nil }
         let finding = { (text: String) in

@@ -121,7 +121,7 @@ import Testing
         #expect(attempt.progress.frames == 80 && attempt.progress.drops.packets == 0)
     }
 
-    @Test("The frames that still wait for a player when it leaves count as dropped")
+    @Test("Frames that still wait for a player when it leaves count as dropped")
     func leaves() throws {
         publish(0..<1)
         try begin()
@@ -187,7 +187,7 @@ import Testing
     }
 
     @Test(
-        "A GOP that exceeds the limits of a queue reaches a player completely, and is dropped after that")
+        "A player gets a complete GOP that exceeds the queue's limits, and after that frames are dropped")
     func longGOP() throws {
         publish(0..<300, bytes: 3000, gop: 1000)
         try begin()
@@ -259,7 +259,7 @@ import Testing
     }
 
     @Test(
-        "A player that joins while its stream is not served is refused, and pausing the output disconnects its players")
+        "A player is refused while its stream is not offered, and pausing the output disconnects its players")
     func pauses() throws {
         let early = try join()
         var byte: UInt8 = 0

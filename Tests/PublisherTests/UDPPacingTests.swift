@@ -33,7 +33,7 @@ import Testing
         #expect(pacing.tick == 4_500_000)
     }
 
-    @Test("After a stall all UDP datagrams of the frame are due at once")
+    @Test("After a stall all UDP datagrams of a frame are due at once")
     func stall() {
         var pacing = UDPPacing()
         pacing.begin(count: 50, at: 0, frame: 40_000_000)
