@@ -57,7 +57,7 @@ import Testing
         #expect(headers(StreamDescription(audio: audio(.ac3))).isEmpty)
     }
 
-    @Test("The metadata omits a track that is missing, and a frame rate that is variable")
+    @Test("The RTMP metadata omits a missing track, and omits a frame rate that is variable")
     func metadata() {
         func text(_ stream: StreamDescription) -> String {
             String(decoding: RTMPHeaders.metadata(stream), as: UTF8.self)
@@ -71,7 +71,7 @@ import Testing
         #expect(headers(StreamDescription(audio: audio(.aac))).map { $0[0] } == [0xAF])
     }
 
-    @Test("The headers of a coding that begins in mid-stream have the time of its first packet")
+    @Test("If the coding changes in mid-stream, its RTMP headers have the time of its first packet")
     func times() {
         let messages = RTMPHeaders.messages(of: video(.h264), in: StreamDescription(video: video(.h264)), at: 4711)
         #expect(messages.map(\.kind) == [.data, .video] && messages.allSatisfy { $0.timestamp == 4711 })

@@ -17,7 +17,7 @@ struct RTMPPlayerConversationTests {
         }
     }
 
-    @Test("A player's commands are reported in order, and a _result is not reported as a command")
+    @Test("A player's commands are reported in order, and its command _result is not reported")
     func wishes() {
         var channel = RTMPBackChannel(parser: RTMPInboundParser())
         let bytes =

@@ -45,7 +45,7 @@ struct RTMPSServerTests {
         }
     }
 
-    @Test("A client publishes over TLS, and a later client gets the new certificate after the files changed")
+    @Test("A client publishes over TLS, and a later client gets the new certificate after the files were changed")
     func publishes() async throws {
         let (identity, record) = (try identity(), StreamRecord())
         let registration = try server.receive(url("live/key", .input), identity: identity, receiver: record)
@@ -135,7 +135,7 @@ struct RTMPSServerTests {
         withExtendedLifetime(registration) {}
     }
 
-    @Test("A client that speaks RTMP without TLS to an RTMPS port is closed")
+    @Test("A client that sends RTMP without TLS to an RTMPS port is disconnected")
     func plain() async throws {
         let record = StreamRecord()
         let registration = try server.receive(url("live/key", .input), identity: identity(), receiver: record)
