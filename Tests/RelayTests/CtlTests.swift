@@ -73,7 +73,7 @@ struct CtlTests {
         #expect(text.split(separator: "\n").map { $0.prefix(3) } == ["12 ", "b1 "] && text.contains("held  a.mp4"))
     }
 
-    @Test("A server's address is shown by its host alone, and names are escaped as path components of the URL")
+    @Test("relay ctl shows only the host of a server's address, and escapes names in the URLs that it requests")
     func endpoints() throws {
         let endpoint = try HTTPEndpoint("https://user:topsecret@[::1]:8443/base/topsecret?key=topsecret")
         #expect(endpoint.name == "[::1]:8443" && endpoint.path == "/base/topsecret?key=topsecret")

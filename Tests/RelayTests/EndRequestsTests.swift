@@ -8,7 +8,7 @@ import Testing
 struct EndRequestsTests {
     private static let millisecond: Int64 = 1_000_000
 
-    @Test("A second signal within 500 ms of the first is ignored")
+    @Test("A second signal to end relay within 500 ms of the first is ignored")
     func together() {
         var requests = EndRequests()
         #expect(requests.received(at: 7) == .end)

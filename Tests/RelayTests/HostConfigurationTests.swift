@@ -40,7 +40,7 @@ struct HostConfigurationTests {
     }
 
     @Test(
-        "Two listeners that cannot share a port are reported at the position of the second; others are accepted",
+        "Two listeners that cannot share a port are reported at the position of the second one",
         arguments: [
             ("rtmp-listen://0.0.0.0/live/a", "rtmp-listen://0.0.0.0/live/b", nil),
             ("rtmp-listen://0.0.0.0/live/a", "rtmp-listen://0.0.0.0/live/a", "has the same application and stream key"),
@@ -63,7 +63,7 @@ struct HostConfigurationTests {
         #expect(found.count == (fault == nil ? 0 : 1) && found.allSatisfy { $0.contains(fault ?? "") }, "\(found)")
     }
 
-    @Test("A separate audio input that cannot listen beside another channel's input is reported at its position")
+    @Test("If a separate audio input cannot share another channel's port, the error has its position in the file")
     func audioListeners() {
         for (audio, fault) in [
             ("rtmp-listen://127.0.0.1/live/a", "has the same application and stream key" as String?),
@@ -173,7 +173,7 @@ struct HostConfigurationTests {
     }
 
     @Test(
-        "An option that the command line would refuse is reported at its key in the configuration file",
+        "An option that the command line would refuse is refused at its key in the configuration file",
         arguments: [
             ("encoder: {gop: 100s}", "relay.yaml:4:20: channels[0].encoder.gop: encoder.gop must be at most 60s"),
             ("encoder: {crf: 23}", "relay.yaml:4:20: channels[0].encoder.crf: encoder.crf is for recordings alone"),
@@ -189,7 +189,7 @@ struct HostConfigurationTests {
         #expect(!found.joined().contains("secret") && !found.joined().contains("--"))
     }
 
-    @Test("A trusted proxy that is neither an address nor a network is reported at its place in the file")
+    @Test("A trusted proxy that is neither an address nor a network is reported at its position in the file")
     func trustedProxies() {
         let found = faults(
             """
@@ -204,7 +204,7 @@ struct HostConfigurationTests {
             ])
     }
 
-    @Test("Every flag that an error message in the sources names exists")
+    @Test("Every flag that is named in an error message of the sources exists")
     func flagsInSentences() throws {
         let help = RunCommand.helpMessage(columns: 10_000)
         var named: Set<String> = []
@@ -219,7 +219,7 @@ struct HostConfigurationTests {
     }
 
     @Test(
-        "A configuration error is reported at the line and column of the YAML node it concerns, whatever its wording",
+        "A configuration error is reported at the line and column of its value, whatever its wording",
         arguments: [
             (
                 "outputs: [udp://127.0.0.1:1, \"udp://127.0.0.1:2#name=x\", \"udp://127.0.0.1:3#name=x\"]",
@@ -297,7 +297,7 @@ struct HostConfigurationTests {
     }
 
     @Test(
-        "A file that is not a configuration is reported in one line, without its content",
+        "A file that is not a configuration file is reported in one line, without its content",
         arguments: [
             ("", "relay.yaml: The file is empty."),
             ("channels: []", "There is no channel"),
@@ -319,7 +319,7 @@ struct HostConfigurationTests {
         #expect(!found.joined().contains("secret"))
     }
 
-    @Test("An output's address that is written in the place of a key is not repeated in the error")
+    @Test("An output's address that is written in place of a key is not repeated in the error")
     func addressAsKey() {
         let found = faults("channels:\n  - outputs: [{rtmps://host/app/secret, name: x}]")
         #expect(found.count == 2 && found.joined().contains("Does it lack address: in front"), "\(found)")
@@ -360,7 +360,7 @@ struct HostConfigurationTests {
             ])
     }
 
-    @Test("A reload ignores a different order of keys and different comments, and detects changed values")
+    @Test("A reload ignores a changed order of keys and changed comments, and detects changed values")
     func differences() throws {
         let one = try read("channels: [{name: a, input: \"test:\", outputs: [udp://127.0.0.1:1], encoder: {gop: 1}}]")
         let same = try read(

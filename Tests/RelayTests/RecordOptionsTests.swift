@@ -63,7 +63,7 @@ struct RecordOptionsTests {
         }
     }
 
-    @Test("With --clips-only the replay buffer is 10 s by default, and --replay accepts 1 s to 5 min")
+    @Test("The replay buffer is 10 s by default with --clips-only, and --replay accepts 1 s to 5 min")
     func replay() throws {
         let usual = try #require(try recording("--clips-only"))
         #expect(usual.isForClips && usual.replay == .seconds(10))

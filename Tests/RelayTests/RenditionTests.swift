@@ -60,7 +60,7 @@ struct RenditionTests {
         #expect(configuration.renditions[1].format(of: program) == program)
     }
 
-    @Test("Outputs and the recording may name a rendition, and a rendition that none of them uses is accepted")
+    @Test("Outputs and the recording may name a rendition, and an unused rendition is accepted")
     func names() throws {
         let configuration = try configuration(
             "--rendition", "a#gop=1s", "--rendition", "b#video-bitrate=9M", "--rendition", "c#gop=3s",

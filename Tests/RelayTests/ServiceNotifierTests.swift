@@ -43,7 +43,7 @@ struct ServiceNotifierTests {
         #expect(notifier.send(.watchdog))
     }
 
-    @Test("The watchdog interval in the environment applies only if WATCHDOG_PID is this process or absent")
+    @Test("The watchdog interval in the environment applies only if it is meant for this process")
     func watchdog() {
         func time(_ more: [String: String]) -> Duration? {
             ServiceNotifier(environment: ["NOTIFY_SOCKET": "@x"].merging(more) { $1 }, pid: 42)?.watchdog
