@@ -59,7 +59,7 @@ struct ClockTrustTests {
         }
     }
 
-    @Test("The uncertainty about a clock is remembered across restarts")
+    @Test("Whether the clock is uncertain is remembered across restarts")
     func restart() {
         var memory: RememberedClock?
         for run in 0..<6 {
@@ -77,7 +77,7 @@ struct ClockTrustTests {
         }
     }
 
-    @Test("After a month of downtime, files that are too old are deleted in the end, with or without a time server")
+    @Test("After a month without running, files that are too old are deleted in the end, even without a time server")
     func off() {
         var alone = RetentionPolicy(rules: Self.rules, leastFree: 0, memory: seen())
         #expect(look(&alone, archive(), ahead: 30 * Self.day).deletions.isEmpty)
@@ -91,7 +91,7 @@ struct ClockTrustTests {
         #expect(counts.last?.problem == nil)
     }
 
-    @Test("A time server that answers late ends the uncertainty only if the previous run confirmed the clock")
+    @Test("A time server that answers late makes the clock trusted only if the previous run had confirmed it")
     func confirmation() {
         for wasConfirmed in [true, false] {
             var policy = RetentionPolicy(rules: Self.rules, leastFree: 0, memory: seen(confirmed: wasConfirmed))
@@ -109,7 +109,7 @@ struct ClockTrustTests {
         #expect(plan.deletions.map(\.segment.sequence) == Array(1...11) && plan.problem == nil)
     }
 
-    @Test("Files dated in the future are deleted for space, oldest first, and by age once they are certainly old")
+    @Test("Files dated in the future are deleted for space, oldest first, or by age once they are certainly old")
     func future() {
         let (rules, space) = (
             RetentionRules(maximumAge: .seconds(72 * 3600), minimumFree: .percent(10)),
@@ -160,7 +160,7 @@ struct ClockTrustTests {
         #expect(plan(74).deletions.count == 1)
     }
 
-    @Test("The clock memory is read back as it was written, and a torn or foreign file is ignored")
+    @Test("The file with the clock state is read back as it was written, and a torn or foreign file is ignored")
     func remembered() throws {
         let temporary = try TemporaryDirectory()
         let directory = try RecordDirectory.prepare(temporary.path)
