@@ -21,7 +21,7 @@ struct OverlaysTests {
 
     private func text(_ desk: Overlays) -> String? { desk.reports.first?.text }
 
-    @Test("An overlay's refused request changes nothing, not even the text")
+    @Test("A request for an overlay that is refused changes nothing, not even the text")
     func refused() throws {
         let (desk, bus) = (try desk("title=text:before"), Bus())
         for frame in 0..<Overlay.mostChoices {

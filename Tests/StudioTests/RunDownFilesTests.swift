@@ -52,7 +52,7 @@ struct RunDownFilesTests {
     /// The absolute path of `path`, without resolving anything.
     private func place(_ path: String) -> String { path.hasPrefix("/") ? path : "\(shows)/\(path)" }
 
-    @Test("A confined run-down can use exactly the files in its directory, by any path")
+    @Test("A run-down that is limited to its directory can use exactly the files in it, by any path")
     func confined() throws {
         var random = SeededRandom()
         let files = RunDownFiles(directory: shows, isConfined: true)
@@ -77,7 +77,7 @@ struct RunDownFilesTests {
         #expect(taken > 10 && outside > 10)
     }
 
-    @Test("A run-down that is not confined can use exactly the files that exist")
+    @Test("A run-down that is not limited to a directory can use exactly the files that exist")
     func free() throws {
         var random = SeededRandom()
         let files = RunDownFiles(directory: shows)

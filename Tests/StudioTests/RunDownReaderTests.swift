@@ -123,7 +123,7 @@ struct RunDownReaderTests {
         #expect(segments[4].views[0].layout.inset == .init(x: 0.1, y: 0.1, width: 0.3) && segments[4].length == .take)
     }
 
-    @Test("A source without video may be a segment's audio, but not part of its views")
+    @Test("A source without video may provide a segment's audio, but is not part of its views")
     func unseen() throws {
         let read = { (segment: String) throws(ConfigurationFailure) in
             try RunDownReader.read(
