@@ -46,7 +46,7 @@ package struct MovieLayout {
     /// The movie tick at which the visible part of the movie ends, even if more samples follow; nil if it ends with the
     /// last sample.
     package var end: Int64?
-    /// All bytes of the `udta` box; empty if there is none.
+    /// All bytes of the `udta` box; empty if the file has no such box.
     package var userData: [UInt8] = []
 
     /// The ID of the video track in files that relay writes.

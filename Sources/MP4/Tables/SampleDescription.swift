@@ -22,7 +22,7 @@ enum SampleDescription {
                 entry.zeros(16)
                 entry.u16(UInt16(clamping: format.width))
                 entry.u16(UInt16(clamping: format.height))
-                entry.u32(0x48_0000)  // 72 dpi, the template's value
+                entry.u32(0x48_0000)  // 72 dpi, the standard's default
                 entry.u32(0x48_0000)
                 entry.u32(0)
                 entry.u16(1)
@@ -143,8 +143,8 @@ enum SampleDescription {
         esds.u16(UInt16(MovieLayout.audioID))
         esds.u8(0)
         descriptor(0x04, length: 13 + specificBytes, &esds)
-        esds.u8(isMP3 ? 0x6B : 0x40)  // Audio ISO/IEC 11172-3 or 14496-3
-        esds.u8(0x15)  // AudioStream, not upstream, the reserved bit set
+        esds.u8(isMP3 ? 0x6B : 0x40)  // MP3 (ISO/IEC 11172-3) or AAC (14496-3)
+        esds.u8(0x15)  // streamType audio, upStream 0, reserved bit 1
         esds.zeros(3)
         esds.u32(bitrate)
         esds.u32(bitrate)
