@@ -26,7 +26,7 @@ package final class SRTSocket: Sendable {
 
     private static let library: Void = {
         srt_startup()
-        srt_setloglevel(LOG_CRIT)  // libsrt prints warnings to stderr, with secrets
+        srt_setloglevel(LOG_CRIT)  // libsrt writes warnings to stderr, with secrets
     }()
 
     /// The size of the receive buffer (`SRTO_RCVBUF`) in bytes. It holds as many packets as libsrt's default flow
@@ -64,7 +64,7 @@ package final class SRTSocket: Sendable {
         set(SRTO_SNDDROPDELAY, CInt(-1))
         if let flow = bandwidth.flowWindow { set(SRTO_FC, CInt(clamping: flow)) }
         if let buffer = bandwidth.sendBuffer { set(SRTO_SNDBUF, CInt(clamping: buffer)) }
-        if bandwidth.isLimited {  // the address's options are set later
+        if bandwidth.isLimited {  // options of the address are set later and override these
             set(SRTO_MAXBW, Int64(0))
             set(SRTO_INPUTBW, bandwidth.input)
             set(SRTO_OHEADBW, bandwidth.overhead)
@@ -167,7 +167,7 @@ extension SRTSocket {
     /// still being closed.
     package func listen(_ url: SRTURL) throws(OutputFailure) {
         if let hook {
-            let opaque = Unmanaged.passUnretained(hook).toOpaque()  // kept in memory until the socket is closed
+            let opaque = Unmanaged.passUnretained(hook).toOpaque()  // `hook` lives until the socket is closed
             srt_listen_callback(handle, SRTListenHook.callback, opaque)
         }
         let clock = SystemClock()
