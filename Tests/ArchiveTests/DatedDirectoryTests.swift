@@ -36,7 +36,9 @@ import Testing
         "2026/11/21", "2026-11-21", "21.11.2026", "20261121", "26-325", "2026_11/21-14", "20261121T140310.123Z",
         "test/2026", "14/03", "20261122", "2026-11-21T14",
     ])
-    func `A recording is found in a directory named after its date or time, in any time zone`(parent: String) throws {
+    func `A recording is found in a directory that is named after its date or time, in any time zone`(parent: String)
+        throws
+    {
         let name = try place(in: parent, start: "2026-11-21T14:03:10.123Z")
         #expect(try directory.otherSegments(of: "test") == [name])
         #expect(try directory.otherSegments(of: "other").isEmpty)

@@ -126,7 +126,7 @@ import Testing
         #expect(try other.stamp().number != stamp.number)
     }
 
-    @Test func `A file's status has its kind, its size and whether others may access it, for links too`() throws {
+    @Test func `The status of a file or link has its kind, its size and whether other users may access it`() throws {
         try temporary.write([1, 2], to: "file")
         let manager = FileManager.default
         try manager.createDirectory(atPath: temporary.path("directory"), withIntermediateDirectories: false)
@@ -176,7 +176,7 @@ import Testing
         #expect(long.split(separator: "/").last.map { $0.utf8.count <= 255 } == true)
     }
 
-    @Test func `Files left by killed runs are removed, but not a file that a run is still writing`() throws {
+    @Test func `Temporary files of killed runs are removed, but not a file that a run is still writing`() throws {
         let path = temporary.path("clip.mp4")
         let (left, used) = (FinishedFile.hidden(beside: path), FinishedFile.hidden(beside: path))
         let writer = try FileDescriptor.create(used)

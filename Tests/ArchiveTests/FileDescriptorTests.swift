@@ -37,7 +37,7 @@ import Testing
         #expect(try FileDescriptor.open(existing: path) { _, _ in ENOLCK }.lock())
     }
 
-    @Test func `A file counts as in use only if another descriptor holds its lock`() throws {
+    @Test func `A file counts as in use only if another open descriptor of the file holds its lock`() throws {
         let writer = try FileDescriptor.open(existing: path)
         #expect(writer.lock())
         #expect(try !FileDescriptor.open(existing: path).lock())

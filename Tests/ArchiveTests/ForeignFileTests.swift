@@ -67,7 +67,8 @@ import Testing
         #expect(try temporary.bytes(SampleRecording.name) == remux)
     }
 
-    @Test func `Open and closed files with relay's tags are deleted, and other files are not`() throws {
+    @Test
+    func `An open or closed file with relay's tags can be deleted, and a file without these tags cannot`() throws {
         let sample = SampleRecording()
         #expect(try delete(sample.closed))
         #expect(try delete(sample.open))
@@ -75,7 +76,7 @@ import Testing
         #expect(throws: FileFailure.self) { try delete(bare) }
     }
 
-    @Test func `A file that is held after it was chosen for deletion is kept`() throws {
+    @Test func `A recording that is held after it was chosen for deletion is not deleted`() throws {
         try HoldMark.set(of: SampleRecording.name, in: directory)
         #expect(try !delete(SampleRecording().closed))
         #expect(temporary.files == [SampleRecording.name])

@@ -126,7 +126,8 @@ import Testing
         }
     }
 
-    @Test func `A template is refused for a channel if its names could be longer than file systems store`() throws {
+    @Test
+    func `A name template is refused for a channel if its file names could be too long for the file system`() throws {
         var random = SeededRandom()
         let long = "{channel}_{channel}_{channel}_{sequence}"
         let all = templates(1000, &random) + [(text: long, template: try NameTemplate(parsing: long))]

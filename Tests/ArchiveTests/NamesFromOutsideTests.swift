@@ -30,7 +30,7 @@ import Testing
         try #require(mkfifo(temporary.path("in/pipe.mp4"), 0o644) == 0)
     }
 
-    @Test func `A file in the directory is opened by its path`() throws {
+    @Test func `A file in the record directory is opened by its relative path`() throws {
         for name in ["a.mp4", "d/a.mp4", "d/\u{301}a.mp4"] {
             #expect(try directory.open(recording: name).read(at: 0, count: 9) == [1], "\(name)")
         }
@@ -41,11 +41,12 @@ import Testing
         "link/a.mp4", "link.mp4", "link/\u{301}a.mp4", "link/d/a.mp4", "../a.mp4", "d/../a.mp4", "/etc/passwd", "",
         ".h/a.mp4", ".a.mp4", "d//a.mp4", "d/", "d", "a.mp4\u{0}", "pipe.mp4", "d/./a.mp4", ".", "..", "none.mp4",
     ])
-    func `A link, a hidden name, a path out of the directory and a name of no file are refused`(name: String) {
+    func `A link, a hidden name, a path out of the record directory and a name without a file are refused`(name: String)
+    {
         #expect(throws: FileFailure.self) { try directory.open(recording: name) }
     }
 
-    @Test func `No random path opens a file that is hidden or outside of the directory`() {
+    @Test func `No random path opens a file that is hidden or outside of the record directory`() {
         var random = SeededRandom()
         let pieces = ["..", ".", "/", "link", "a.mp4", "d", "\u{301}", "//", "\u{0}", ".h", "out", "in", "\u{FE0F}"]
         var opened = 0
@@ -65,7 +66,7 @@ import Testing
         #expect(FileDescriptor.parts(of: "a/\u{301}b") == ["a", "\u{301}b"])
     }
 
-    @Test func `Any channel name becomes a safe file name, and a safe name stays unchanged`() {
+    @Test func `Any channel name is converted to a safe file name, and a safe name stays unchanged`() {
         var random = SeededRandom()
         let allowed = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_".utf8)
         let pieces = [

@@ -89,13 +89,13 @@ import Testing
         ("stss", 16, .max, "its table of keyframes is out of order"),
         ("mdhd", 20, 0, "a time scale is 0"), ("stsz", 12, 5, "its table of sizes is of another make"),
     ])
-    func `Contradictory tables are reported as damage, and the message names the table`(
+    func `Contradictory sample tables are reported as damage, and the message names the table`(
         type: String, offset: Int, value: UInt32, reason: String
     ) throws {
         #expect(throws: SegmentReadFailure.damaged(reason)) { try read(try patched(type, offset, value)) }
     }
 
-    @Test func `A truncated file is reported as damaged, and a file of another kind as foreign`() throws {
+    @Test func `A truncated recording is reported as damaged, and a file of another kind as foreign`() throws {
         for (length, reason) in [
             (40, "a box ends too early"), (48, "its index is missing"), (500, "its index is missing"),
             (sample.closed.count / 2, "its index is missing"), (sample.closed.count - 1, "its index is missing"),
@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    @Test func `A track that begins years late is reported as damage, before sums of times overflow`() throws {
+    @Test func `A track that begins years late is reported as damage, and no computation of times overflows`() throws {
         // The movie's time scale is seconds, and the video's only edit becomes an empty one.
         let bytes = try patch(try patched("mvhd", 20, 1), "elst", 20, .max)
         for (seconds, text) in [

@@ -93,7 +93,8 @@ import Testing
         #expect(isEqual(read, written), "chapters follow the tags")
     }
 
-    @Test func `Long encoder settings are truncated, and all other tags are kept`() throws {
+    @Test
+    func `Encoder settings that are too long for the metadata are truncated, and all other tags are kept`() throws {
         var tags = MovieTags(
             channel: "test", start: UTCTime(milliseconds: 0), encoderSettings: String(repeating: "x", count: 9000))
         tags.position = SegmentPosition(run: "a1", programStart: 7, ending: .stop)
@@ -142,7 +143,7 @@ import Testing
         #expect(told > 0)
     }
 
-    @Test func `The seconds since 1904 match the start time, and never overflow`() {
+    @Test func `The creation time in seconds since 1904 matches the start time, and never overflows`() {
         let seconds = { (milliseconds: Int64) in
             MovieTags(channel: "", start: UTCTime(milliseconds: milliseconds), encoderSettings: "").secondsSince1904
         }

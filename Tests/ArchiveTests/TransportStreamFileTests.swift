@@ -121,7 +121,7 @@ import Testing
         #expect(try TransportStreamFile.end(of: disk, size: 1880) == 1880)
     }
 
-    @Test func `The tail of a stream has only complete packets, and no more bytes than requested`() {
+    @Test func `The last part of a transport stream begins at a packet, and has no more bytes than requested`() {
         for (end, count) in [(1880, 1880), (1880, 1879), (1880, 188), (1880, 187), (1880, 0), (0, 100), (1880, 9999)]
             as [(Int64, Int64)]
         {
@@ -144,7 +144,7 @@ import Testing
         #expect(TransportStreamFile.channel([]) == nil)
     }
 
-    @Test func `A service name that is truncated or extends past its packet is not read`() {
+    @Test func `A service name in a transport stream that is truncated or exceeds its packet is ignored`() {
         let maker = [UInt8(5)] + Array("relay".utf8)
         for length in 0...40 {
             // The length says 20, and fewer bytes may follow.
