@@ -38,7 +38,7 @@ import Testing
 
     private var kept: [Bool] { names.map { !hold.mayDelete($0) } }
 
-    @Test func `Clips are stored, read, changed and removed`() throws {
+    @Test func `Clips are stored in the catalogue, read, changed and removed`() throws {
         #expect(try ledger.clips() == [])
         var (one, two) = (clip("one", 60, 70), clip("two", 10, nil))
         let identity = try ledger.note([one, two], removing: [])
@@ -129,7 +129,7 @@ import Testing
         #expect(try ledger.clips().map(\.id) == ["y"])
     }
 
-    @Test func `A catalogue from a version without clips gets a table for clips`() throws {
+    @Test func `A catalogue made by a version of relay without clips gets a table for clips`() throws {
         try DatabaseQueue(path: database).write {
             try $0.execute(sql: "DROP TABLE clips")
             try $0.execute(sql: "DELETE FROM grdb_migrations WHERE identifier IN ('3: clips', '5: seals of clips')")

@@ -80,7 +80,7 @@ struct CataloguePropertyTests {
         #expect(GapInference.gaps(in: two, living: []).isEmpty)
     }
 
-    @Test("Adjacent gaps are merged into one with all of their frames, and gaps that are not adjacent stay separate")
+    @Test("Adjacent gaps are merged into one with all of their frames, and gaps apart from each other stay separate")
     func joined() {
         var random = SeededRandom()
         for _ in 0..<300 {
@@ -132,7 +132,7 @@ struct CataloguePropertyTests {
         #expect(CatalogueGap.joined([gap(10, 20, frames: 10), endless]) == [gap(10, nil, frames: nil)])
     }
 
-    @Test("Two gaps overlap if the same frame of a run is missing in both, in either order of the comparison")
+    @Test("Two gaps overlap if a frame of the same run is missing in both, whichever is compared first")
     func overlaps() {
         var random = SeededRandom()
         func gap(_ run: String, _ from: Int64, _ to: Int64?) -> CatalogueGap {
@@ -200,7 +200,7 @@ struct CataloguePropertyTests {
         }
     }
 
-    @Test("A damaged scene event is parsed as another scene or not at all, and never crashes the process")
+    @Test("A damaged scene event is parsed as another scene or refused, and never crashes the process")
     func damagedScenes() throws {
         var random = SeededRandom()
         for _ in 0..<500 {

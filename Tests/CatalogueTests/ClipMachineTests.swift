@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(arguments: [0, 99, 100, 101, 103] as [Int64])
-    func `A clip has at least three frames`(release: Int64) throws {
+    func `A clip has at least three frames, even if its button is released at once`(release: Int64) throws {
         var machine = ClipMachine()
         _ = try machine.start(.init(id: "x", at: 100), in: program(0..<101))
         #expect(try machine.stop("x", at: release, in: program(0..<104))?.end == 103)
@@ -173,7 +173,7 @@ import Testing
         #expect(!machine.needs("a", isRecorded: true))
     }
 
-    @Test func `The end of a recording completes all of its clips`() throws {
+    @Test func `When a recording run ends, all clips of that run are completed`() throws {
         var machine = ClipMachine()
         for (id, at) in [("runs", 100), ("ended", 110), ("later", 150)] as [(String, Int64)] {
             _ = try machine.start(.init(id: id, at: at), in: program(0..<151))
@@ -209,7 +209,7 @@ import Testing
     /// Commands 20 ms to 3 s apart. Each is delayed by up to 2 s, so that about half of them arrive before the previous
     /// one took effect, and many in another order; one in ten arrives twice.
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func `A thousand presses and releases make clips with exactly their frames`(seed: UInt64) throws {
+    func `A thousand presses and releases of clip buttons make clips with exactly their frames`(seed: UInt64) throws {
         var dice = Dice(state: seed)
         let rate = FrameRate(30_000, 1001)
         func frame(_ milliseconds: Int64) -> Int64 {

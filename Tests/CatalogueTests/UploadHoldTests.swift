@@ -33,7 +33,7 @@ import Testing
         Catalogue(directory: try .prepare(directory.path), channel: "test", logger: quiet)
     }
 
-    @Test func `Files that wait for their upload are known before the catalogue is started`() throws {
+    @Test func `Which files wait for their upload is known before the catalogue is started`() throws {
         let catalogue = try catalogue()
         #expect(names.map(catalogue.mayDelete) == [true, false, true, true, true])
         #expect(names.allSatisfy(catalogue.needsUpload))
@@ -114,7 +114,8 @@ import Testing
     }
 
     // Regression: `relay recordings rebuild` forgot the waiting files, and the next run deleted them.
-    @Test func `After another process replaced an unreadable catalogue, all files wait for their upload`() throws {
+    @Test
+    func `If another process replaced an unreadable catalogue, all files count as waiting for their upload`() throws {
         try destroy()
         #expect(try RecordingArchive(directory.path).rebuild().setAside != nil)
         let catalogue = try catalogue()
@@ -130,7 +131,7 @@ import Testing
         #expect(names.map(last.mayDelete) == [true, false, false, false, false])
     }
 
-    @Test func `After another process replaced a damaged catalogue, its readable upload states are kept`() throws {
+    @Test func `If another process replaced a damaged catalogue, its readable upload states are kept`() throws {
         try upload()
         try DatabaseQueue(path: database).write { database in
             try database.execute(sql: "PRAGMA ignore_check_constraints = ON")
@@ -145,7 +146,9 @@ import Testing
 
     // Regression: the row was removed together with its upload state.
     @Test(arguments: [true, false])
-    func `An unreadable file that waits for its upload still waits after a rebuild`(isDamaged: Bool) throws {
+    func `An unreadable file that waits for its upload still waits after the catalogue was rebuilt`(isDamaged: Bool)
+        throws
+    {
         try directory.write([UInt8]("something that is no recording any more".utf8), to: names[1])
         try directory.write([UInt8]("nor is this, which waits for nothing".utf8), to: names[3])
         if isDamaged {
@@ -202,7 +205,7 @@ import Testing
         #expect(!names.contains(where: next.mayDelete))
     }
 
-    @Test func `A transport stream with an unknown upload state waits for its upload, too`() async throws {
+    @Test func `A transport stream with an unknown upload state counts as waiting for its upload, too`() async throws {
         let directory = try Recording.make(format: .ts)
         try directory.write([], to: Catalogue.uploadLockName(of: "test"))
         try directory.write([UInt8]("this is no database".utf8), to: ".relay.sqlite")
@@ -263,7 +266,7 @@ import Testing
     // Regression: files that a run had queued only in the database were forgotten with it; a waiting stream was never
     // uploaded, and an uploaded one could never be deleted.
     @Test(arguments: [RecordFormat.ts, .hybrid], Loss.allCases)
-    func `Files that this run queued or uploaded stay known when the catalogue is replaced`(
+    func `Which files this run queued or uploaded stays known when the catalogue is replaced`(
         format: RecordFormat, loss: Loss
     ) async throws {
         let directory = try TemporaryDirectory()

@@ -48,7 +48,7 @@ import Testing
         try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: path)
     }
 
-    @Test func `A gap is reported with its bounds, its audio and the recorder's cause`() throws {
+    @Test func `A gap is reported with its bounds, its missing audio and the cause that the recorder noted`() throws {
         let directory = try Recording.make(hasGap: true)
         let report = try verify(directory)
         let ledger = try RecordingArchive(directory.path).onDisk()
@@ -90,7 +90,7 @@ import Testing
         #expect(report.isGood && report.segments == 2, "\(report.lines)")
     }
 
-    @Test func `A missing file of an audio-only recording is a gap`() throws {
+    @Test func `A missing file of an audio-only recording is reported as a gap`() throws {
         let directory = try Recording.make(hasVideo: false)
         #expect(try verify(directory).isGood)
         try FileManager.default.removeItem(atPath: directory.path(directory.files[2]))
@@ -99,7 +99,7 @@ import Testing
         #expect((95_000..<97_100).contains(report.missing.first?.audioSamples ?? 0), "\(report.lines)")
     }
 
-    @Test func `A missing file is reported as a gap, with its name from the catalogue`() throws {
+    @Test func `A missing file is reported as a gap, with the file's name from the catalogue`() throws {
         let directory = try Recording.make()
         let gone = directory.files[2]
         try FileManager.default.removeItem(atPath: directory.path(gone))
@@ -149,7 +149,7 @@ import Testing
         #expect(try archive.verify(.init(checksums: false)).isGood)
     }
 
-    @Test func `Foreign files stay unchanged and do not affect the result of verify`() throws {
+    @Test func `Files that relay did not record are not changed and do not affect the result of verify`() throws {
         let directory = try Recording.make()
         try directory.write([UInt8]("no MP4".utf8), to: "notes.mp4")
         try directory.write([UInt8](), to: "empty.mp4")
