@@ -130,7 +130,7 @@ struct ChannelConfigurationModelTests {
         }
     }
 
-    @Test("An output is named by its given name, or else by its protocol and the lowest free number")
+    @Test("An output has its configured name, or else its protocol's name and the lowest free number")
     func outputNames() throws {
         var random = SeededRandom()
         for _ in 0..<500 {
@@ -154,7 +154,7 @@ struct ChannelConfigurationModelTests {
         }
     }
 
-    @Test("Outputs have different names in any order, unless a name is given twice")
+    @Test("Outputs never get the same name, unless a name is configured twice")
     func uniqueNames() throws {
         var random = SeededRandom()
         var doubled: [[String]] = []
@@ -167,7 +167,7 @@ struct ChannelConfigurationModelTests {
         #expect(doubled.isEmpty, "\(doubled.count): \(doubled.prefix(3))")
     }
 
-    @Test("A new output is named by its protocol and the lowest number that no other output has")
+    @Test("A new output gets its protocol's name and the lowest number that no other output has")
     func freeNames() throws {
         var random = SeededRandom()
         for _ in 0..<500 {

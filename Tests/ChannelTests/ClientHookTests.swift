@@ -71,7 +71,7 @@ struct ClientHookTests {
         #expect(notices.texts.count == refused)
     }
 
-    @Test("A decision server that redirects refuses the client, and the redirect is not followed")
+    @Test("If a decision server redirects, the client is refused, and the redirect is not followed")
     func redirection() async throws {
         let server = try HookServer { request in
             let isFirst = request.head.hasPrefix("POST /first ")
@@ -142,7 +142,7 @@ struct ClientHookTests {
         #expect(!notices.texts.joined().contains("topsecret"))
     }
 
-    @Test("Each of many concurrent clients gets the decision server's answer to its own request")
+    @Test("Each of many concurrent clients gets the decision server's response to its own request")
     func atOnce() async throws {
         let server = try HookServer { HookServer.status($0.facts["stream"]?.hasPrefix("good") == true ? 204 : 403) }
         let hook = try hook(address(of: server))
@@ -178,7 +178,7 @@ struct ClientDecisionTests {
         }
     }
 
-    @Test("The address of a decision server may contain references to secrets and an upper-case scheme")
+    @Test("The address of a decision server may contain references to secrets, and upper case in its scheme")
     func addresses() throws {
         let meant = try ClientDecision("http://u:topsecret@host:81/a?b=topsecret", of: "--on-play")
         #expect(
@@ -210,7 +210,7 @@ struct ClientDecisionTests {
     }
 
     @Test(
-        "A wrong address of a decision server is refused with the reason, without parts that may be secret",
+        "An invalid address of a decision server is refused with the reason, without parts that may be secret",
         arguments: [
             ("http://", "names no host"), ("https:/host/topsecret", "no scheme"), ("https:topsecret", "no scheme"),
             ("https://u:topsecret@host:99999/a", "bad port"), ("http://[::1/topsecret", "closing bracket"),
@@ -226,7 +226,7 @@ struct ClientDecisionTests {
     }
 
     @Test(
-        "An address with a mistyped scheme is refused as a program, without repeating its password",
+        "An address of a decision server with a mistyped scheme is refused without repeating its password",
         arguments: ["htps://relay:topsecret@host/may-publish", " https://relay:topsecret@host/may-publish"])
     func mistypedScheme(text: String) {
         let sentence = fault(text)

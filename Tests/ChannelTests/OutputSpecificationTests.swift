@@ -17,7 +17,7 @@ struct OutputSpecificationTests {
         }
     }
 
-    @Test("An output without options has the default limits and retry policy")
+    @Test("An output without options has the default queue limits and the default retry policy")
     func defaults() throws {
         let output = try OutputSpecification("rtmp://host/live/key")
         #expect(output.text == "rtmp://host/live/key" && output.name == nil && output.backup == nil)
@@ -38,7 +38,7 @@ struct OutputSpecificationTests {
         #expect(output.backup?.kind.name == "srt")
     }
 
-    @Test("If an output's queue is short, its drop thresholds are below the queue's length")
+    @Test("If an output's queue is configured short, its drop thresholds are lowered accordingly")
     func shortQueue() throws {
         let limits = try OutputSpecification("rtmp://host/live/key#queue=500ms").limits
         #expect(limits.disposableThreshold == .milliseconds(350) && limits.videoThreshold == .milliseconds(450))
@@ -59,7 +59,7 @@ struct OutputSpecificationTests {
     }
 
     @Test(
-        "An output's invalid option is refused by its name, without a value that may be secret",
+        "An invalid option of an output is refused by its name, without a value that may be secret",
         arguments: [
             ("rtmp://host/live/key#queue=1h", "queue="), ("rtmp://host/live/key#name=a b", "name="),
             ("rtmp://host/live/key#retry=-1", "retry="), ("rtmp://host/live/key#color=secret", "Option number 1"),

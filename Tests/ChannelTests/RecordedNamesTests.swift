@@ -31,7 +31,7 @@ struct RecordedNamesTests {
         }
     }
 
-    @Test("A rendition counts as used if it is recorded or an output takes it")
+    @Test("A rendition counts as used if it is recorded or if an output publishes it")
     func takenRenditions() throws {
         var program = ChannelConfiguration()
         program.renditions = try ["a", "b", "c"].map { try RenditionSpecification("\($0)#gop=1s") }

@@ -65,7 +65,7 @@ final class SecretReferencesTests: Sendable {
         #expect(try expand("rtmp://h/live/${file:\(path)}") == "rtmp://h/live/topsecret")
     }
 
-    @Test("A secret's file that other users may read is refused", arguments: [0o640, 0o604, 0o644, 0o660, 0o606])
+    @Test("A file with a secret that other users may read is refused", arguments: [0o640, 0o604, 0o644, 0o660, 0o606])
     func permissions(mode: Int) throws {
         let path = try file("topsecret\n", mode: mode)
         let text = refusal("${file:\(path)}")
@@ -116,7 +116,7 @@ final class SecretReferencesTests: Sendable {
         #expect(failure?.description.contains("MISSING") == true)
     }
 
-    @Test("An input with a secret is shown with the reference instead of the secret")
+    @Test("An input with a secret is printed with the reference instead of the secret")
     func inputs() throws {
         let path = try file("topsecret\n")
         let input = try InputSpecification("https://host/${file:\(path)}/x.m3u8").location

@@ -78,7 +78,7 @@ struct ProgramInputsTests {
         #expect(inputs.bus.scene?.layers.count == 1 && media[Self.a]?.formats.audio == nil)
     }
 
-    @Test("A program with an input that is missing or has no video fails, and closes all inputs")
+    @Test("If an input is missing or has no video, the program fails and closes all inputs")
     func unreadable() throws {
         let missing = #expect(throws: ChannelFailure.self) { try open(configuration(Self.a)) }
         #expect(missing?.cause == .inputUnreadable && missing?.attempt == .openInput(Self.a))
@@ -95,7 +95,7 @@ struct ProgramInputsTests {
         #expect(media[Self.a]?.status.state == .ended && media[Self.voice]?.status.state == .ended)
     }
 
-    @Test("A separate audio input replaces the input's own audio, which is then not decoded")
+    @Test("If a program has a separate audio input, the audio of its other input is not decoded")
     func separateAudio() throws {
         media.set(Self.a, description(320))
         media.set(Self.voice, description(nil))
@@ -112,7 +112,7 @@ struct ProgramInputsTests {
         #expect(inputs.bus.scene != Scene(video: .feed(feed), audio: feed))
     }
 
-    @Test("A separate audio file is timed by the program's frame rate, with and without backups")
+    @Test("A separate audio file is played at the program's frame rate, with and without backup inputs")
     func audioRate() throws {
         media.set(Self.a, description(320, rate: 50))
         media.set(Self.voice, description(nil))
@@ -132,7 +132,7 @@ struct ProgramInputsTests {
         }
     }
 
-    @Test("An unpaced program refuses a live input, and closes it")
+    @Test("A program that is not paced in real time refuses a live input, and closes it")
     func unpaced() throws {
         media.set(Self.a, description(320, isLive: true))
         var configuration = configuration(Self.a)
@@ -157,7 +157,7 @@ struct ProgramInputsTests {
 
     // MARK: A choice
 
-    @Test("A program with backups takes the format of the first input that answers, and shows its frames")
+    @Test("A program with backup inputs has the format of the first input that can be opened, and shows its frames")
     func backup() throws {
         media.set(Self.b, description(640))
         let inputs = try open(configuration(Self.a, backups: [Self.b]))
@@ -177,7 +177,7 @@ struct ProgramInputsTests {
         #expect(inputs.failure == nil && inputs.lastVideoError != nil)
     }
 
-    @Test("A program whose inputs do not answer shows the slate in the default format, or fails without a slate")
+    @Test("If no input can be opened, the slate is shown in the default format, or the program fails without a slate")
     func noAnswer() throws {
         var configuration = configuration(Self.a, backups: [Self.b])
         let failure = #expect(throws: ChannelFailure.self) { try open(configuration) }
@@ -252,7 +252,7 @@ struct ProgramInputsTests {
 
     // MARK: Scenes
 
-    @Test("Several sources are opened in parallel under their names, and the director shows the first")
+    @Test("Several sources are opened in parallel under their names, and the first one is shown")
     func several() throws {
         media.set(Self.a, description(640))
         media.set(Self.b, description(320))
@@ -304,7 +304,7 @@ struct ProgramInputsTests {
         #expect(media[Self.a]?.status.state == .ended && media[Self.b]?.status.state == .ended)
     }
 
-    @Test("A program has the configured size and rate, with square pixels")
+    @Test("A program has the configured frame size and frame rate, with square pixels")
     func shape() throws {
         var native = VideoFormat(width: 1440, height: 1080, frameRate: FrameRate(50), color: .bt709)
         native.sampleAspectRatio = SampleAspectRatio(4, 3)

@@ -76,7 +76,7 @@ struct PassthroughAirTests {
         }
     }
 
-    @Test("If more than 32 MiB wait for the program's beginning, the program begins with later packets instead")
+    @Test("If more than 32 MiB of packets wait for the program to begin, the program begins with later packets")
     func bound() {
         var air = PassthroughAir()
         for time in 0..<32 { air.keep([frame(Int64(time), bytes: 1 << 20)], of: 0, at: moment(Int64(time))) }

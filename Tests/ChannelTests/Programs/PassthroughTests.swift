@@ -133,7 +133,7 @@ struct PassthroughTests {
         #expect(bench.passthrough.status.passthrough?.frames == 75)
     }
 
-    @Test("A file is paced by the program's times, and a jump of its timestamps neither delays nor hurries it")
+    @Test("A copied file is paced by program time, and a jump of its timestamps neither delays nor hurries it")
     func paced() throws {
         let clock = ManualClock()
         let (bench, source) = try bench(canWait: true, clock: clock)
@@ -189,7 +189,9 @@ struct PassthroughTests {
         #expect(clock.now < 1_000_000_000)
     }
 
-    @Test("The end of a program is published after the packet that is being published when it is stopped")
+    @Test(
+        "If a copied program is stopped while a packet is published, the program's end is published after that packet"
+    )
     func endWhilePublishing() throws {
         for _ in 0..<30 {
             let inputs = FakeInputs()

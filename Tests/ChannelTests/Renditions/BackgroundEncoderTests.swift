@@ -151,7 +151,7 @@ struct BackgroundEncoderTests {
         #expect(bench.packets.all.allSatisfy { $0.track == .video })
     }
 
-    @Test("The captions of dropped frames are carried by the next frame that is encoded")
+    @Test("Captions of dropped frames are moved to the next frame that is encoded")
     func captions() throws {
         let bench = try Bench()
         bench.take(0..<60)
