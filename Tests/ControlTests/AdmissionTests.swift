@@ -117,7 +117,7 @@ struct AdmissionTests {
         #expect(try role(gate, anyone, view) == .view)
     }
 
-    @Test("A session admits the requests of its token's role until the session ends")
+    @Test("A session admits requests for the role of its token until the session ends")
     func sessions() throws {
         let tokens = TokenGuard(Self.tokens)
         let gate = RequestGate(settings: ControlSettings(), tokens: tokens, isLocal: false)
@@ -165,7 +165,7 @@ struct AdmissionTests {
         #expect(refusal(gate, look, [.cookie: "relay_session_8081=\(name)"]) == .unauthenticated)
     }
 
-    @Test("A request over the local socket is admitted without a host name, token or origin")
+    @Test("A request over the local control socket is admitted without a host name, token or origin")
     func local() throws {
         let gate = makeGate(Self.tokens, isLocal: true)
         let request = Request.sample(.post, "/v1/act", [.origin: "http://evil.example"], authority: nil)
@@ -246,7 +246,7 @@ struct AdmissionTests {
         #expect(!look.changesSomething && act.changesSomething)
     }
 
-    @Test("A number in a query that is malformed or out of bounds is refused")
+    @Test("A malformed or out-of-range number in a request's query is refused")
     func numbers() throws {
         #expect(try ControlRequest.sample(.get, "/f?limit=5").integer("limit", in: 1...10) == 5)
         #expect(try ControlRequest.sample(.get, "/f").integer("limit", in: 1...10) == nil)

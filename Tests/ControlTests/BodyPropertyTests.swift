@@ -60,7 +60,7 @@ struct BodyPropertyTests {
         return false
     }
 
-    @Test("A request body of any JSON is accepted, or refused with a sentence")
+    @Test("A request body with any JSON is accepted, or refused with a sentence")
     func anyJSON() {
         var random = SeededRandom()
         for _ in 0..<1500 {
@@ -131,7 +131,7 @@ struct BodyPropertyTests {
         #expect(source.isEmpty)
     }
 
-    @Test("Infinities and NaN are encoded to JSON as strings, and keys are sorted")
+    @Test("In responses infinities and NaN are encoded to JSON as strings, and keys are sorted")
     func numbers() {
         struct Values: Encodable {
             var z = Double.infinity

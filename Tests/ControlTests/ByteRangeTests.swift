@@ -21,7 +21,7 @@ struct ByteRangeTests {
     }
 
     @Test(
-        "A range that contains no byte of the file is unsatisfiable",
+        "A byte range that is outside of the file is unsatisfiable",
         arguments: ["bytes=1000-", "bytes=1000-2000", "bytes=-0", "bytes=99999999999999999999999-"])
     func beyond(text: String) {
         #expect(ByteRange(text, size: 1000) == .unsatisfiable)

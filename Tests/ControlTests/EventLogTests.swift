@@ -16,7 +16,7 @@ struct EventLogTests {
         }
     }
 
-    @Test("A client that reconnects with the ID of its last event gets all newer events, once and in order")
+    @Test("A client that reconnects to the event stream with the ID of its last event gets all newer events once")
     func resumed() {
         #expect(log.events(after: 0).isEmpty && log.last == 0)
         add(3)
@@ -34,7 +34,7 @@ struct EventLogTests {
         #expect(log.events(after: 1199).map(\.id) == [1200])
     }
 
-    @Test("A client that reconnects with an event ID of an earlier run gets all stored events")
+    @Test("A client that reconnects to the event stream with an ID of an earlier run gets all stored events")
     func restarted() {
         add(2)
         #expect(log.events(after: 77).map(\.id) == [1, 2])

@@ -82,7 +82,7 @@ struct FileResponseTests {
         }
     }
 
-    @Test("A range whose If-Range is not the file's ETag is ignored, and the complete file is sent")
+    @Test("If If-Range is not the file's ETag, the range is ignored, and the complete file is sent")
     func otherContent() throws {
         #expect(try answer([.range: "bytes=0-5", .ifRange: "\"t1\""]).status == .partialContent)
         for other in ["\"t2\"", "W/\"t1\"", "Sat, 21 Nov 2026 14:03:10 GMT", ""] {
@@ -96,7 +96,7 @@ struct FileResponseTests {
     }
 
     @Test(
-        "A download has its file name as ASCII and as percent-encoded UTF-8, whatever characters it contains",
+        "A downloaded file's name is given as ASCII and as percent-encoded UTF-8, whatever it contains",
         arguments: [
             "a.mp4", "Ä b\"c\r\n.mp4", "\u{1F3A5};x=1.mp4", "100%.mp4", "a'b\\.mp4", "\u{0}\u{7F}", "", "..",
         ])
@@ -126,7 +126,7 @@ struct FileResponseTests {
         return bytes
     }
 
-    @Test("A byte range is sent byte for byte, in pieces of at most 256 KiB")
+    @Test("A byte range of a file is sent byte for byte, in pieces of at most 256 KiB")
     func bytes() async throws {
         var random = SeededRandom()
         for round in 0..<20 {

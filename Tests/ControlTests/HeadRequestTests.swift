@@ -66,7 +66,7 @@ struct HeadRequestTests {
         return (response, body)
     }
 
-    @Test("A HEAD request of a path that has GET gets the status, type and length of the GET, and no body")
+    @Test("A HEAD request gets the status, type and length of the GET response, and no body")
     func like() async throws {
         for (path, status, length) in [
             ("/v1/text", 200, "12"), ("/v1/refused", 409, nil), ("/v1/none", 404, nil),

@@ -62,7 +62,7 @@ struct MetricsDocumentTests {
         }
     }
 
-    @Test("Each alert has a paragraph in docs/runbook.md and a test case, and each paragraph of it has an alert")
+    @Test("Each alert has a paragraph in docs/runbook.md and a test case, and each paragraph has an alert")
     func alerts() throws {
         let rules = try text("Config/prometheus/relay.rules.yml").matches(of: /- alert: (\w+)/).map { String($0.1) }
         #expect(Set(rules).count == rules.count && rules.count > 20)

@@ -67,7 +67,7 @@ struct OpenAPITests {
             ControlSettings(), host: FakeHost(), events: EventLog(), version: "1", logger: Logger(label: "test"))
     }
 
-    @Test("The OpenAPI description has exactly the server's operations, without the files of the web page")
+    @Test("The OpenAPI description has exactly the server's operations, apart from the files of the web page")
     func operations() throws {
         let document = try document()
         #expect(document.openapi.hasPrefix("3.1"))
@@ -77,7 +77,7 @@ struct OpenAPITests {
         #expect(described.count > 20)
     }
 
-    @Test("Operations in the OpenAPI description have unique names")
+    @Test("Each operation in the OpenAPI description has its own name")
     func names() throws {
         let names = try document().paths.values.flatMap { $0.values.map(\.operationId) }
         #expect(Set(names).count == names.count)

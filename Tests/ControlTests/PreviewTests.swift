@@ -66,7 +66,7 @@ struct PreviewTests {
     }
 
     @Test(
-        "The preview's fragments are the same, however the packets are grouped when they are pushed",
+        "The preview's fragments do not depend on how many packets are passed to it at a time",
         arguments: UInt64(1)...10)
     func bundles(seed: UInt64) {
         var random = SeededRandom(seed: seed)
@@ -83,7 +83,7 @@ struct PreviewTests {
         #expect(found == expected && one.head == other.head)
     }
 
-    @Test("When the coding changes, the preview sends a new header in front of the next fragment")
+    @Test("When the coding changes, the preview sends a new header before the next fragment")
     func changes() throws {
         let (before, after) = (plainStream(3), plainStream(4))
         var muxer = PreviewMuxer(before.description)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Host names of the server")
 struct RequestGateTests {
-    @Test("Host names that only look like loopback addresses or IP addresses do not count as such")
+    @Test("A host name that only looks like a loopback address or an IP address does not count as one")
     func loopback() {
         for host in ["localhost", "127.0.0.1", "127.8.9.10", "::1"] { #expect(ControlSettings.isLoopback(host)) }
         for host in [

@@ -53,7 +53,7 @@ struct TokenGuardTests {
         #expect(tokens.role(ofSession: "") == .none)
     }
 
-    @Test("There are at most a thousand sessions, and a further session replaces the oldest")
+    @Test("At most a thousand sessions exist, and a further session replaces the oldest")
     func bounded() {
         let first = tokens.beginSession(.view)
         let others = (0..<1000).map { _ in tokens.beginSession(.view) }

@@ -128,7 +128,7 @@ struct WebhookTests {
 
     // MARK: What is sent
 
-    @Test("A webhook gets events of its kinds and minimum level, and never events about webhooks")
+    @Test("A webhook gets events of its kinds and its minimum level, and never events about webhooks")
     func settings() throws {
         var settings = WebhookSettings(try HTTPEndpoint("http://127.0.0.1:1/hook"))
         for kind in EventKind.allCases { #expect(settings.takes(makeEvent(1, kind: kind)) == (kind != .webhook)) }
