@@ -30,7 +30,7 @@ struct EncoderStatusTests {
         #expect(speed(0, 0, 0) == 0)
     }
 
-    @Test("The number of x264's threads limits the speed if it is lower than the number of cores")
+    @Test("If x264 has fewer threads than there are cores, the number of its threads limits the encoder's speed")
     func fewThreads() {
         var now = status(caller: 0, threads: 2, process: 2, cores: 16)
         now.threads = 2

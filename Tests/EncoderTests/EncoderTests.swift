@@ -95,7 +95,7 @@ struct EncoderSessionTests {
         #expect(session.description.video?.encoderSettings.contains("x264") == true)
     }
 
-    @Test("Settings that x264 refuses cause an error that names them")
+    @Test("If x264 refuses settings, the error names these settings")
     func refusal() {
         var settings = EncoderSettings()
         settings.profile = .baseline

@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(
-        "A transcoder outputs each frame once at its own time, in a decodable order, at any rate",
+        "A transcoder outputs each frame once at its own time, in a decodable order, at any frame rate",
         arguments: [false, true])
     func video(isVariable: Bool) throws {
         let clip = try clip()
@@ -122,7 +122,7 @@ import Testing
         func finish() {}
     }
 
-    @Test("A copied track stays unchanged, and the transcoded track is complete at the end")
+    @Test("If one track is transcoded, the other is copied unchanged, and both are complete at the end")
     func sink() throws {
         let clip = try clip()
         let (copied, coded) = (Collector(), Collector())
@@ -157,7 +157,7 @@ import Testing
     }
 
     @Test(
-        "A transcoder that fails is reported once and gets no more packets, and the other track continues"
+        "If one track's transcoder fails, this is reported once, and the other track continues"
     )
     func failure() throws {
         let clip = try clip()
