@@ -8,7 +8,7 @@ extension SerialPeers {
     @Suite("Outputs with a backup address")
     struct BackupTests {
         @Test(
-            "The backup server gets the stream while the primary is away, and returns it to the primary without a gap")
+            "The backup server gets the stream while the primary is away, and the primary gets it back without a gap")
         func thereAndBack() async throws {
             let (primary, backup, other) = (
                 try await RTMPServer.running(), try await RTMPServer.running(), try await RTMPServer.running()

@@ -69,7 +69,7 @@ extension SerialRecordings {
             }
         }
 
-        @Test("A recording directory that was removed is used again after it was created again")
+        @Test("A recording directory that was removed is used again when it exists again")
         func directoryRemoved() async throws {
             let disk = try await SmallDisk(megabytes: 50)
             let path = "\(disk.path)/recordings"
@@ -150,7 +150,7 @@ extension SerialRecordings {
             try await trial.check(gaps: gaps)
         }
 
-        @Test("A disk whose actual space is smaller than it reports is used again when it has actual space")
+        @Test("A disk that has less space than it reports is used again once it really has space")
         func thinlyProvisioned() async throws {
             let disk = try await LoopDisk.ext4(megabytes: 300, memory: 60, options: "sync,errors=continue")
             let trial = try await Run(recordingTo: disk.path)
@@ -170,7 +170,7 @@ extension SerialRecordings {
         }
 
         @Test(
-            "Recording handles an exhausted quota like a full disk",
+            "An exhausted quota has the same effect on a recording as a full disk",
             .needs((try? Tools.path(of: "mkfs.btrfs")) != nil, "mkfs.btrfs is not installed"))
         func quota() async throws {
             let disk = try await LoopDisk(

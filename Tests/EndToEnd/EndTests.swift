@@ -16,7 +16,7 @@ extension SerialPeers {
             set = RecordingSet(directory: directory.file("recordings"))
         }
 
-        @Test("After kill -9 the open file is playable, lacks at most 0.6 s, and is completed by the next start")
+        @Test("After kill -9 the open file can be played, lacks at most 0.6 s, and is completed at the next start")
         func killed() async throws {
             let server = try await RTMPServer.running()
             let arguments = Shape.small + ["--record", set.directory, "--segment", "4s"]

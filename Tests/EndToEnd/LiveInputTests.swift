@@ -196,7 +196,7 @@ extension SerialPeers {
             #expect(times.count > 80, "\(result.log)")
         }
 
-        @Test("With several sources, audio of a second publisher is audible if the first publisher sent none")
+        @Test("With several sources a second publisher's audio is audible even if the first publisher sent none")
         func audioComesLater() async throws {
             let clip = try await signal()
             let port = try Ports.free()
@@ -218,7 +218,7 @@ extension SerialPeers {
             #expect(audio.beeps.count > 3, "\(audio.beeps)\n\(result.log)")
         }
 
-        @Test("A live HLS playlist is played at its own rate, with every frame")
+        @Test("A live HLS playlist is played at its own frame rate, with every frame")
         func playlist() async throws {
             let clip = try await signal(seconds: 40)
             let served = directory.file("served")

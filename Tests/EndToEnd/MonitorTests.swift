@@ -63,7 +63,7 @@ extension SerialShows {
             for offset in found { #expect(abs(offset - own[own.count / 2]) <= 2, "\(found)") }
         }
 
-        @Test("Silent, black and frozen parts of an input are reported with their beginning and duration")
+        @Test("Silence, black video and frozen video of an input are reported with their beginning and duration")
         func alarms() async throws {
             let clip = directory.file("clip.mkv")
             try await Clip.make(

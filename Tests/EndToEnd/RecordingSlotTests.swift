@@ -46,7 +46,7 @@ extension SerialRecordings {
             }
         }
 
-        @Test("A recording started and stopped twice on air has new files from keyframes; the outputs lose no frame")
+        @Test("A recording started and stopped twice on air has new files from keyframes on; outputs lose no frame")
         func startedTwice() async throws {
             let server = try await RTMPServer.running()
             let set = RecordingSet(directory: directory.file("recordings"))

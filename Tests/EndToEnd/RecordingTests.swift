@@ -17,7 +17,7 @@ extension SerialRecordings {
         }
 
         @Test(
-            "A disk that does not answer for 10 s costs the recording no frame",
+            "If a disk does not respond for 10 s, the recording still loses no frame",
             .needs(FreezableDisk.isPossible, "only root can mount a loop device, where there are any"))
         func stalledDisk() async throws {
             let disk = try await FreezableDisk(megabytes: 200)
@@ -68,7 +68,7 @@ extension SerialRecordings {
             #expect(counters.first == 0)
         }
 
-        @Test("Recording files begin at wall-clock multiples of their length")
+        @Test("Each recording file begins when the wall clock shows a multiple of the file length")
         func clockAligned() async throws {
             let result = try await RelayProcess.run(
                 Shape.small + ["--record", set.directory, "--segment", "2s", "--segment-align", "clock"]

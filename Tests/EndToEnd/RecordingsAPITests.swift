@@ -69,7 +69,7 @@ extension SerialShows {
             return recorder
         }
 
-        @Test("Recordings are served completely and by ranges from both ends, and other files are not served")
+        @Test("Recordings are served by HTTP completely and in byte ranges, and other files are not served")
         func ranges() async throws {
             let recorder = try await recorder(files: 1)
             let first = try #require(try await recorder.list().first)
@@ -189,7 +189,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A thumbnail is a JPEG of the requested size and frame, and a marker is a chapter of its recording"
+            "A recording's thumbnail is a JPEG of the requested size and frame, and a marker becomes a chapter"
         )
         func thumbnailsAndMarkers() async throws {
             let recorder = try await Recorder()

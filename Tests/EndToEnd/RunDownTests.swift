@@ -54,7 +54,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A run-down of files alone lasts from the first frame of the first file to the last frame of the last file"
+            "A run-down with only files lasts from the first frame of the first to the last frame of the last file"
         )
         func filesAlone() async throws {
             try await files.ramp()
@@ -119,7 +119,7 @@ extension SerialShows {
             #expect(seen == expected, "\(next) \(cut) \(resumed)")
         }
 
-        @Test("An unplayable segment is refused with its position and name, before the start and on air")
+        @Test("A segment that cannot be played is refused with its position and name, before the start and on air")
         func refused() async throws {
             let path = try files.show("segments:\n  - source: white\n  - file: gone.mp4\n")
             let arguments = try await files.sources()

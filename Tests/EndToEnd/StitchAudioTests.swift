@@ -83,7 +83,7 @@ extension Serial {
             #expect(try await AVOffset(path, frames: frames).worst < 1)
         }
 
-        @Test("Audio copied into a clip is shifted with the clip's frames, and neither loses a sample or a frame")
+        @Test("Audio that is copied into a clip is shifted together with the frames, without losing a sample or frame")
         func moved() async throws {
             let signal = try await signal()
             // 97 frames are 155200 samples: 576 more than packets.
@@ -163,7 +163,7 @@ extension Serial {
             #expect(steps.count == 1, "\(steps)")
         }
 
-        @Test("HEVC is copied from independent keyframes on, and re-encoded at those that depend on earlier frames")
+        @Test("HEVC is copied from a keyframe on if no later frame needs an earlier one, and otherwise re-encoded")
         func openGOP() async throws {
             let signal = try await signal()
             let open = directory.file("open.mp4")

@@ -183,7 +183,7 @@ extension SerialShows {
             }
         }
 
-        @Test("Frames that an edit list hides stay hidden, and rotation and variable rates are preserved")
+        @Test("Frames that an edit list hides stay hidden, and rotation and variable frame rates are preserved")
         func edits() async throws {
             let first = try await variant("first.mp4", ["-c:v", "libx264", "-g", "30"])
             let cut = directory.file("cut.mp4")
@@ -215,7 +215,7 @@ extension SerialShows {
             }
         }
 
-        @Test("A transition between two clips uses frames of both, and the result has the total length of the clips")
+        @Test("A transition between two clips shows frames of both, and the result is as long as both clips together")
         func transitions() async throws {
             let signal = try await signal()
             let (path, report) = try await stitch(
@@ -313,7 +313,7 @@ extension SerialShows {
         }
 
         @Test(
-            "An interrupted stitch leaves no file behind, whatever the cause of the interruption",
+            "A stitch that is interrupted for any reason leaves no file",
             arguments: [SIGINT, SIGKILL])
         func interrupted(signal number: Int32) async throws {
             let signal = try await signal()
@@ -337,7 +337,8 @@ extension SerialShows {
         }
 
         @Test(
-            "A resumed stitch writes the same bytes as an uninterrupted one", arguments: [SIGINT, SIGKILL])
+            "A stitch that is resumed writes the same bytes as one that was not interrupted",
+            arguments: [SIGINT, SIGKILL])
         func resumed(signal number: Int32) async throws {
             let signal = try await signal()
             let arguments = ["stitch"] + Array(repeating: signal, count: 4) + ["--size", "1280x720", "--resume", "-o"]

@@ -190,7 +190,7 @@ extension SerialRecordings {
             #expect(holes.isEmpty, "\(holes)")
         }
 
-        @Test("A channel whose input is absent begins with the slate, and returns to it each time the input is lost")
+        @Test("If a channel's input is absent, the slate is on air at the start, and each time the input is lost")
         func absent() async throws {
             let clip = try await signal()
             let port = try Ports.free()
@@ -221,7 +221,7 @@ extension SerialRecordings {
         }
 
         @Test(
-            "After the loss of the source and of the first backup the second backup is on air, and after that the slate"
+            "If the input and the first backup are lost, the second backup is on air, and after it the slate"
         )
         func twice() async throws {
             let clip = try await signal()
@@ -383,7 +383,7 @@ extension SerialRecordings {
             #expect(last.breaks.isEmpty, "\(last.breaks)")
         }
 
-        @Test("In copy mode a slate with the input's size is on air at once, until the input returns with a keyframe")
+        @Test("In copy mode a slate of the input's size is on air at once, until the input returns with a keyframe")
         func copiedSlate() async throws {
             let clip = try await signal()
             let server = try await RTMPServer.running()
@@ -424,7 +424,7 @@ extension SerialRecordings {
             }
         }
 
-        @Test("In copy mode an absent input begins with a slate; an HEVC input has no slate, which is reported")
+        @Test("In copy mode a slate replaces an absent input; an HEVC input has no slate, which is reported")
         func copiedAbsent() async throws {
             let clip = try await signal()
             let port = try Ports.free()

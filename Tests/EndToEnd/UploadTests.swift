@@ -57,7 +57,7 @@ extension SerialShows {
             #expect(set.finished.count == 4 && fileNames(in: "\(remote)/a/b").count == 1)
         }
 
-        @Test("Recordings for an unreachable server are queued in the catalogue, and the next run uploads them")
+        @Test("Recordings are queued in the catalogue while the server is unreachable, and the next run uploads them")
         func webdavComesBack() async throws {
             let port = try Ports.free()
             let configuration = directory.file("rclone.conf")
