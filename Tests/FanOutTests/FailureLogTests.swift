@@ -36,7 +36,7 @@ struct FailureLogTests {
         }
     }
 
-    @Test("A server that accepts a stream only to drop it is logged as a failure")
+    @Test("If a server accepts a stream and drops it at once, this is logged as a failure")
     func accepting() {
         var log = FailureLog()
         var named = 0

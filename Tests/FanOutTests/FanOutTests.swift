@@ -89,7 +89,7 @@ struct FanOutTests {
         #expect(collector.wakes.count == collector.packets.filter { $0.track == .video }.count)
     }
 
-    @Test("Audio is delivered with the frame after it, and the remaining audio at the end of the stream")
+    @Test("Audio is delivered together with the frame after it, or at the end of the stream")
     func audioWaits() {
         let hub = stream()
         let collector = Collector()
@@ -106,7 +106,7 @@ struct FanOutTests {
         #expect(collector.packets.map(\.track) == [.video, .audio, .audio, .video, .audio, .audio])
     }
 
-    @Test("Adding or removing a consumer does not affect the other consumers")
+    @Test("Adding or removing a consumer does not affect the other consumers of a packet stream")
     func comesAndGoes() {
         let hub = stream()
         let (steady, guest) = (Collector(), Collector())
@@ -129,7 +129,7 @@ struct FanOutTests {
         #expect(interleaver.end(.video).map(\.pts) == [1024])
     }
 
-    @Test("A thread that serves several outputs is woken once per frame, after the last of them got the frame")
+    @Test("A thread that serves several outputs is woken once per frame, after all of them got the frame")
     func sharedServer() {
         let hub = stream()
         let server = SharedServer()

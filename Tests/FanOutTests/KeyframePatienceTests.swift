@@ -8,7 +8,7 @@ import Testing
 struct KeyframePatienceTests {
     private let second: Int64 = 1_000_000_000
 
-    @Test("An output that gets a regular keyframe within 2.5 s makes no request")
+    @Test("An output that gets a regular keyframe within 2.5 s does not request one")
     func waits() {
         var patience = KeyframePatience()
         patience.wait(from: 10 * second)

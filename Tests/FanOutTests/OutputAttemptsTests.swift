@@ -24,7 +24,7 @@ struct OutputAttemptsTests {
         return lanes
     }
 
-    @Test("The packet queue is filled while an attempt connects, is on air, and disconnects")
+    @Test("An output's packet queue is filled while an attempt connects, is on air and disconnects")
     func life() {
         var lanes = lanes()
         let early = lanes.goLive(at: 0)?.lane.number
@@ -43,7 +43,7 @@ struct OutputAttemptsTests {
         #expect(again == nil)
     }
 
-    @Test("An output that reconnects reports what it missed since it went off air, across all failed attempts")
+    @Test("An output that reconnects reports all packets that it missed off air, even across failed attempts")
     func missed() {
         var lanes = liveLanes()
         for packet in Packets.video(0..<10) { lanes.packets.push(packet) }
@@ -99,7 +99,7 @@ struct OutputAttemptsTests {
         #expect((next.attempt as? ScriptedAttempt)?.isLive == true)
     }
 
-    @Test("A paused output accepts no packet, drains its attempt, and continues with the next attempt")
+    @Test("A paused output accepts no packet, sends the rest of its queue, and continues with a new attempt")
     func pause() {
         var lanes = liveLanes()
         let old = lanes.packets

@@ -31,7 +31,7 @@ struct OutputEndpointTests {
         return machine
     }
 
-    @Test("After three consecutive failures of the primary the backup is tried, then both alternate")
+    @Test("After three consecutive failures of the primary the backup is tried, and then both in turn")
     func alternates() {
         var machine = OutputStateMachine(policy: RetryPolicy(hasBackup: true))
         var begins = machine.handle(.start)
@@ -177,7 +177,7 @@ struct OutputEndpointTests {
         #expect(waits(of: &moved, from: 2, at: 100 * second) == [1000, 1000, 1000])
     }
 
-    @Test("A pause during the wait before an attempt cancels the timer")
+    @Test("If an output is paused while it waits to retry, the retry is cancelled")
     func pauseWhileWaiting() {
         var machine = liveMachine()
         _ = machine.handle(.failed(attempt: 1, lost, at: 0))
@@ -185,7 +185,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.retryDue(attempt: 2)).isEmpty)
     }
 
-    @Test("An output with a retry limit gives up until an operator retries it")
+    @Test("An output that reaches its retry limit gives up until an operator retries it")
     func givesUp() {
         var machine = OutputStateMachine(policy: RetryPolicy(attemptLimit: 2))
         _ = machine.handle(.start)
@@ -267,7 +267,7 @@ struct OutputEndpointTests {
         return machine
     }
 
-    @Test("A redirected address that refuses does not delay the next attempt at the primary by a minute")
+    @Test("If a server to which an output was redirected refuses it, the primary is tried without a long wait")
     func redirectionRefused() {
         var machine = machineWithUnmetRedirection()
         _ = machine.handle(.failed(attempt: 1, lost, at: 5 * second))

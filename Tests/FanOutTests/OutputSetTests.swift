@@ -145,7 +145,7 @@ struct OutputSetTests {
         #expect(keyframes.count == 0)
     }
 
-    @Test("An output with a rendition gets only that rendition, and an unknown rendition is refused")
+    @Test("An output of a rendition gets only that rendition's packets, and an unknown rendition is refused")
     func renditions() async throws {
         let (small, wanted) = (PacketStream(), KeyframeCounter())
         small.begin(.sample, keyframes: wanted)
@@ -175,7 +175,7 @@ struct OutputSetTests {
         #expect(other.attempts[0].sent == Array(0..<60) && wanted.count == 0 && keyframes.count == 0)
     }
 
-    @Test("A redirection takes effect at a keyframe, and no frame is lost or sent twice")
+    @Test("An output follows a redirection at a keyframe, and no frame is lost or sent twice")
     func moves() async throws {
         let destination = ScriptedTarget("scripted://b")
         let target = ScriptedTarget(destination: destination)
@@ -201,7 +201,7 @@ struct OutputSetTests {
         #expect(status.address == "scripted://b" && status.frames == UInt64(frame + 10) && status.reconnects == 1)
     }
 
-    @Test("The backup is used when the primary refuses, until a keyframe after the primary answers")
+    @Test("If the primary refuses, the backup is used until a keyframe after the primary accepts")
     func backup() async throws {
         let (primary, backup) = (ScriptedTarget(), ScriptedTarget("scripted://backup"))
         outputs.start()
@@ -252,7 +252,7 @@ struct OutputSetTests {
         #expect(log.lines(containing: "on air at scripted://backup").count == 1)
     }
 
-    @Test("An output whose receiver often reconnects waits longer before each keyframe request, and counts them")
+    @Test("An output whose receiver often reconnects waits longer before each keyframe request")
     func flappingReceiver() async throws {
         let attempt = try await start()
         publish(0..<1)
@@ -271,7 +271,7 @@ struct OutputSetTests {
         #expect(outputs.statuses[0].keyframesRequested == 4)
     }
 
-    @Test("For a receiver without video a keyframe is requested at once, and again only after an interval")
+    @Test("For a receiver without video a keyframe is requested at once, and then only after an interval")
     func needsKeyframe() async throws {
         let attempt = try await start()
         publish(0..<1)
@@ -285,7 +285,7 @@ struct OutputSetTests {
         #expect(keyframes.count == 2)
     }
 
-    @Test("An output that waits for a receiver reports this state, without an attempt, failure or reconnect")
+    @Test("An output that waits for a receiver reports that, and counts no attempt, failure or reconnect")
     func waits() async throws {
         let attempt = try await start()
         attempt.report(.awaitsCallers)
@@ -367,7 +367,7 @@ struct OutputSetTests {
         #expect(lines.first?.contains("dropped_frames=110") == true, "\(lines)")
     }
 
-    @Test("An output that is lost while it is too slow is not logged as recovered")
+    @Test("If an output is lost while it drops packets, no recovery is logged")
     func lostWhileDropping() async throws {
         let attempt = try await start(limits: Self.kilobyte)
         attempt.stall(true)
@@ -409,7 +409,7 @@ struct OutputSetTests {
         #expect(outputs.statuses[0].queue.droppedFrames == 3)
     }
 
-    @Test("An operator's retry does not wait for the retry timer")
+    @Test("An operator's retry starts an attempt at once, without waiting for the retry timer")
     func retryNow() async throws {
         let target = ScriptedTarget()
         outputs.start()
@@ -421,7 +421,7 @@ struct OutputSetTests {
         try await eventually { target.attempts.count == 2 }
     }
 
-    @Test("The result of an operator's retry is logged even if the attempt fails as before")
+    @Test("The result of an operator's retry is logged even if it fails in the same way as before")
     func retryFails() async throws {
         let target = ScriptedTarget()
         outputs.start()
@@ -436,7 +436,7 @@ struct OutputSetTests {
         #expect(log.lines(containing: "bad key", at: .warning).count == 3)
     }
 
-    @Test("Output names are unique, and an unknown name is refused by that name")
+    @Test("Output names are unique, and an unknown name is refused with that name")
     func names() throws {
         try outputs.add(OutputDefinition(name: "a", target: ScriptedTarget()))
         #expect(throws: OutputSetError.nameTaken("a")) {
@@ -446,7 +446,7 @@ struct OutputSetTests {
         #expect(throws: OutputSetError.unknown("b")) { try outputs.remove("b") }
     }
 
-    @Test("After the end of the program no output can be added, and every output has ended")
+    @Test("After the end of the program all outputs have ended, and none can be added")
     func finish() async throws {
         let attempt = try await start()
         try await finish(.programOver)

@@ -101,14 +101,14 @@ struct OutputStateMachineTests {
         #expect(machine.handle(.deadlinePassed).isEmpty)
     }
 
-    @Test("An attempt whose peer does not accept the remaining packets is abandoned at the deadline")
+    @Test("If a peer does not accept the remaining packets at the end, its attempt is abandoned at the deadline")
     func drainDeadline() {
         var machine = liveMachine()
         _ = machine.handle(.finish(deadline: 99))
         #expect(machine.handle(.deadlinePassed) == [.abandon(attempt: 1), .ended])
     }
 
-    @Test("If the program ends before the first connection is established, the attempt has until the deadline")
+    @Test("If the program ends before an output has connected, the output may still connect until the deadline")
     func finishWhileConnecting() {
         var machine = OutputStateMachine()
         _ = machine.handle(.start)
@@ -191,7 +191,7 @@ struct OutputStateMachineTests {
         return times
     }
 
-    @Test("A host name that does not exist is looked up at intervals that grow to 15 s")
+    @Test("A host name that does not exist is looked up again at intervals that grow to 15 s")
     func neverReached() {
         var machine = OutputStateMachine()
         _ = machine.handle(.start)
@@ -200,7 +200,7 @@ struct OutputStateMachineTests {
         #expect(times.suffix(2).reduce(0) { $1 - $0 } == 15)
     }
 
-    @Test("A lost peer is retried each second for half a minute, then at intervals that grow to 5 s")
+    @Test("After a lost connection an output retries each second for half a minute, then at intervals of up to 5 s")
     func lostPeer() {
         var machine = liveMachine()
         _ = machine.handle(.failed(attempt: 1, lost, at: 100 * second))
@@ -220,7 +220,7 @@ struct OutputStateMachineTests {
         #expect(waits.suffix(20).allSatisfy { $0 == 5000 })
     }
 
-    @Test("A server that accepts for a moment and crashes is retried at growing intervals")
+    @Test("A server that accepts for a moment and then crashes is retried at growing intervals")
     func crashLoop() {
         var machine = OutputStateMachine()
         _ = machine.handle(.start)
@@ -259,7 +259,7 @@ struct OutputStateMachineTests {
         #expect(machine.handle(.finish(deadline: 1)) == [.ended])
     }
 
-    @Test("A stop ends the output from any state, once")
+    @Test("A stop ends an output once, whatever its state is")
     func stop() {
         var machine = liveMachine()
         #expect(machine.handle(.stop) == [.abandon(attempt: 1), .ended])
@@ -270,7 +270,7 @@ struct OutputStateMachineTests {
 
 @Suite("Retry intervals")
 struct BackoffTests {
-    @Test("A peer that answers and refuses is retried at growing intervals, up to the limit")
+    @Test("A server that answers and refuses is retried at growing intervals, up to a limit")
     func grows() {
         let backoff = Backoff()
         let delays = (1...10).map { backoff.delay(afterFailure: $0, kind: .rejected, jitter: 0).inSeconds }
@@ -282,7 +282,7 @@ struct BackoffTests {
         #expect(backoff.delay(afterFailure: .max, kind: .rejected, jitter: 0) == .seconds(15))
     }
 
-    @Test("A peer that never answered is retried at intervals that grow to 15 s")
+    @Test("A server that never answered is retried at intervals that grow to 15 s")
     func neverReached() {
         let backoff = Backoff()
         let delays = (1...10).map { backoff.delay(afterFailure: $0, kind: .unreachable, jitter: 0).inSeconds }
@@ -291,7 +291,7 @@ struct BackoffTests {
         #expect(backoff.delay(afterFailure: .max, kind: .unreachable, jitter: 0) == .seconds(15))
     }
 
-    @Test("A peer that accepted the stream before is retried each second for a while, then at intervals of up to 5 s")
+    @Test("A server that accepted the stream before is retried each second at first, then at intervals of up to 5 s")
     func lostPeer() {
         let backoff = Backoff()
         func delay(_ failures: Int, _ past: Backoff.Past) -> Duration {

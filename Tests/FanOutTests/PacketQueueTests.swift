@@ -29,7 +29,7 @@ struct PacketQueueTests {
         #expect(queue.status.drops.isEmpty)
     }
 
-    @Test("Packets are taken in order, in batches of the requested bytes, and the last batch reports the end")
+    @Test("Packets are taken from the queue in order, in batches of limited bytes, and the last batch reports the end")
     func batches() {
         let queue = connectedQueue()
         for packet in Packets.video(1..<8) { queue.push(packet) }
@@ -43,7 +43,7 @@ struct PacketQueueTests {
         #expect(queue.pop(upTo: 1, into: &batch))
     }
 
-    @Test("Drops of a listening output are counted only from the first receiver on")
+    @Test("Drops of an output that waits for receivers are counted only from its first receiver on")
     func awaitsCallers() {
         let queue = PacketQueue(limits: .live, awaitsCallers: true)
         for packet in Packets.video(0..<200) { queue.push(packet) }
@@ -107,7 +107,7 @@ struct PacketQueueTests {
         #expect(queue.needsKeyframe)
     }
 
-    @Test("However slowly a queue is read, it outputs no packet that refers to a dropped packet")
+    @Test("However slowly a queue is read, no packet that refers to a dropped packet is sent")
     func neverUndecodable() {
         var random = SeededRandom()
         for _ in 0..<200 {
@@ -192,7 +192,7 @@ struct PacketQueueTests {
         #expect(!queue.standsStill && !queue.needsKeyframe)
     }
 
-    @Test("A queue that joins a running program begins with a frame, and earlier packets do not count as drops")
+    @Test("If a queue joins a running program it begins with a frame, and earlier packets do not count as drops")
     func joining() {
         let queue = PacketQueue(limits: .live, isFromStart: false)
         for packet in Packets.video(10..<20) { queue.push(packet) }
@@ -258,7 +258,7 @@ struct PacketQueueTests {
         #expect(caughtUp.drops.causes[.congestion] == 1)
     }
 
-    @Test("A queue that joins before the first keyframe begins with that keyframe, and counts no drop until then")
+    @Test("If a queue joins before the first keyframe it begins with that keyframe, without counting drops before")
     func joinsWithoutGOP() {
         let queue = PacketQueue(limits: .live, isFromStart: false)
         _ = queue.connected()

@@ -75,7 +75,7 @@ struct PacketStreamTests {
         #expect(last.packets.first?.pts == 420)
     }
 
-    @Test("A receiver that joins before the first keyframe gets no packet until then")
+    @Test("A receiver that joins before the first keyframe gets no packet until that keyframe")
     func joinsEarly() {
         let stream = PacketStream()
         publish(1..<10, to: stream)
@@ -100,7 +100,7 @@ struct PacketStreamTests {
         #expect(isSame)
     }
 
-    @Test("A stream without video is delivered without waiting for video")
+    @Test("Packets of a stream without video are delivered without waiting for video")
     func radio() {
         let stream = PacketStream()
         let guest = Guest()
@@ -138,7 +138,7 @@ struct PacketHistoryTests {
         return history
     }
 
-    @Test("By default the history contains the current GOP only")
+    @Test("By default the packet history contains only the current GOP")
     func currentGOP() {
         let history = history(.currentGOP, frames: 30..<200)
         #expect(history.packets.map(\.pts) == Array(180..<200))
@@ -147,7 +147,7 @@ struct PacketHistoryTests {
         #expect(history.age == history.packets[19].dtsNanoseconds - history.packets[0].dtsNanoseconds)
     }
 
-    @Test("The history for replays covers at least its duration, from a keyframe on")
+    @Test("The packet history for replays covers at least its duration, from a keyframe on")
     func replay() {
         let history = history(.init(duration: .seconds(5)), frames: 0..<600)
         #expect(history.packets.first?.pts == 420)
@@ -163,7 +163,7 @@ struct PacketHistoryTests {
         #expect(none.packets.isEmpty && none.bytes == 0)
     }
 
-    @Test("A GOP longer than the time limit is dropped, and the next GOP is kept again")
+    @Test("A GOP longer than the history's time limit is dropped, and the next GOP is kept again")
     func longGOP() {
         var history = PacketHistory(limits: .init(longestGOP: .seconds(4)))
         for index in Int64(0)..<300 {
@@ -218,7 +218,7 @@ struct InterleaverTests {
         #expect((waiting.max() ?? 0) <= 49 && waiting.dropFirst(94).allSatisfy { $0 <= 1 })
     }
 
-    @Test("Packets of a stream with one track are released at once")
+    @Test("Packets of a stream with a single track are delivered at once")
     func oneTrack() {
         var interleaver = Interleaver(waitingFor: [.audio])
         #expect(interleaver.push(Packets.audio(0)).count == 1)
