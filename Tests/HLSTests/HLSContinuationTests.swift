@@ -61,7 +61,7 @@ import Testing
         #expect(expiry.names.isEmpty)
     }
 
-    @Test("A header file is kept until the last segment that needs it is removed")
+    @Test("A header file is kept until the last segment that needs it was removed")
     func header() {
         var expiry = HLSExpiry()
         expiry.retire(["relay-7-0.m4s", "relay-7-init.mp4"], due: 10)

@@ -95,7 +95,9 @@ import Testing
         return longest
     }
 
-    @Test("After a gap in one track or in both, each frame and audio packet has its own time", arguments: cases)
+    @Test(
+        "After a gap in one track or in both, each frame and audio packet in the HLS segments has its own time",
+        arguments: cases)
     func times(program: Case) throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let sent = packets(program)
@@ -156,7 +158,7 @@ import Testing
         #expect(HLSPlaylist(parsing: playlist.text) == playlist)
     }
 
-    @Test("A frame whose duration field is too large does not delay the frames after it")
+    @Test("If a frame's duration field is too large, the frames after it are not delayed")
     func longFrame() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let sent = (0..<Int64(90)).map { index in

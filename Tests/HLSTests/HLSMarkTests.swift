@@ -60,7 +60,7 @@ import Testing
         try writer.finish(isProgramOver: true)
     }
 
-    @Test("The next run keeps the markers of the previous run unchanged")
+    @Test("The next run of an HLS output keeps the markers of the previous run unchanged")
     func restart() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         do {
@@ -98,7 +98,7 @@ import Testing
         ])
     func foreign(value: String) { #expect(HLSMark(parsing: Substring(value)) == nil) }
 
-    @Test("Markers never make a playlist too long to be parsed")
+    @Test("Even many markers do not make a playlist too long to be parsed")
     func bounds() throws {
         var playlist = HLSPlaylist(targetSeconds: 1)
         let words = String(repeating: "\u{10FFFF}", count: 500)

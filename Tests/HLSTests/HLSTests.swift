@@ -10,7 +10,7 @@ import Testing
 
 @Suite struct HLSAddressTests {
     @Test(
-        "An HLS output's location is a directory of this host",
+        "The address of an HLS output is a directory of this host",
         arguments: [
             ("hls:/var/www/live", "/var/www/live"), ("HLS:live/", "live"), ("hls:/", "/"), ("hls:a b#c", "a b#c"),
         ])
@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test(
-        "An invalid HLS location is refused in one sentence",
+        "An invalid address of an HLS output is refused in one sentence",
         arguments: [
             ("hls:", "no directory"), ("hls://host/live", "directory of this host"), ("/var/www", "hls:"),
             ("hls:a\u{0}b", "control"), ("hls:" + String(repeating: "x", count: 5000), "too long"),
@@ -30,7 +30,7 @@ import Testing
         #expect(error?.description.contains(part) == true, "\(error?.description ?? "")")
     }
 
-    @Test("HLS options are parsed, and the defaults are segments of 4 s and a list of six")
+    @Test("HLS options are parsed; by default segments have 4 s, and the playlist has six of them")
     func options() throws {
         #expect(try HLSOptions([:]) == HLSOptions())
         #expect(HLSOptions().segmentDuration == .seconds(4) && HLSOptions().listSize == 6)
@@ -67,7 +67,7 @@ import Testing
             date: 1_795_261_109_603 + number * 4004, isDiscontinuous: isDiscontinuous)
     }
 
-    @Test("A playlist is written in the form that RFC 8216 requires")
+    @Test("An HLS playlist is written in the form that RFC 8216 requires")
     func text() {
         var playlist = HLSPlaylist(targetSeconds: 4)
         _ = playlist.append(entry(0), limit: 6)
@@ -109,7 +109,7 @@ import Testing
         #expect(HLSPlaylist(parsing: playlist.text) == playlist)
     }
 
-    @Test("A segment that is too long raises the target duration, which never decreases")
+    @Test("A segment longer than the target duration raises it, and the target duration never decreases")
     func target() {
         var playlist = HLSPlaylist(targetSeconds: 4)
         var long = entry(0)
@@ -187,7 +187,7 @@ import Testing
         #expect(result.lengths.filter { $0 < 100 }.count == 1)
     }
 
-    @Test("GOPs are not split to fit the target duration; within a GOP longer than the target a keyframe is requested")
+    @Test("A GOP longer than the target duration is not split, but a keyframe is requested")
     func misfit() {
         #expect(cuts(.seconds(4), seconds: 13) { $0 % 75 == 0 }.lengths == [75, 75, 75, 75])
         let long = cuts(.seconds(4), seconds: 21) { $0 % 250 == 0 }
@@ -238,7 +238,7 @@ import Testing
         #expect(try directory.names().filter { !$0.hasPrefix(".") } == ["foreign.m4s"])
     }
 
-    @Test("Files of an earlier run that players may still request are kept for a while, with their header")
+    @Test("HLS files of an earlier run that players may still request are kept for a while, with their header")
     func leftovers() throws {
         let path = NSTemporaryDirectory() + "relay-hls-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: path) }

@@ -38,7 +38,7 @@ import Testing
     /// The audio of frame `index`, apart from rounding.
     private func audio(_ index: Int64) -> EncodedPacket { Samples.audio(pts: index * 1600 / 1024 * 1024) }
 
-    @Test("A change of coding starts a discontinuity with its own header, and no frame is lost")
+    @Test("When the coding changes, a discontinuity with a new header begins, and no frame is lost")
     func recoding() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let writer = try writer(Samples.description)
@@ -58,7 +58,7 @@ import Testing
         #expect(writer.frames == 120)
     }
 
-    @Test("A change of both tracks' coding starts one discontinuity with all of the audio")
+    @Test("When the coding of both tracks changes, one discontinuity begins, which has all of the audio")
     func otherSender() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let writer = try writer(Samples.description)
@@ -98,7 +98,7 @@ import Testing
     }
 
     @Test(
-        "A change of the audio's coding takes effect at once, and no audio and no frame is lost",
+        "When the coding of the audio changes, this takes effect at once, and no audio and no frame is lost",
         arguments: [40, 60, 89])
     func audioRecoding(change: Int64) throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -176,7 +176,7 @@ import Testing
         #expect(try !holds(entries[0].map, Array("vide".utf8)) && holds(entries[0].map, Array("soun".utf8)))
     }
 
-    @Test("At a variable rate a late keyframe is not a discontinuity, and segments have their actual durations")
+    @Test("At a variable frame rate a late keyframe causes no discontinuity, and segments have their real durations")
     func variableRate() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let track = TrackDescription(
