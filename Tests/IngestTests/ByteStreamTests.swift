@@ -55,7 +55,7 @@ struct ByteStreamTests {
         #expect(expected.count > 40 && expected == found)
     }
 
-    @Test("Opening a stream that delivers no byte ends at its deadline, or when it is interrupted")
+    @Test("If a stream delivers no bytes, opening it fails at a deadline, or when it is interrupted")
     func silence() {
         let brief = Demuxer.Options(format: "mpegts", openTimeout: .milliseconds(50))
         let late = #expect(throws: AVFailure.self) {

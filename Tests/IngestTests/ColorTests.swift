@@ -107,7 +107,7 @@ struct ColorTests {
     }
 
     @Test(
-        "White of standard range has 203 nits in an HDR program: 58 % of PQ, 75 % of HLG (ITU-R BT.2408, table 1)",
+        "SDR white has 203 nits in an HDR program: 58 % of PQ, 75 % of HLG (ITU-R BT.2408, table 1)",
         .enabled(if: ToneMapping.isPossible), arguments: [(UInt8(16), 143), (18, 180)])
     func standardRange(transfer: UInt8, luma: Int) throws {
         let clips = [

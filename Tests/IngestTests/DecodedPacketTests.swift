@@ -117,7 +117,7 @@ struct DecodedPacketTests {
     }
 
     @Test(
-        "Every published frame is decoded, and a change of size and codec causes no gap",
+        "Every frame from a publisher is decoded, and a change of size and codec causes no gap",
         arguments: ["libx265"])
     func changes(codec: String) throws {
         let first = try packets("libx264", size: "320x180")

@@ -84,7 +84,7 @@ struct DeviceTests {
         #expect(VideoDevice.all(in: empty).isEmpty && AudioDevice.all(in: empty).isEmpty)
     }
 
-    @Test("The capturing ALSA devices are read from the kernel's list")
+    @Test("ALSA devices that can capture are listed from the kernel's list of devices")
     func audio() {
         let list = """
             00-00: ALC892 Analog : ALC892 Analog : playback 1 : capture 1

@@ -29,13 +29,13 @@ struct HostileNumberTests {
         }
     }
 
-    @Test("A time base with ticks of 68 years is rejected")
+    @Test("A time base with ticks that last 68 years is rejected")
     func coarseClock() {
         #expect(AVRational(num: .max, den: 1).asTimeBase == nil)
         #expect(AVRational(num: 600, den: 1).asTimeBase == TimeBase(600, 1))
     }
 
-    @Test("Timestamps of the system's clock are accepted, and implausible ones are rejected")
+    @Test("Timestamps that count from 1970 are accepted, and implausible ones are rejected")
     func belief() {
         let now: Int64 = 1_800_000_000
         #expect(TimeBase(1, 1_000_000).believed(now * 1_000_000) == now * 1_000_000)

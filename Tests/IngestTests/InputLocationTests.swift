@@ -6,7 +6,9 @@ import Testing
 
 @Suite("Address of an input")
 struct InputLocationTests {
-    @Test("A path is a file, even if it contains colons", arguments: ["/a/b.mp4", "b.mp4", "12:30 news.mp4", "a:b.ts"])
+    @Test(
+        "An input address that is a path counts as a file, even if it contains colons",
+        arguments: ["/a/b.mp4", "b.mp4", "12:30 news.mp4", "a:b.ts"])
     func paths(text: String) {
         let location = InputLocation(text)
         #expect(location.isFile)
@@ -14,13 +16,13 @@ struct InputLocationTests {
         #expect(location.description == text)
     }
 
-    @Test("A file URL is a file")
+    @Test("An input address that is a file URL counts as a file")
     func fileURL() {
         #expect(InputLocation("file:/a/b.mp4").isFile)
         #expect(InputLocation("file:///a/b.mp4").description == "/a/b.mp4")
     }
 
-    @Test("The test signal is neither a file nor live")
+    @Test("The test signal counts neither as a file nor as live")
     func testSignal() {
         #expect(InputLocation("test:").isTest)
         #expect(!InputLocation("test:").isFile)
@@ -52,7 +54,7 @@ struct InputLocationTests {
     }
 
     @Test(
-        "The description of an address masks its secrets",
+        "The printed form of an input address masks its secrets",
         arguments: [
             ("rtmp://u:p@h:1935/live/secretkey", "rtmp://h:1935/live/se***"),
             ("rtmp://h/live/secretkey?token=x", "rtmp://h/live/se***?…"),
@@ -68,7 +70,7 @@ struct InputLocationTests {
     func masking(text: String, shown: String) { #expect(InputLocation(text).description == shown) }
 
     @Test(
-        "The secrets of addresses with nested protocols or with one slash are masked",
+        "The secrets of an address are masked, even with nested protocols or with one slash",
         arguments: [
             ("cache:https://u:secret@h/x", "cache:https://h/x"),
             ("async:cache:https://u:secret@h/x?secret", "async:cache:https://h/x?…"),
@@ -130,7 +132,7 @@ struct InputLocationTests {
         ])
     func noFault(text: String) { #expect(InputLocation(text).fault == nil) }
 
-    @Test("The innermost protocol of a nested address decides whether the input is live")
+    @Test("In a nested address the innermost protocol decides whether the input is live")
     func nestedPace() {
         #expect(InputLocation("cache:https://h/x").isLiveByNature == nil)
         #expect(InputLocation("hls+http://h/x").isLiveByNature == nil)
@@ -145,7 +147,7 @@ struct InputLocationTests {
         #expect(InputLocation("rtmp://h/a/k", shownAs: "${ALL}").description == "${ALL}")
     }
 
-    @Test("Errors contain the masked address and not the key")
+    @Test("Errors about an input contain the masked address and not the key")
     func errors() {
         let error = IngestError.cannotBeOpened(
             input: InputLocation("rtmp://h/live/secretkey").description, reason: "Connection refused")

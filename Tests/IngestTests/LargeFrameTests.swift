@@ -63,7 +63,7 @@ struct LargeFrameTests {
         #expect(failure?.message == "its frames have 320x180 pixels, which is more than 57599")
     }
 
-    @Test("Network inputs are limited to the largest frame of level 6.2, and files are not")
+    @Test("Frames of network inputs may be as large as level 6.2 allows, and those of files may be larger")
     func limits() {
         #expect(LargestFrame.pixels == 8192 * 4352)
         for address in ["udp://@:5000", "rtsp://a/b", "http://a/b.m3u8", "srt://:9000"] {

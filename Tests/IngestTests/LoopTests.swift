@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Loops of a file")
 struct LoopTests {
-    @Test("Every round of a loop has all frames, without a gap", arguments: [".mp4", ".ts", ".mkv", ".flv"])
+    @Test("Every round of a looped file has all frames, without a gap", arguments: [".mp4", ".ts", ".mkv", ".flv"])
     func rounds(suffix: String) throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=30:d=1", "-f", "lavfi", "-i",
@@ -65,7 +65,7 @@ struct LoopTests {
         #expect(onset(Array(sink.taken.audio[48_000...]), threshold: 0.01) == 24_001)
     }
 
-    @Test("A loop of an image repeats its frame at the nominal rate")
+    @Test("A loop of a still image repeats the frame at the nominal frame rate")
     func still() throws {
         let clip = try Clip("-f", "lavfi", "-i", "testsrc2=s=320x180", "-frames:v", "1", suffix: ".png")
         let sink = CollectingSink(frames: 5)
@@ -84,7 +84,7 @@ struct LoopTests {
         #expect(onset(Array(sink.taken.audio[96_000..<144_000]), threshold: 0.01) == 24_001)
     }
 
-    @Test("A loop that cannot be rewound is opened again and continues where it ended")
+    @Test("A looped input that cannot be rewound is opened again and continues where it ended")
     func reopened() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=1", "-f", "lavfi", "-i", "sine=1000:d=1:r=48000", "-c:v",

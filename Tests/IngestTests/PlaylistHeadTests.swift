@@ -33,7 +33,7 @@ struct PlaylistHeadTests {
         #expect(head.variant == "low/index.m3u8?token=1")
     }
 
-    @Test("A text that is not a playlist, or an implausible target duration, yields no target duration")
+    @Test("No target duration is read from a text that is not a playlist, or if the duration is implausible")
     func others() {
         #expect(PlaylistHead("<html>") == nil)
         #expect(PlaylistHead("") == nil)
@@ -43,7 +43,7 @@ struct PlaylistHeadTests {
     }
 
     @Test(
-        "A variant's address is resolved relative to its list's address",
+        "The address of a variant is resolved relative to the address of its list",
         arguments: [
             ("low.m3u8", "http://h:8/a/b.m3u8?x=/y", "http://h:8/a/low.m3u8"),
             ("/low.m3u8", "http://h:8/a/b.m3u8", "http://h:8/low.m3u8"),

@@ -24,7 +24,7 @@ struct RepairedSamplesTests {
     }
 
     @Test(
-        "Invalid samples are silenced or limited, their neighbors stay unchanged, and the source logs it once",
+        "Invalid audio samples become silent or are limited, other samples are unchanged, and this is logged once",
         arguments: [("pcm_f32le", ".wav"), ("pcm_f32le", ".mkv"), ("pcm_f32be", ".mov"), ("pcm_f64le", ".mkv")])
     func repaired(codec: String, suffix: String) throws {
         let clip = try clip(codec, suffix)

@@ -34,7 +34,7 @@ struct SourceMonitorTests {
         #expect(monitor.status.lastError == "The input in ended.")
     }
 
-    @Test("A source that is stopped does not count as failed, and its monitor logs no interruption")
+    @Test("If a source is stopped, an error of its input counts as no failure and is not logged")
     func stopped() {
         let log = CollectedLog()
         let monitor = SourceMonitor(logger: log.logger)
@@ -47,7 +47,7 @@ struct SourceMonitorTests {
         #expect(monitor.status.state == .ended)
     }
 
-    @Test("A failure at the end of a source is logged and is in the status")
+    @Test("If a source ends with a failure, this is logged and is in the status")
     func failed() {
         let log = CollectedLog()
         let monitor = SourceMonitor(logger: log.logger)

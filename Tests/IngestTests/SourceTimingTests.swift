@@ -52,7 +52,7 @@ struct SourceTimingTests {
         #expect(monitor.status.silentTracks.isEmpty)
     }
 
-    @Test("Both tracks of a source that stalls are reported as silent, although no packet is read")
+    @Test("If a source stalls, both tracks are reported as silent although no packet arrives")
     func stall() {
         note([.video, .audio], 0..<3000)
         timing.advance(to: at(4500))

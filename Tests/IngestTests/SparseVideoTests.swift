@@ -75,7 +75,7 @@ struct SparseVideoTests {
         #expect(samples.count == Int(count) * 1920 && isWhole(samples))
     }
 
-    @Test("Files with one or two frames a second are played to their end, with all their audio", arguments: [1, 2])
+    @Test("Files with one or two frames per second are played to their end, with all their audio", arguments: [1, 2])
     func slow(rate: Int) throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=\(rate):d=8", "-f", "lavfi", "-i", "sine=1000:d=8:r=48000",

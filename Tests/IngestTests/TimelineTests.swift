@@ -32,7 +32,7 @@ struct TimelineTests {
         #expect(timeline.place(stated: nil) == .continues)
     }
 
-    @Test("The first frame of a source is at 0, whatever its timestamp")
+    @Test("The first frame of a source gets the time 0, whatever its timestamp is")
     func origin() {
         var timeline = SourceTimeline(timeBase: .mpegTS, frameDuration: 3600)
         #expect(timeline.position(of: 0, in: .mpegTS, rate: TimeBase(1, 48_000)) == nil)
@@ -41,7 +41,7 @@ struct TimelineTests {
         #expect(timeline.position(of: 126_000 + 90_000, in: .mpegTS, rate: TimeBase(1, 48_000)) == 48_000)
     }
 
-    @Test("A frame without a timestamp follows at the nominal rate, and no two frames have the same time")
+    @Test("A frame without a timestamp follows at the nominal frame rate, and no two frames have the same time")
     func reconstruction() {
         var timeline = SourceTimeline(timeBase: .milliseconds, frameDuration: 40)
         expect(timeline.place(nil), 0)

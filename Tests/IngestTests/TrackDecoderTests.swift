@@ -99,7 +99,7 @@ struct TrackDecoderTests {
         #expect(shown.count == 52 && shown.dropFirst(2).first == keyframes[2])
     }
 
-    @Test("An audio decoder is flushed at a gap, and a video decoder is not", arguments: [TrackKind.audio, .video])
+    @Test("At a gap an audio decoder is flushed, and a video decoder is not", arguments: [TrackKind.audio, .video])
     func hole(kind: TrackKind) throws {
         let decoder = ScriptedDecoder()
         let track = try track(decoder, packets: 0, kind: kind)
@@ -128,7 +128,8 @@ struct TrackDecoderTests {
     }
 
     @Test(
-        "A live decoder that refuses everything fails after one second of media", arguments: [TrackKind.video, .audio])
+        "A live source's decoder that refuses everything fails after one second of media",
+        arguments: [TrackKind.video, .audio])
     func refusesEverything(kind: TrackKind) throws {
         let decoder = ScriptedDecoder()
         decoder.onSend = { () throws(AVFailure) in throw Self.failure }
@@ -231,7 +232,7 @@ struct TrackDecoderTests {
         }
     }
 
-    @Test("A decoder that reports only errors at the end of its input ends the track")
+    @Test("If a decoder reports only errors at the end of its input, the track ends")
     func drained() throws {
         let decoder = ScriptedDecoder()
         let track = try track(decoder, packets: 1)

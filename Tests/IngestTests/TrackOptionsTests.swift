@@ -132,7 +132,7 @@ struct TrackOptionsTests {
     }
 
     @Test(
-        "The requested channels of multichannel audio are played",
+        "With multichannel audio the requested channels are played",
         arguments: [("", Float(0.1)), ("#channels=3+4", 0.5), ("#channels=4", 0.7), ("#channels=2+1", 0.3)])
     func channels(options: String, level: Float) throws {
         let wave = [0.1, 0.3, 0.5, 0.7].map { "\($0)*sin(2*PI*1000*t)" }.joined(separator: "|")
@@ -145,7 +145,7 @@ struct TrackOptionsTests {
         #expect(options.isEmpty ? found.level > level : abs(found.level - level) < 0.02, "\(found)")
     }
 
-    @Test("A file's audio is moved by the requested offset, to the sample", arguments: [120, -120, 1500, -400])
+    @Test("A file's audio is moved by the requested offset, exact to the sample", arguments: [120, -120, 1500, -400])
     func fileOffset(milliseconds: Int) throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=2", "-f", "lavfi", "-i", burst, "-c:v", "rawvideo",

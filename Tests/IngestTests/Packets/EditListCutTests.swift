@@ -48,7 +48,7 @@ struct EditListCutTests {
         #expect(log.lines(containing: "cuts the file between two keyframes").count == 1)
     }
 
-    @Test("The log says that a rotation is not copied")
+    @Test("If a copy does not keep a file's rotation, this is logged")
     func rotation() throws {
         let (whole, log) = (try clip(), CollectedLog())
         let rotated = try Clip(

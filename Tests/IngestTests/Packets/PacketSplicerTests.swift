@@ -202,7 +202,7 @@ struct PacketSplicerTests {
         #expect(times.count == 100 && zip(times, times.dropFirst()).allSatisfy { $1 - $0 == 40 })
     }
 
-    @Test("A pause of all inputs stays in the program as a gap of the same length")
+    @Test("If all inputs pause, the program has a gap of the same length")
     func gap() throws {
         var splicer = splicer()
         splicer.show(0)

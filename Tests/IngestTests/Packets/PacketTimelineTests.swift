@@ -71,7 +71,7 @@ import Testing
         #expect(timeline.counts.undecodableFrames == 2, "one before the keyframe, and one that is shown before it")
     }
 
-    @Test("Audio without video begins at time 0 and keeps all intervals of its sender")
+    @Test("Audio without video begins at time 0 and keeps all of the sender's intervals")
     func radio() {
         var timeline = timeline(nil)
         let taken = take([5000, 5021, 5043, 5064].map(audioFrame), by: &timeline)
@@ -127,7 +127,7 @@ import Testing
         #expect(!told.dropFirst(3).contains { if case .silent = $0 { true } else { false } }, "\(told)")
     }
 
-    @Test("Times that count whole frames are converted to 90 kHz")
+    @Test("Timestamps that count whole frames are converted to 90 kHz")
     func wholeFrames() {
         let track = Self.video.timed(in: TimeBase(1, 25))
         var timeline = timeline(track)

@@ -125,7 +125,7 @@ struct SourceSelectorTests {
         #expect(driver.take() == [])
     }
 
-    @Test("Without video from the start, the slate is on air after the timeout, and a hot backup replaces it at once")
+    @Test("If there is no video from the start, the slate is on air after the timeout, until a hot backup has video")
     func absent() {
         var driver = Driver(count: 1)
         driver.pass(1999)
