@@ -51,7 +51,7 @@ struct FramePoolTests {
         }
     }
 
-    @Test("The pool keeps no more unused frames than its limit")
+    @Test("The frame pool keeps no more unused frames than its limit")
     func isBounded() {
         do { _ = (0..<6).map { drawn(UInt8($0)) } }
         #expect(pool.spareCount == 2)
@@ -111,7 +111,7 @@ struct FramePoolTests {
 
 @Suite("Colors of a program")
 struct PixelColorTests {
-    @Test("Black and white have the extreme values of the color range")
+    @Test("Black and white are the lowest and highest values of the color range")
     func ends() {
         #expect(PixelColor(.black, in: .bt709) == .black)
         #expect(PixelColor(.white, in: .bt709) == PixelColor(y: 235, u: 128, v: 128))

@@ -74,7 +74,7 @@ struct OverlayImageTests {
         }
     }
 
-    @Test("A stinger's frames are mixed by their own alpha")
+    @Test("Each frame of a stinger is mixed by its own alpha")
     func stinger() {
         let stinger = PlainFrame(width: Self.width, height: Self.height, seed: 3)
         var alpha = PlainPlane(width: Self.width, height: Self.height) { x, _ in UInt8(min(255, max(0, x * 8 - 64))) }

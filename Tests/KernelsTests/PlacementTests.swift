@@ -49,7 +49,7 @@ struct PlacementTests {
         }
     }
 
-    @Test("An inset that moves keeps its size in pixels at every position")
+    @Test("A moving inset keeps its size in pixels at every position")
     func keepsSize() {
         for step in 0..<100 {
             var place = Placement.inset
@@ -60,7 +60,7 @@ struct PlacementTests {
         }
     }
 
-    @Test("A fitted source keeps its aspect ratio and is centered in its part")
+    @Test("A source that is fitted into its part keeps its aspect ratio and is centered")
     func fits() {
         let place = pixels(.part(1, of: 2, horizontal: true, fits: true), width: 1920, height: 1080)
         #expect(place.destination == PixelRectangle(x: 960, y: 270, width: 960, height: 540))

@@ -134,7 +134,7 @@ struct ScalerTests {
         }
     }
 
-    @Test("A scaler that was used for one size draws another size like a new scaler")
+    @Test("A scaler that has drawn one size draws another size like a new scaler")
     func keepsNothing() {
         let scaler = Scaler()
         for (width, height) in [(40, 22), (60, 100), (48, 27), (40, 22), (10, 6)] {

@@ -89,7 +89,7 @@ struct TransitionTests {
         }
     }
 
-    @Test("Fade is the linear mix of both frames")
+    @Test("A fade is the linear mix of both frames")
     func fade() {
         check(.fade, tolerance: 1) { a, b, _, p in
             PlainPlane(width: a.width, height: a.height) { x, y in
