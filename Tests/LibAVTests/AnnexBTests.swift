@@ -129,7 +129,7 @@ import Testing
     }
 
     @Test(
-        "A new frame size is detected at its keyframe, and repeated parameter sets are not a change")
+        "A new frame size is detected at its keyframe, and repeated parameter sets do not count as a change")
     func change() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         func stream(_ size: String) throws -> [[UInt8]] {

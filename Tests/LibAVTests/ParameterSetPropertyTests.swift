@@ -199,7 +199,7 @@ struct ParameterSetPropertyTests {
         #expect(ConfigurationRecord.sets(hevc, .hevc).isEmpty)
     }
 
-    @Test func `An SPS with more sub-layers than the standard allows is refused`() {
+    @Test func `An HEVC SPS with more sub-layers than the standard allows is refused`() {
         var random = SeededRandom()
         let written = SequenceWriter.hevc(0, subLayers: 7, using: &random)
         #expect(SequenceParameters(hevc: written.unit[...]) == nil)
