@@ -51,7 +51,7 @@ struct ArchivedFileTests {
         #expect(place.files == [file] && !place.all.contains { $0.hasPrefix(".relay-hold") })
     }
 
-    @Test("A template's subdirectory is searched for recordings, but a symbolic link in its place is not followed")
+    @Test("A name template's subdirectories are searched for recordings, but symbolic links are not followed")
     func linkedDirectory() throws {
         let archive = ChannelArchive(
             place.path, template: try NameTemplate(parsing: "{date}/{channel}_{sequence}"), channel: "test")
@@ -94,7 +94,7 @@ struct ArchivedFileTests {
         }
     }
 
-    @Test("A recording with a subdirectory and a percent sign in its name is listed, held, read and deleted")
+    @Test("A recording whose name has a subdirectory and a percent sign can be listed, held, read and deleted")
     func percent() throws {
         let template = try NameTemplate(parsing: "{date}/100%%2F_{channel}_{sequence}")
         let archive = ChannelArchive(place.path, template: template, channel: "test")

@@ -104,7 +104,7 @@ struct ChannelArchiveTests {
     private static let unknown: Set<Refusal.Kind?> = [.notFound]
 
     @Test(
-        "A list has the channel's closed and open files and the gaps between them, and no other files",
+        "The list of a channel has its closed and open files and the gaps between them, and no other files",
         arguments: [false, true])
     func listed(hasCatalogue: Bool) throws {
         try record(1, ending: .rotate)
@@ -159,7 +159,7 @@ struct ChannelArchiveTests {
         }
     }
 
-    @Test("A file that was removed by hand is not listed, and does not count towards the list's limit")
+    @Test("A file that was deleted by hand is not listed, and does not count towards the list's limit")
     func removedByHand() throws {
         for number in 1...3 { try record(number) }
         makeCatalogue()
@@ -168,7 +168,7 @@ struct ChannelArchiveTests {
         #expect(try archive.list(Self.all, limit: 1).recordings.map(\.name) == [name(2)])
     }
 
-    @Test("A list and a playlist have the files in the order of time, even if a crash left an older one open")
+    @Test("Lists and playlists are in the order of time, even if a crash left an older file open")
     func olderOpenFile() throws {
         try record(2)
         try place.write(try opened(1, run: "c2"), to: openName(1))
@@ -191,7 +191,7 @@ struct ChannelArchiveTests {
         #expect(try HoldMark.names(in: directory) == [name(1)])
     }
 
-    @Test("An open file of another channel is not opened, even if its name could belong to this channel")
+    @Test("An open file of another channel is not served, even if its name could belong to this channel")
     func openFileOfOther() throws {
         try place.write(SampleRecording(channel: "other").open, to: openName(1))
         #expect(try archive.list(Self.all, limit: 1).recordings.isEmpty)

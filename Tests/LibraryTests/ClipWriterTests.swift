@@ -79,7 +79,7 @@ struct ClipWriterTests {
         try expect(["a"], within: .seconds(1))
     }
 
-    @Test("If two changes of a clip could not be written, the newer one is written later")
+    @Test("If two changes of a clip could not be written, only the newer one is written later")
     func newer() throws {
         try breakCatalogue()
         note("a")

@@ -31,7 +31,7 @@ struct DeletionTests {
         return Bool.random(using: &random) ? .recording(id: "\(number)") : .room(bytes: number)
     }
 
-    @Test("A deletion token is valid once, for its subject, for a minute, and while it is one of the 32 newest")
+    @Test("A deletion token is valid once, for one recording, for a minute, and while it is among the newest 32")
     func tokens() {
         var random = SeededRandom()
         for pace in [200, 3000, 30_000] + [Int](repeating: 1500, count: 17) {
@@ -153,7 +153,7 @@ struct DeletionTests {
         }
     }
 
-    @Test("A deletion token sent by eight clients concurrently deletes once, and is refused for the others")
+    @Test("If eight clients send the same deletion token, it deletes once and is refused for the others")
     func together() throws {
         let place = try TemporaryDirectory()
         _ = try RecordDirectory.prepare(place.path)
@@ -170,7 +170,7 @@ struct DeletionTests {
         #expect(all.count { $0 == nil } == 1 && all.count { $0 == .conflict } == 7 && place.files.isEmpty)
     }
 
-    @Test("A missing directory has nothing to list, play or delete, and is not created")
+    @Test("If the recording directory is missing, nothing is listed or deleted, and it is not created")
     func noDirectory() throws {
         let place = try TemporaryDirectory()
         let archive = ChannelArchive(place.path("missing"), channel: "main")

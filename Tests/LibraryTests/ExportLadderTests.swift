@@ -53,7 +53,7 @@ struct ExportLadderTests {
         }
     }
 
-    @Test("Files of different coding are stitched, or refused if nothing may be re-encoded")
+    @Test("Files with different codings are stitched, or refused if nothing may be re-encoded")
     func differences() throws {
         for (ends, isExact) in [(ExportEnds.widened, false), (.cheap, true), (.exact, true)] {
             #expect(
@@ -186,7 +186,7 @@ struct ExportLadderTests {
         #expect(try place.bytes("out.mp4") == [7])
     }
 
-    @Test("A cancelled export leaves no file, and makes no other attempt", arguments: ExportEnds.allCases)
+    @Test("A cancelled export leaves no file, and is not tried in another way", arguments: ExportEnds.allCases)
     func cancelled(ends: ExportEnds) throws {
         var (asked, tried) = (0, 0)
         let contents = try contents(0, from: 0, to: 4000)

@@ -74,14 +74,14 @@ struct ExportQueueTests {
         #expect(try next.file(job.id).name == "Goal.mp4")
     }
 
-    @Test("An export without a name is delivered under the channel's name and its time")
+    @Test("An export without a name is named after its channel and its time")
     func unnamed() throws {
         let id = try start(request())
         jobs.waitUntilIdle()
         #expect(try jobs.file(id).name == "test_20261121T140311.123Z.mp4")
     }
 
-    @Test("An export of a time without recordings fails with the reason, leaves no file, and can be removed")
+    @Test("An export of a time without recordings fails with the reason, and can be removed from the list")
     func failed() throws {
         let id = try start(request(60_000, 61_000))
         jobs.waitUntilIdle()
@@ -102,7 +102,7 @@ struct ExportQueueTests {
         #expect(jobs.jobs.isEmpty)
     }
 
-    @Test("At most eight exports wait for the running one, and a cancelled one makes room for another")
+    @Test("At most eight exports wait for the one that runs, and a cancelled one makes room for another")
     func full() throws {
         let first = try start(waiting)
         defer { gate.signal() }
@@ -145,7 +145,7 @@ struct ExportQueueTests {
         #expect(next.jobs.map(\.id) == [lasting])
     }
 
-    @Test("Nothing is exported through a symbolic link in place of the directory of exports")
+    @Test("If the directory of exports is a symbolic link, nothing is exported")
     func link() throws {
         let other = try TemporaryDirectory()
         try FileManager.default.createSymbolicLink(
@@ -202,7 +202,7 @@ struct ExportPlanningTests {
         #expect(error.map { "\($0)".contains("Nothing of Goal is recorded any more.") } == true)
     }
 
-    @Test("One export is planned at a time, and the next one after it")
+    @Test("Plans of exports are made one after another")
     func busy() throws {
         let (entered, gate, done) = (
             DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)

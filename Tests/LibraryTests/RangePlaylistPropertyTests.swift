@@ -232,7 +232,7 @@ struct RecentValuesTests {
         }
     }
 
-    @Test("A cache used by several threads returns only values of the requested key, and stays within its limit")
+    @Test("A cache used by several threads returns only values of the requested key, within its size limit")
     func threads() {
         let values = RecentValues<Int, Int>(limit: 5)
         let wrong = Mutex(0)

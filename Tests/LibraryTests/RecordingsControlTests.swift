@@ -84,7 +84,7 @@ struct HeldRecordingTests {
         #expect(try HoldMark.names(in: directory).isEmpty)
     }
 
-    @Test("A file can be held while it is written and afterwards, and is not deleted while it is held")
+    @Test("A file can be held while it is being written and later, and is not deleted while it is held")
     func held() throws {
         try place.write(SampleRecording.streamHead(of: "main"), to: name + ".part")
         let open = try FileDescriptor.open(existing: place.path(name + ".part"))
