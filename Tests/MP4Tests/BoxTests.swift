@@ -25,7 +25,7 @@ import Testing
         #expect(time == -5)
     }
 
-    @Test func `A byte pattern is found at any position, even at the end`() {
+    @Test func `A byte pattern is found at any position, even at the end of the bytes`() {
         let bytes = Array("moofXmoomoof".utf8)
         #expect(BoxReader.positions(of: Array("moof".utf8), in: bytes) == [0, 8])
         #expect(BoxReader.positions(of: Array("moof".utf8), in: [1, 2]).isEmpty)

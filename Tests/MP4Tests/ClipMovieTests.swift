@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test func `A clip's decoding times begin at 0, and edits align its tracks with the first frame`() throws {
+    @Test func `A clip's decoding times begin at 0, and its edit lists align its tracks with the first frame`() throws {
         let clip = movie(
             ClipTrack(samples: samples([7000, 7100, 7200], duration: 100, reorder: 200), start: 7200), 3000,
             audio: (ClipTrack(samples: samples([112_000, 113_024], duration: 1024), start: 111_520), 48_000))
@@ -110,7 +110,7 @@ import Testing
         #expect(BoxReader.positions(of: Array("mehd".utf8), in: MovieBox.open(movie.layout)).isEmpty)
     }
 
-    @Test func `The video of a MOV refers to its chapter track, and verification accepts that`() throws {
+    @Test func `In a MOV file the video refers to the chapter track, and verification accepts this`() throws {
         let video = TrackDescription(
             video: .h264, frames: FrameFormat(width: 320, height: 180), timeBase: TimeBase(1, 30),
             decoderConfiguration: SharedBytes([1, 100, 0, 31, 255]))

@@ -164,7 +164,7 @@ struct FragmentPropertyTests {
     }
 
     @Test(arguments: UInt64(1)...3)
-    func `A file truncated anywhere yields its complete fragments`(seed: UInt64) throws {
+    func `A file that is truncated anywhere yields its complete fragments`(seed: UInt64) throws {
         var random = SplitMix64(seed: seed)
         let film = Film(fragments: 4, using: &random)
         for end in film.bytes.indices {

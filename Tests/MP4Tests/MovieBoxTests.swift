@@ -49,7 +49,8 @@ import Testing
     }
 
     @Test(arguments: [(Int64(4_294_967_295), UInt8(0)), (4_294_967_296, 1), (8_640_000_000, 1)])
-    func `A file of more than 12.4 hours at 96 kHz has the right duration`(ticks: Int64, version: UInt8) throws {
+    func `A file of more than 12.4 hours of audio at 96 kHz has the right duration`(ticks: Int64, version: UInt8) throws
+    {
         let layout = layout(timescale: 96_000)
         let table = table(ticks: ticks)
         let moov = MovieBox.closed(layout, [1: table])
@@ -85,7 +86,7 @@ import Testing
         #expect(track.shownDuration == 6_000_000_000)
     }
 
-    @Test func `A creation time after the year 2040 needs version 1`() throws {
+    @Test func `A creation time after the year 2040 is written in a box of version 1`() throws {
         let moov = MovieBox.closed(layout(timescale: 1000, creationTime: 1 << 33), [1: table(ticks: 1000)])
         #expect(try versions(moov) == [1, 1, 0, 1])
         #expect(try read(moov, media: 10).layout.creationTime == 1 << 33)

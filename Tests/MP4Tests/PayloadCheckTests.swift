@@ -53,7 +53,7 @@ import Testing
         #expect(try !isWhole([UInt8](repeating: 0, count: 300), .audio))
     }
 
-    @Test func `The size of NAL unit lengths comes from the decoder configuration`() throws {
+    @Test func `The size of NAL unit length fields is read from the decoder configuration`() throws {
         let stsd = try sampleDescription(.video)
         #expect(try SampleDescription.lengthSize(stsd) == 4)
         let place = try #require(BoxReader.positions(of: Array("avcC".utf8), in: stsd).first) + 8
