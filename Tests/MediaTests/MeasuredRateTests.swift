@@ -18,7 +18,7 @@ struct MeasuredRateTests {
     }
 
     @Test(
-        "Timestamps in milliseconds are enough to distinguish the common frame rates",
+        "Common frame rates can be distinguished by timestamps in milliseconds",
         arguments: [
             FrameRate(15), FrameRate(24), FrameRate(24000, 1001), FrameRate(25), FrameRate(30000, 1001), FrameRate(30),
             FrameRate(50), FrameRate(60000, 1001), FrameRate(60),
