@@ -65,7 +65,7 @@ struct DetectorTests {
         #expect(longest <= 10)
     }
 
-    @Test("Black video is not reported as frozen in addition")
+    @Test("Black video does not count as frozen at the same time")
     func blackOnly() {
         var detector = detector()
         let black = frame { _, _ in 16 }
