@@ -53,7 +53,7 @@ struct DescriptorWatcherTests {
         watcher.remove(watch, near)
     }
 
-    @Test("Adding and removing watches during reports does not disturb other watches")
+    @Test("Adding and removing watches of descriptors during reports does not affect other watches")
     func churn() throws {
         let watcher = try #require(DescriptorWatcher(name: "test"))
         let (near, far) = try pair()

@@ -86,7 +86,7 @@ struct ClientAddressTests {
         #expect(ClientNetwork("") == ClientNetwork(nil as IPAddress?))
     }
 
-    @Test("An address range contains the addresses that share its first bits, of the same family")
+    @Test("An IP address range contains the addresses of its family that begin with its bits")
     func ranges() throws {
         for (range, address, isInside) in [
             ("10.0.0.0/8", "10.255.1.2", true), ("10.0.0.0/8", "11.0.0.0", false), ("192.0.2.1", "192.0.2.1", true),

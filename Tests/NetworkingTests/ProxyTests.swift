@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test(
-        "A refusal by a SOCKS proxy is distinguished from a target that the proxy cannot reach",
+        "If a SOCKS proxy refuses, or cannot reach the target, the two errors differ",
         arguments: [
             ([[5, 255]], OutputFailure.Kind.refused), ([[5, 2], [1, 1]], .refused),
             ([[5, 0], [5, 2, 0, 1, 0, 0, 0, 0, 0, 0]], .refused),
