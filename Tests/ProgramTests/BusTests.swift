@@ -81,7 +81,7 @@ struct BusTests {
         #expect(screen.samples.withLock { $0 } == [Float](repeating: 0, count: 19_200))
     }
 
-    @Test("A scene change takes place at the next frame, and its audio changes at the same frame")
+    @Test("A scene change takes place at the next frame, and the audio changes at the same frame")
     func change() throws {
         let feed = file(frames: 20)
         bus.show(Scene(video: .still(still(8)), audio: nil))
@@ -112,7 +112,7 @@ struct BusTests {
         #expect(screen.samples.withLock { $0[10_560] } == 6)
     }
 
-    @Test("A file that pauses off air continues at the same position, with its audio")
+    @Test("A file that is paused off air continues at the same position, with its audio")
     func standsUnseen() throws {
         let feed = file(frames: 20, standsUnseen: true)
         bus.add(feed)
@@ -279,7 +279,7 @@ struct BusTests {
         #expect(samples[5 * 1920] == 0 && samples[6 * 1920] == 4)
     }
 
-    @Test("The last frame of a source that ended is held, and the program continues")
+    @Test("After the end of a source its last frame is held, and the program continues")
     func gone() throws {
         let feed = file(frames: 3)
         feed.end(.video)

@@ -67,7 +67,7 @@ struct FrameSlotsTests {
     }
 
     @Test(
-        "Each frame of a source with another rate is within half a frame of its time, with millisecond timestamps",
+        "Each frame of a source with another frame rate is shown within half a frame of its time",
         arguments: [
             (FrameRate(25), FrameRate(30)), (FrameRate(24), FrameRate(25)), (FrameRate(50), FrameRate(30)),
             (FrameRate(30000, 1001), FrameRate(30)), (FrameRate(60), FrameRate(30)), (FrameRate(15), FrameRate(30)),

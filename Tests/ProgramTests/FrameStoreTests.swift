@@ -26,7 +26,7 @@ struct FrameStoreTests {
     }
 
     @Test(
-        "A file with the program's rate is shown frame by frame, even with timestamps in milliseconds",
+        "A file with the program's frame rate is shown frame by frame, even with timestamps in milliseconds",
         arguments: [FrameRate(30), FrameRate(30000, 1001), FrameRate(25), FrameRate(60), FrameRate(24000, 1001)])
     func sameRate(rate: FrameRate) {
         let times = (0..<900).map { rate.timeBase.rescale(Int64($0), to: .milliseconds, rounding: .down) }
@@ -45,7 +45,7 @@ struct FrameStoreTests {
         #expect(store.repeated == 30)
     }
 
-    @Test("The last frame is shown for its full duration")
+    @Test("The last frame of a file is shown for its full duration")
     func lastFrame() {
         var store = FrameStore()
         store.add(frame(0), at: 0, until: 6)

@@ -64,7 +64,7 @@ struct InterruptionTests {
         }
     }
 
-    @Test("A transition that has interrupted another can be interrupted itself", arguments: kinds)
+    @Test("A transition that has interrupted another one can be interrupted itself", arguments: kinds)
     func twice(kind: Transition.Kind) throws {
         let place = try #require(Self.kinds.firstIndex(of: kind))
         let (second, third) = (Self.kinds[(place + 7) % Self.kinds.count], Self.kinds[(place + 12) % Self.kinds.count])

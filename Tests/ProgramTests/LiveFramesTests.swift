@@ -87,7 +87,7 @@ import Testing
         #expect(waiting(interval: -1) == 200)
     }
 
-    @Test("If no queued frame is on time, the newest frame is shown")
+    @Test("If no queued frame of a live source is on time, the newest frame is shown")
     func late() {
         #expect(beginning(1) == .zero)
         #expect(beginning(0) == nil)

@@ -157,14 +157,15 @@ struct LiveSourceTests {
     }
 
     @Test(
-        "A live source that is not visible can be the reference of the program's clock", arguments: [-300e-6, 300e-6])
+        "A live source can be the reference of the program's clock even if it is not visible",
+        arguments: [-300e-6, 300e-6])
     func leader(rate: Double) throws {
         let (free, led) = (try end(rate: rate, leads: false), try end(rate: rate, leads: true))
         // Ten minutes, minus the seconds until the rate is adopted.
         #expect(abs((free - led) - 600 * rate) < 0.002)
     }
 
-    @Test("A live source with half the program's rate shows each frame twice")
+    @Test("A live source with half the program's frame rate shows each frame twice")
     func half() throws {
         let shown = try run(ManualLiveSource(frameRate: FrameRate(25)), programRate: FrameRate(50), frames: 100)
         #expect(shown == (0..<100).map { shown[0] + Int64($0 / 2) })
@@ -216,7 +217,7 @@ struct LiveSourceTests {
         source.feed.withLock { $0 = nil }
     }
 
-    @Test("Frames of a source that reconnects with twice the frame rate are shown in order")
+    @Test("If a source reconnects with twice the frame rate, its frames are shown in order")
     func twiceTheRate() throws {
         let (source, rate) = (ManualLiveSource(frameRate: FrameRate(60)), FrameRate(30))
         let feed = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program, clock: source)

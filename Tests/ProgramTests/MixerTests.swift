@@ -245,7 +245,7 @@ struct MixerTests {
         #expect(Array(samples[16_320...]) == expected)
     }
 
-    @Test("After a fade the limiter's gain recovers slowly, not at the next frame")
+    @Test("After a loud fade the limiter's gain recovers slowly, not at the next frame")
     func released() {
         let (a, b) = (feed(440, level: 0.95), feed(450, level: 0.95))
         let samples = mix(20) { index in
@@ -258,7 +258,7 @@ struct MixerTests {
         #expect(Array(samples[24_000...]) == Array(plain[24_000...]))
     }
 
-    @Test("A cut between sources above the limiter's ceiling makes no click", arguments: [0.89, 0.95, 1])
+    @Test("A cut between two sources that the limiter reduces makes no click", arguments: [0.89, 0.95, 1])
     func loudCut(level: Double) {
         for step in 0..<4 {
             let phase = Double(step) * .pi / 2

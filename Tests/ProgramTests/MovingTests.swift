@@ -162,7 +162,9 @@ struct MovingTests {
         #expect(frames.last == screen.play(last, [], count: 1).frames[0])
     }
 
-    @Test("An exchange of depth that is reversed half-way returns from its current state", arguments: 1..<length)
+    @Test(
+        "If an exchange of two layers' depth is reversed half-way, it returns from its current state",
+        arguments: 1..<length)
     func takenBack(step: Int64) {
         let (from, to) = (Scene.stills(.pip, [a, b]), Scene.stills(.pip, [b, a]))
         let (frames, held) = screen.play(from, [change(1, to), change(1 + step, from)], count: 28 + step)
@@ -174,7 +176,7 @@ struct MovingTests {
         #expect(frames.last == screen.play(from, [], count: 1).frames[0] && held == 0)
     }
 
-    @Test("A cut during a move shows the new scene exactly on its frame", arguments: 1...length)
+    @Test("A cut during a move shows the new scene on the exact frame", arguments: 1...length)
     func cutOff(step: Int64) {
         let changes = [
             change(1, .stills(.splitVertical, [b, a])), change(1 + step, .stills(.single, [c]), frames: 0),

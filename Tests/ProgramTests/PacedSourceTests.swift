@@ -137,7 +137,7 @@ import Testing
         }
     }
 
-    @Test("A file's audio stays in sync with its video if a program skips frames while the file stalls")
+    @Test("If a program skips frames while a file stalls, the file's audio stays in sync with its video")
     func skippedWhileStalled() {
         deliver(frames: 0..<3)
         deliver(audio: 0..<3)

@@ -71,7 +71,7 @@ struct ProgramTests {
         return (air, ending)
     }
 
-    @Test("A file is on air frame for frame and sample for sample")
+    @Test("All frames and all audio samples of a file are on air, unchanged")
     func wholeFile() throws {
         let (air, ending) = try run(frames: 300)
         #expect(ending == .finished)
@@ -84,7 +84,7 @@ struct ProgramTests {
         }
     }
 
-    @Test("Audio that ends before the video is continued with silence up to the last frame")
+    @Test("If audio ends before the video, silence follows up to the last frame")
     func shortAudio() throws {
         let (air, _) = try run(frames: 60, samples: 48_000)
         air.state.withLock { state in

@@ -79,7 +79,7 @@ struct ReferenceClockTests {
         #expect(abs(clock.rate - ppm * 1e-6) < 2e-6)
     }
 
-    @Test("Program ticks never decrease, and never deviate by more than 1000 ppm, whatever the references do")
+    @Test("The program's clock never goes back, and deviates by at most 1000 ppm, whatever its references do")
     func monotonic() {
         var clock = ReferenceClock(frameRate: FrameRate(25), start: .zero)
         var last: (moment: Timestamp, index: FrameIndex)?

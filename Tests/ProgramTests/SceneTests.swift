@@ -94,7 +94,7 @@ struct SceneTests {
     }
 
     @Test(
-        "An absent source without a slate delays the program's start by 10 s, if another source has frames",
+        "If a source without a slate is absent, the program starts after 10 s with another source's frames",
         arguments: [0, 1])
     func absent(place: Int) throws {
         var sources = [source(50)]
@@ -153,7 +153,8 @@ struct SceneTests {
     }
 
     @Test(
-        "A transition that interrupts another starts from the visible state, and ends at its scene", arguments: 0..<12)
+        "A transition that interrupts another one starts from the visible state, and ends at its own scene",
+        arguments: 0..<12)
     func interrupted(at step: Int64) throws {
         let (a, b, c) = (source(40), source(240), source(120))
         bus.show(scene(.single, [a]))
@@ -168,7 +169,7 @@ struct SceneTests {
         #expect(seen.last == 120)
     }
 
-    @Test("A cut in the middle of a transition shows the new scene exactly at its frame", arguments: 0..<12)
+    @Test("A cut in the middle of a transition shows the new scene on the exact frame", arguments: 0..<12)
     func cutOff(at step: Int64) throws {
         let (a, b, c) = (source(40), source(240), source(120))
         bus.show(scene(.single, [a]))
@@ -197,7 +198,7 @@ struct SceneTests {
         #expect(frames.last?.middle == 50 && frames.last?.last == 50)
     }
 
-    @Test("A transition that follows directly after another's last frame starts from the complete scene")
+    @Test("If a transition directly follows another one's last frame, it starts from the complete scene")
     func chained() throws {
         let (a, b, c) = (source(40), source(240), source(120))
         bus.show(scene(.single, [a]))
@@ -209,7 +210,7 @@ struct SceneTests {
         #expect(seen[8] == 220 || abs(seen[8] - 220) <= 1, "a sixth of the way from 240 to 120: \(seen)")
     }
 
-    @Test("If a source's next input has no frame yet, the source's last frame is shown")
+    @Test("If the next input of a source has no frame yet, the source's last frame is shown")
     func between() throws {
         let (a, b) = (source(50), source(200))
         bus.show(scene(.splitHorizontal, [a, b]))
@@ -251,7 +252,7 @@ struct SceneTests {
         #expect(throws: (any Error).self) { try read(#"{"x":0.1,"width":0.5}"#) }
     }
 
-    @Test("A grid has as many rows as its sources need, centered in the frame", arguments: 1...9)
+    @Test("A grid has as many rows as its sources need, and is centered in the frame", arguments: 1...9)
     func grid(count: Int) throws {
         let (columns, rows) = [1: (1, 1), 2: (2, 1), 3: (2, 2), 4: (2, 2), 5: (3, 2), 6: (3, 2)][count] ?? (3, 3)
         let places = SceneLayout(.grid, (0..<count).map { "\($0)" }).placements(in: .bt709).map(\.destination)
@@ -262,7 +263,7 @@ struct SceneTests {
         #expect(abs(first.x) < 1e-9 && abs(last.x - Double((count - 1) % columns) * size) < 1e-9)
     }
 
-    @Test("A setting that a layout does not have is refused")
+    @Test("An option that a layout does not have is refused")
     func details() {
         for (kind, count) in [(SceneLayout.Kind.single, 1), (.splitHorizontal, 2), (.splitVertical, 2), (.grid, 2)] {
             let layout = SceneLayout(kind, (0..<count).map { "\($0)" }, inset: .standard)

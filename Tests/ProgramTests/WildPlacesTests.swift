@@ -49,7 +49,7 @@ struct WildPlacesTests {
         }
     }
 
-    @Test("An image changes only the pixels that it covers, at positions within, at and beyond the edges")
+    @Test("An overlay image changes only the pixels that it covers, even at and beyond the edges")
     func images() {
         var random = SeededRandom()
         for _ in 0..<1000 {
