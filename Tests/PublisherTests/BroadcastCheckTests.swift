@@ -113,7 +113,7 @@ struct BroadcastCheckTests {
         #expect(check.findings.isEmpty && check.announcedJumps == 1, "\(check.findings)")
     }
 
-    @Test("The broadcast check detects frames that arrive after their decoding time, and presentation times far apart")
+    @Test("The broadcast check detects frames that arrive too late, and presentation times that are far apart")
     func units() {
         #expect(faults(Self.stream { number, clock, time in if number == 9 { time = clock } }) == [.late: 1])
         #expect(faults(Self.stream { number, _, time in if number > 9 { time += 700 } }) == [.presentationInterval: 1])

@@ -17,7 +17,7 @@ struct OutputKindTests {
         "udp": "udp://239.0.0.1:5000", "hls": "hls:/tmp/live",
     ]
 
-    @Test("No two kinds of outputs have a name, an address prefix or a counter's name in common")
+    @Test("No two kinds of outputs share a name, an address prefix or the name of a counter")
     func apart() {
         for values in [
             OutputKind.all.map(\.name), OutputKind.all.flatMap(\.beginnings),
@@ -27,7 +27,7 @@ struct OutputKindTests {
         }
     }
 
-    @Test("An output kind takes exactly the options that it lists", arguments: OutputKind.all.map(\.name))
+    @Test("An output kind accepts exactly the options that it lists", arguments: OutputKind.all.map(\.name))
     func options(name: String) throws {
         let kind = try #require(OutputKind.all.first { $0.name == name })
         let address = try #require(Self.addresses[name], "give an example of \(name)")

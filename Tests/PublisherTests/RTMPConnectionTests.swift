@@ -136,7 +136,7 @@ import Testing
         #expect(events.failure?.kind == .refused && events.failure?.step == "send")
     }
 
-    @Test("An RTMP server that closes the connection is reported as lost, once and without the key")
+    @Test("If an RTMP server closes the connection, this is reported once, without the key")
     func loss() throws {
         let (connection, server) = try connect()
         connection.goLive()

@@ -131,7 +131,7 @@ import Testing
         listener.attempt.abandon()
     }
 
-    @Test("An SRT caller with another stream id is refused, with a code that both sides report")
+    @Test("An SRT caller with another stream ID is refused, and both sides report the code of the refusal")
     func sentAway() throws {
         let (listener, caller) = try pair("streamid=studio", calling: "streamid=kitchen")
         caller.attempt.start()

@@ -136,7 +136,7 @@ struct SRTSessionTests {
         #expect(!peer.isCalled)
     }
 
-    @Test("A wrong SRT passphrase is a permanent failure, and the report shows neither passphrase")
+    @Test("A wrong SRT passphrase is a permanent failure, and no passphrase is shown")
     func wrongPassphrase() throws {
         let peer = try SRTPeer(passphrase: "correct-horse")
         let call = try Call(peer.port, "passphrase=wrong-battery")
@@ -147,7 +147,7 @@ struct SRTSessionTests {
         #expect(!peer.isCalled)
     }
 
-    @Test("With the right SRT passphrase all frames arrive decrypted")
+    @Test("With the right SRT passphrase all frames arrive and are decrypted")
     func rightPassphrase() throws {
         let peer = try SRTPeer(passphrase: "correct-horse")
         let sender = try connect(to: peer, "passphrase=correct-horse&pbkeylen=32&latency=50")

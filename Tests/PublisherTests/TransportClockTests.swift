@@ -82,7 +82,7 @@ struct TransportClockTests {
     }
 
     @Test(
-        "A copied stream without durations passes the broadcast check after a gap, with both tracks or one",
+        "A copied stream without durations passes the broadcast check after a gap in one track or in both",
         arguments: [100, 500, 900, 2000, 10_000], [(true, true), (true, false), (false, true)])
     func gaps(milliseconds: Int64, tracks: (video: Bool, audio: Bool)) throws {
         let isSilent = tracks.video && tracks.audio && milliseconds > 900
@@ -94,7 +94,8 @@ struct TransportClockTests {
     }
 
     @Test(
-        "A copied stream with stills of a variable frame rate passes the broadcast check", arguments: [true, false],
+        "A copied stream with still frames at a variable frame rate passes the broadcast check",
+        arguments: [true, false],
         [true, false])
     func stills(hasAudio: Bool, statesDurations: Bool) throws {
         for seed in UInt64(1)...4 {
@@ -105,7 +106,7 @@ struct TransportClockTests {
     }
 
     @Test(
-        "A stream of audio alone passes the broadcast check, however long its frames are",
+        "An audio-only stream passes the broadcast check, however long its audio frames are",
         arguments: [(1024, 48_000), (1024, 22_050), (2048, 48_000), (1024, 8000), (1152, 32_000)])
     func audioOnly(samples: Int64, rate: Int32) throws {
         try Self.expectRight(Self.shape { ($0.hasVideo, $0.audioFrame) = (false, (samples, rate)) })

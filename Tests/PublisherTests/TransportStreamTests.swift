@@ -116,7 +116,7 @@ struct TransportStreamTests {
         #expect(stream.continuityErrors == 0)
     }
 
-    @Test("An IDR frame in a transport stream is preceded by PAT and PMT, and begins with delimiter, SPS and PPS")
+    @Test("An IDR frame in a transport stream follows PAT and PMT, and begins with delimiter, SPS and PPS")
     func keyframes() throws {
         let stream = TransportStreamReader(try Self.messages(FrameRate(25)).flatMap(\.self))
         #expect(stream.randomAccessPoints.count == 3)
@@ -126,7 +126,7 @@ struct TransportStreamTests {
         }
     }
 
-    @Test("Messages of a transport stream consist of complete TS packets, at most seven")
+    @Test("Each message of a transport stream has complete TS packets, at most seven")
     func messageSizes() throws {
         for rate in [FrameRate(25), FrameRate(10)] {
             let messages = try Self.messages(rate)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct UDPPacingTests {
     @Test(
-        "The UDP datagrams of a frame are spread over its duration, and no datagram is late",
+        "The UDP datagrams of a frame are spread over the frame's duration, and no datagram is late",
         arguments: [1, 5, 19, 114, 1000])
     func spreads(count: Int) {
         var pacing = UDPPacing()
