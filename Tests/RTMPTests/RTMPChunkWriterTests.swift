@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test("The same bytes are sent, however many of them a socket accepts at a time")
+    @Test("The bytes of an RTMP message do not depend on how many of them a socket accepts at a time")
     func partialWrites() {
         var generator = SeededRandom()
         for _ in 0..<20 {

@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test("A server's pings are answered, and its errors are reported")
+    @Test("An RTMP server's pings are answered, and its errors are reported")
     func answers() {
         var channel = RTMPBackChannel(parser: RTMPInboundParser())
         let answer = channel.take(Self.conversation)
@@ -76,7 +76,7 @@ import Testing
         #expect(!channel.owesReplies)
     }
 
-    @Test("Ping responses and acknowledgements that do not fit the send buffer are sent later, the newest of each kind")
+    @Test("If RTMP replies do not fit into the send buffer, the newest of each kind is sent later")
     func owes() {
         var channel = RTMPBackChannel(parser: RTMPInboundParser())
         let window: [UInt8] = [0x02, 0, 0, 0, 0, 0, 4, 5, 0, 0, 0, 0, 0, 0, 0, 20]
@@ -204,7 +204,7 @@ import Testing
         }
     }
 
-    @Test("AMF0 that is truncated or nested too deep is refused")
+    @Test("An AMF0 message that is truncated or nested too deep is refused")
     func malformed() {
         for count in 0..<Self.onStatus.count {
             #expect(AMF0Reader.values(Array(Self.onStatus[..<count])).count < 4)

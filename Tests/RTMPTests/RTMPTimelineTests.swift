@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test(
-        "Over 24 h no track's timestamps drift, decrease or are rounded twice",
+        "Over 24 h RTMP timestamps do not drift or decrease in any track",
         arguments: [FrameRate(30), FrameRate(30_000, 1001)])
     func day(rate: FrameRate) {
         var timeline = RTMPTimeline()
@@ -45,7 +45,7 @@ import Testing
         #expect(timeline.message(for: Samples.audio(pts: 0)).timestamp == 22)
     }
 
-    @Test("A packet with an earlier time does not set its track's timestamps back")
+    @Test("A packet with an earlier time does not set the RTMP timestamps of its track back")
     func monotone() {
         var timeline = RTMPTimeline()
         _ = timeline.message(for: Samples.video(pts: 30, dts: 30, isKeyframe: true))

@@ -24,7 +24,7 @@ import Testing
         #expect(url.playPath == playPath)
     }
 
-    @Test("An address with one path component, without a stream key, is accepted, as MediaMTX documents it")
+    @Test("An RTMP address with one path component and no stream key is accepted, as MediaMTX documents it")
     func keyless() throws {
         let url = try RTMPURL("rtmp://h/mystream?user=bob&pass=hunter22")
         #expect(url.app == "mystream" && url.playPath.isEmpty)

@@ -22,7 +22,7 @@ struct AMFReadingTests {
         #expect(AMF0Reader.values([0x11] + object) == [.object(["app": .string("live")])])
     }
 
-    @Test("AMF3 with invalid references, counts or lengths is refused")
+    @Test("AMF3 data with invalid references, counts or lengths is refused")
     func lies() {
         let lies: [[UInt8]] = [
             [0x06, 0x00], [0x06, 0x7F, 1], [0x09, 0xFF, 0xFF, 0xFF, 0xFF], [0x0A, 0x01], [0x0A, 0x02], [0x0A, 0x07],
@@ -32,7 +32,7 @@ struct AMFReadingTests {
     }
 
     @Test(
-        "AMF nested 10 000 levels deep is refused without exhausting the stack",
+        "AMF data that is nested 10 000 levels deep is refused without exhausting the stack",
         arguments: [
             [0x03, 0, 1, 0x61], [0x08, 0, 0, 0, 1, 0, 1, 0x61], [0x0A, 0, 0, 0, 1], [0x11, 0x09, 0x03, 0x01],
         ] as [[UInt8]])

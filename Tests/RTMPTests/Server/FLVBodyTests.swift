@@ -49,7 +49,7 @@ struct FLVBodyTests {
         #expect(try video([0x92] + code("av01")) == "av01 end")
     }
 
-    @Test("Audio in legacy tags and in Enhanced RTMP is parsed")
+    @Test("Audio in legacy FLV tags and in Enhanced RTMP is parsed")
     func audio() throws {
         #expect(try audio([0xAF, 0, 0x11, 0x90]) == "mp4a configuration [17, 144]")
         #expect(try audio([0xAF, 1, 7]) == "mp4a [7]")

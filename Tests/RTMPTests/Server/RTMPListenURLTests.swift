@@ -24,7 +24,7 @@ struct RTMPListenURLTests {
     }
 
     @Test(
-        "An invalid listening address is refused in a sentence without secrets",
+        "An invalid address to listen on is refused in a sentence without secrets",
         arguments: [
             ("rtmp://h/live/secret1", "must begin with"), ("rtmp-listen://example.org/live/secret1", "numeric"),
             ("rtmp-listen://0.0.0.0/secret1", "app and a stream"),

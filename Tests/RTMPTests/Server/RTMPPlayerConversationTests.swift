@@ -30,7 +30,7 @@ struct RTMPPlayerConversationTests {
         #expect(channel.take(bytes).wishes == [.pause(true), .pause(false), .video(false), .audio(true), .stop])
     }
 
-    @Test("At the end of the stream a player gets all the messages that players expect")
+    @Test("At the end of the stream an RTMP player gets all the messages that players expect")
     func end() {
         let messages = RTMPHeaders.playEnd(streamID: 3)
         #expect(messages.first?.payload.array == [0, 1, 0, 0, 0, 3])

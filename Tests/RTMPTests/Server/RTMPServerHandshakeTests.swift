@@ -79,7 +79,7 @@ struct RTMPServerHandshakeTests {
         #expect(long?.prefix(4) == [0x60, 0xE4, 0x31, 0x59])
     }
 
-    @Test("A client of another protocol is refused at its first byte", arguments: [6, 0x16, 0x47] as [UInt8])
+    @Test("A client that does not speak RTMP is refused at its first byte", arguments: [6, 0x16, 0x47] as [UInt8])
     func otherProtocols(first: UInt8) {
         var handshake = RTMPServerHandshake()
         #expect(throws: RTMPServerHandshake.Malformed.self) { _ = try answer([[first]], &handshake) }

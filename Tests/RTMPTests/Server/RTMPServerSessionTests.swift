@@ -77,7 +77,7 @@ struct RTMPServerSessionTests {
 
     private let frame: [UInt8] = [0x17, 1, 0, 0, 0, 1, 2, 3]
 
-    @Test("A publisher gets the responses in the order that all encoders understand, on its own message stream")
+    @Test("A publisher gets the server's responses in the order that all encoders understand")
     func publishes() throws {
         var talk = Talk()
         try talk.says(ClientBytes.publishing("secret?token=1", app: "live/instance"))
@@ -128,7 +128,7 @@ struct RTMPServerSessionTests {
             ])
     }
 
-    @Test("Media with an unsupported codec is reported once for each track")
+    @Test("A track with an unsupported codec is reported once")
     func unsupported() throws {
         var talk = Talk()
         try talk.says(ClientBytes.publishing("key"))
@@ -148,7 +148,7 @@ struct RTMPServerSessionTests {
         #expect(talk.texts == ["other [\"audio track 2 (AAC)\"]", "other [\"audio track 3 (AAC)\"]"])
     }
 
-    @Test("The timestamps of messages in an aggregate are relative to the aggregate's own timestamp")
+    @Test("Timestamps of messages within an RTMP aggregate are relative to the aggregate's own timestamp")
     func aggregate() throws {
         func tag(_ type: UInt8, _ time: UInt32, _ body: [UInt8]) -> [UInt8] {
             let header = [type] + ClientBytes.big(UInt32(body.count), 3) + ClientBytes.big(time & 0xFF_FFFF, 3)
@@ -176,7 +176,7 @@ struct RTMPServerSessionTests {
     }
 
     @Test(
-        "The server announces Enhanced RTMP to a client that announces it, and to no other client",
+        "The server announces Enhanced RTMP only to a client that announces it",
         arguments: [true, false])
     func enhanced(isEnhanced: Bool) throws {
         var talk = Talk()
@@ -360,7 +360,7 @@ struct RTMPServerSessionTests {
         #expect(held > 50_000 && held <= 64 << 10)
     }
 
-    @Test("A client that creates a thousand streams is refused")
+    @Test("A client that creates a thousand RTMP streams is refused")
     func streams() throws {
         var talk = Talk()
         try talk.says(ClientBytes.handshake + ClientBytes.connect())

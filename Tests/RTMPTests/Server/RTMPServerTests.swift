@@ -58,7 +58,7 @@ struct RTMPServerTests {
         }
     }
 
-    @Test("A publisher's messages are received in order until the publisher ends them by command or by disconnecting")
+    @Test("A publisher's messages are received in order until it ends the stream or disconnects")
     func publishes() async throws {
         let server = server()
         let registration = try server.receive(url("live/secret"), receiver: record)
@@ -289,7 +289,7 @@ struct RTMPServerTests {
         #expect(record.log.last?.hasPrefix("ended 1: nothing came for") == true)
     }
 
-    @Test("The number of silent connections is limited, and other clients are still served")
+    @Test("The number of connections that send nothing is limited, and other clients are still served")
     func silentCrowd() async throws {
         let server = server()
         let registration = try server.receive(url("live/secret"), receiver: record)
