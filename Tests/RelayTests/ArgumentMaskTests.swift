@@ -62,7 +62,7 @@ struct ArgumentMaskTests {
         #expect(masked(address) == shown)
     }
 
-    @Test("An error message that quotes the command's arguments does not show the key in them")
+    @Test("An error message that quotes the command's arguments does not show the stream key in them")
     func messages() {
         let arguments = ["relay", "--rtmp", "rtmp://a/live/key", "rtmp://b/live/topsecret", "://"]
         let message = ArgumentMask.hidingSecrets(of: arguments, in: "Unexpected argument 'rtmp://b/live/topsecret'")

@@ -46,7 +46,7 @@ struct ChannelConfigurationTests {
         #expect(configuration.duration == nil && configuration.size == nil && configuration.frameRate == nil)
     }
 
-    @Test("A program in SD without color tags is tagged with the color of its size, and existing tags are kept")
+    @Test("An SD program without color tags is tagged with the usual color for its size; existing tags are kept")
     func color() throws {
         let untagged = VideoFormat(width: 720, height: 576, frameRate: FrameRate(25), color: .unspecified)
         let own = try configuration("--rtmp", "rtmp://host/live/key")
@@ -58,7 +58,7 @@ struct ChannelConfigurationTests {
         #expect(large.shape(tagged).color == .bt601With525Lines)
     }
 
-    @Test("A program of several sources is SDR, even if its first source is HDR")
+    @Test("A program of several sources is SDR, even if the first source is HDR")
     func dynamicRange() throws {
         let output = ["--rtmp", "rtmp://host/live/key"]
         let parse = { (more: [String]) in
@@ -88,7 +88,7 @@ struct ChannelConfigurationTests {
         #expect(backed.sources[1].selection.unseen == .hot && backed.sources[1].selection.standby == .keyframes)
     }
 
-    @Test("Output flags may be repeated, for one output each")
+    @Test("An output flag may be repeated, once for each output")
     func outputs() throws {
         let configuration = try configuration(
             "--rtmp", "rtmp://a/live/key", "--rtmp", "rtmp://b/live/key", "--srt", "srt://c:9000", "--record", "d")

@@ -31,14 +31,14 @@ struct ChannelRunTests {
         return run.control(for: next)
     }
 
-    @Test("After a reload that adds a source, the API lists its recordings without a restart of relay")
+    @Test("After a reload that adds a source, the API lists the source's recordings")
     func added() throws {
         let control = control(try channel(["cam1", "cam2"]), try channel(["cam1", "cam2", "cam3"]))
         for source in ["cam1", "cam2", "cam3"] { #expect(control.archive(ofSource: source) != nil, "\(source)") }
         #expect(control.archive(ofSource: "cam4") == nil && control.configuredRecording?.sources.count == 3)
     }
 
-    @Test("After a reload that removes a source, the API still lists its recordings, unless the directory changed")
+    @Test("After a reload that removes a source, the API still lists its recordings if the directory is the same")
     func removed() throws {
         let first = try channel(["cam1", "cam2", "cam3"])
         let control = control(first, try channel(["cam1", "cam2"]))

@@ -110,7 +110,7 @@ struct ClipTests {
                 == StitchTransition(Transition(.dip, easing: .inOut), duration: .milliseconds(500), color: color))
     }
 
-    @Test("Times that were rounded in a stitch project do not add a frame of the next file to a clip")
+    @Test("Rounding of times in a stitch project does not add a frame of the next file to a clip")
     func rounding() {
         let times = 10 * Self.second - 400_000_000..<10 * Self.second + 5
         let pieces = ClipProject.pieces(times, frame: 40_000_000, [file("one.mp4", 0), file("two.mp4", 10)])
@@ -153,7 +153,7 @@ struct ClipTests {
         #expect(throws: ClipFailure.self) { try export(40_000_000_000..<41_000_000_000).selection(files, in: "d") }
     }
 
-    @Test("In an export, a clip in two files becomes two segments with the files' current names and one transition")
+    @Test("In an export a clip in two files has two segments with the files' current names, and one transition")
     func stitched() throws {
         let files = [file("one.mp4", 0), file("two.mp4", 10, isOpen: true)]
         let part = ClipPart(
@@ -186,7 +186,7 @@ struct ClipTests {
         #expect(none.text == "there are no clips\n")
     }
 
-    @Test("relay ctl ends the clip that was started last, even if other clips have a later start time")
+    @Test("relay ctl ends the clip that was started last, even if another clip has a later start time")
     func pressedLast() throws {
         func clip(_ id: String, _ state: String, _ start: Int, _ pressed: Int) -> String {
             """

@@ -63,7 +63,7 @@ struct CtlTests {
                 """)
     }
 
-    @Test("relay ctl lists recordings with all properties that the server knows")
+    @Test("relay ctl lists recordings with all properties that the server reports")
     func recordings() throws {
         let json = """
             {"recordings":[{"id":"12","name":"a.mp4","start":"2026-11-21T14:03:10.000Z","durationSeconds":60,"bytes":10,
@@ -85,7 +85,7 @@ struct CtlTests {
         }
     }
 
-    @Test("The commands of relay ctl are parsed, and incompatible flags are refused")
+    @Test("The subcommands of relay ctl are parsed, and incompatible flags are refused")
     func flags() throws {
         let set = try RelayCommand.parseAsRoot(["ctl", "output", "set", "a", "udp://host:1", "--channel", "c"])
         #expect((set as? CtlOutputSetCommand)?.output.name == "a")

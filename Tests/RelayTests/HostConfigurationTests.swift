@@ -144,7 +144,7 @@ struct HostConfigurationTests {
             file.http.webhooks.first?.level == .warning && file.http.webhooks.first?.kinds.contains(.alarm) == true)
     }
 
-    @Test("All errors of a file are reported at once, each with its position, its key and the nearest known key")
+    @Test("All errors of a configuration file are reported at once, each with its position and the nearest known key")
     func mistakes() {
         let found = faults(
             """
@@ -270,7 +270,7 @@ struct HostConfigurationTests {
         #expect(!found.joined().contains("--"))
     }
 
-    @Test("A value of one channel that cannot be parsed does not hide the errors of another channel")
+    @Test("If a value of one channel cannot be parsed, the errors of other channels are still reported")
     func apart() {
         let right = (0..<11).map { "  - {name: c\($0), outputs: [\"udp://127.0.0.1:\($0 + 1)\"]}" }
         var lines = ["channels:"] + right
@@ -281,7 +281,7 @@ struct HostConfigurationTests {
         #expect(found.last?.contains("channels[10].loop: It is true or false.") == true)
     }
 
-    @Test("An invalid output is identified by its index and position in the file, without its key")
+    @Test("An invalid output is named by its index and position in the file, without its key")
     func wrongOutput() {
         let found = faults(
             """
@@ -326,7 +326,7 @@ struct HostConfigurationTests {
         #expect(!found.joined().contains("secret"))
     }
 
-    @Test("A configuration file with recursive references, or with endless nesting, is refused")
+    @Test("A configuration file that refers to itself, or is nested too deep, is refused")
     func bombs() {
         var lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
         for level in 1...9 {
@@ -394,7 +394,7 @@ struct HostConfigurationTests {
         #expect(try identity("a") == identity("a"))
     }
 
-    @Test("Flags that the configuration file covers are refused next to --config")
+    @Test("Flags that the configuration file could contain are refused together with --config")
     func besides() {
         #expect(RunCommand.flagBesidesFile(in: ["relay", "--config", "a.yaml", "--verbose", "-v"]) == nil)
         #expect(RunCommand.flagBesidesFile(in: ["relay", "--config=a.yaml", "--rtmp=x"]) == "--rtmp")

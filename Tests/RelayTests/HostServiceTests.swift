@@ -74,7 +74,7 @@ struct HostServiceTests {
         #expect(words().isEmpty)
     }
 
-    @Test("An absent source, server or disk delays READY=1 by at most 5 s")
+    @Test("If a source, server or disk is absent, systemd is told READY=1 after at most 5 s")
     func absent() throws {
         let service = service()
         show(channel("one", frames: nil), channel("two", frames: 0))

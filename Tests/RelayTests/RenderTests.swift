@@ -158,7 +158,7 @@ struct RenderTests {
         #expect(usual.sources.count == 1)
     }
 
-    @Test("A live audio input is refused in a render before any file is opened")
+    @Test("A render refuses a live audio input before any file is opened")
     func liveAudio() throws {
         let directory = try TemporaryDirectory()
         let show = "segments: [{source: cam1, frames: 9}]"

@@ -131,7 +131,7 @@ struct SceneRangesTests {
         #expect(try RunDownReader.read(all, name: "show", known: known, files: files).segments.count == 3)
     }
 
-    @Test("The times in a run-down are between the first and the last frame of the recording")
+    @Test("The times in a run-down are within the recording, from its first to its last frame")
     func moments() throws {
         let show = try RecordedShow(
             of: [try segment(0, 10)], [event("single cam1", 50), event("slate", 200)], channel: nil, limits: nil)
@@ -139,7 +139,7 @@ struct SceneRangesTests {
         #expect(show.parts.map(\.frames) == [150, 50])
     }
 
-    @Test("The color of a dip transition is in the run-down as it was on air")
+    @Test("A run-down made from a recording has the color of a dip transition as it was on air")
     func color() throws {
         let blue = try #require(RGBColor("#0a64ff"))
         let dip = SceneEvent(
@@ -233,7 +233,7 @@ struct SceneRangesTests {
         #expect(try ranges(of: "cam1", segments, both, channel: "b") == [0..<10_000])
     }
 
-    @Test("The files of several clips are numbered in front of the extension")
+    @Test("If several clips are exported, their files are numbered before the extension")
     func names() {
         #expect(RecordingsExportCommand.numbered("a.b/clip.mp4", 2) == "a.b/clip-2.mp4")
         #expect(RecordingsExportCommand.numbered("a.b/clip", 1) == "a.b/clip-1")

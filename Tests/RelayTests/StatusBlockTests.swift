@@ -79,7 +79,7 @@ struct StatusBlockTests {
         #expect(line == "01:00:01  30.0 fps  encoder 10.0x  2000 kbit/s  repeated 2  dropped 3")
     }
 
-    @Test("Without a previous snapshot the rates in the status lines are 0")
+    @Test("In the first status lines, without earlier values, the rates are 0")
     func first() {
         #expect(lines(status(frames: 0)) == ["00:00:00  0.0 fps  encoder 0.0x  0 kbit/s  repeated 0  dropped 0"])
     }

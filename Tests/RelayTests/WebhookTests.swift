@@ -110,7 +110,7 @@ struct WebhookTests {
     }
 
     @Test(
-        "An invalid webhook in a configuration file is reported with its key and without its value",
+        "An invalid webhook in a configuration file is reported with its key and without its address",
         arguments: [
             ("ftp://host/topsecret", nil, nil, nil, "webhooks[0].url"),
             ("https://topsecret host", nil, nil, nil, "webhooks[0].url"),
