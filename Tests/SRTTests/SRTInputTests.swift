@@ -92,7 +92,7 @@ struct SRTInputTests {
         "srt://127.0.0.1:\(port)?mode=listener&latency=20" + (query.isEmpty ? "" : "&" + query)
     }
 
-    @Test("Two streams share a port, and each caller's media is delivered to the stream of its ID and passphrase")
+    @Test("Two streams share an SRT port, and stream ID and passphrase decide which stream a caller sends")
     func sharedPort() throws {
         let port = try LoopbackSocket.freePort()
         let one = try Collector(url(port, "streamid=one&passphrase=correct-horse"), server: server)
@@ -107,7 +107,7 @@ struct SRTInputTests {
         #expect(two.events.contains(.connected(address: "127.0.0.1", isEncrypted: false)))
     }
 
-    @Test("Callers with a wrong stream ID, passphrase or mode are rejected without disturbing the connected sender")
+    @Test("SRT callers with a wrong stream ID, passphrase or mode are rejected; the connected sender continues")
     func refusals() throws {
         let port = try LoopbackSocket.freePort()
         let input = try Collector(url(port, "streamid=right-name&passphrase=correct-horse"), server: server)
@@ -143,7 +143,7 @@ struct SRTInputTests {
         try send(sender, 2) { input.connections.last?.isEmpty == false }
     }
 
-    @Test("A wrong or missing passphrase is rejected and reported, while another stream of the port continues")
+    @Test("A wrong or missing SRT passphrase is rejected and reported, while another stream of the port continues")
     func passphrases() throws {
         let port = try LoopbackSocket.freePort()
         let input = try Collector(url(port, "streamid=a&passphrase=correct-horse&pbkeylen=32"), server: server)

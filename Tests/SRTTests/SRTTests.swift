@@ -15,7 +15,7 @@ struct SRTTests {
 
     // MARK: Addresses
 
-    @Test("The SRT modes and the local port of a caller are parsed")
+    @Test("The mode and the local port in an SRT address are parsed")
     func modes() throws {
         #expect(try SRTURL("srt://:9000").mode == .listener)
         #expect(try SRTURL("srt://host:9000").mode == .caller)
@@ -75,7 +75,7 @@ struct SRTTests {
         }
     }
 
-    @Test("libsrt accepts every option that an address may contain", arguments: SRTOption.allCases)
+    @Test("libsrt accepts every option that an SRT address may contain", arguments: SRTOption.allCases)
     func options(option: SRTOption) throws {
         let socket = try SRTSocket(
             options: try Self.url("latency=200"), bandwidth: SRTBandwidth(Samples.description, url: Self.url("fc=1")))
@@ -83,7 +83,7 @@ struct SRTTests {
         for text in texts { #expect(socket.apply(try SRTOptionValue(text, of: option), to: option.symbol), "\(text)") }
     }
 
-    @Test("An option that libsrt rejects is a permanent failure")
+    @Test("An SRT option that libsrt rejects is a permanent failure")
     func refusedOption() throws {
         let url = try Self.url("packetfilter=nonsense,cols:0")
         do {
