@@ -102,7 +102,7 @@ struct ClockTrustTests {
         }
     }
 
-    @Test("Without a time server, retention trusts the wall clock after a downtime of one night")
+    @Test("If there is no time server, retention trusts the wall clock after relay was off for one night")
     func night() {
         var policy = RetentionPolicy(rules: Self.rules, leastFree: 0, memory: seen(confirmed: false))
         let plan = look(&policy, archive(), ahead: 12 * Self.hour)
@@ -132,7 +132,7 @@ struct ClockTrustTests {
         #expect(later.deletions.map(\.segment.sequence) == Array(1...73))
     }
 
-    @Test("When a clock that was behind at the start is corrected, deletion for free space continues")
+    @Test("If a clock that was behind at the start is corrected, files are still deleted for free space")
     func behind() {
         let rules = RetentionRules(maximumAge: .seconds(72 * 3600), minimumFree: .percent(10))
         let space = DiskSpace(free: 50_000_000_000, capacity: 1_000_000_000_000)
@@ -141,7 +141,7 @@ struct ClockTrustTests {
         #expect(look(&policy, archive(), hours: 0.1, ahead: 0, confirmed: true, space: space).deletions.count == 1)
     }
 
-    @Test("Files that were recorded with a clock that was behind do not count as old after the clock is corrected")
+    @Test("Files recorded while the clock was behind do not count as old after the clock is corrected")
     func own() {
         var policy = RetentionPolicy(rules: Self.rules, leastFree: 0, memory: seen())
         _ = look(&policy, archive(), ahead: -700 * Self.day)

@@ -82,7 +82,7 @@ private final class Remover: RecordingObserver {
         #expect(recording.finished.count == 2 && recording.directory.files.count == 2)
     }
 
-    @Test func `A failed close is tried again when recording ends, and the file stays open if it fails again`() throws {
+    @Test func `A failed close is tried again when recording ends; if it fails again, the file stays open`() throws {
         let (recording, blockers) = try recording()
         recording.finish()
         #expect(recording.recorder.status.segmentsFinished == 0)
@@ -120,7 +120,7 @@ private final class Remover: RecordingObserver {
         recording.finish()
     }
 
-    @Test func `An empty file that could not be removed is not a gap`() {
+    @Test func `If an empty file could not be removed, no gap is recorded`() {
         let written = SegmentRecord(
             fileName: "a", channel: "test", sequence: 1, start: UTCTime(milliseconds: 0), programStart: 5,
             programEnd: 5, frames: 0, audioSamples: 0, bytes: 0, ending: .error)

@@ -93,7 +93,7 @@ private let rates = [FrameRate(30), FrameRate(25), FrameRate(30000, 1001)]
         #expect(end == packets.last { $0.track == .audio }.map { $0.pts + 1024 })
     }
 
-    @Test func `A missing keyframe delays one cut and does not move the others`() {
+    @Test func `If a keyframe is missing, one cut is late, and the other cuts stay at their times`() {
         let rate = FrameRate(25)
         let packets = syntheticProgram(rate: rate, frames: 1000) { $0 % 100 == 0 && $0 != 500 || $0 == 530 }
         let (files, _) = cut(packets, .duration(.seconds(10)), rate: rate)

@@ -121,7 +121,7 @@ private func packets(_ path: String, _ stream: String, _ fields: String = "size"
 
     /// Fragments of a program, some seconds of 29.97 fps with B-frames, lie on both sides of 4 GiB in a sparse file,
     /// which takes no space.
-    @Test func `In a file over 4 GiB, ffprobe finds every packet at its position in the tables`() throws {
+    @Test func `In a recording over 4 GiB, ffprobe finds every packet at its stated position`() throws {
         let (work, directory) = (try TemporaryDirectory(), try TemporaryDirectory())
         let source = try FLVFile.generate(in: work, rate: FrameRate(30000, 1001), seconds: 8)
         let videoPackets = source.packets.filter { $0.track == .video }
@@ -171,7 +171,7 @@ private func packets(_ path: String, _ stream: String, _ fields: String = "size"
         #expect(try packets(directory.path("large.mp4"), "a").count == audioPackets.count)
     }
 
-    @Test func `A change of coding begins a new file and loses no frame`() throws {
+    @Test func `When the coding changes, a new file begins and no frame is lost`() throws {
         let directory = try TemporaryDirectory()
         let rate = FrameRate(25)
         let recording = try Recording(

@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `A copied recording does not end with a file that has no visible frame`(isPaused: Bool) throws {
+    func `A copied recording does not end with a file without a visible frame`(isPaused: Bool) throws {
         let directory = try TemporaryDirectory()
         let witness = RecordingWitness()
         var configuration = RecorderConfiguration(
@@ -207,7 +207,7 @@ import Testing
         #expect(order == [nil, 0, nil, 50])
     }
 
-    @Test func `An unpaced program is recorded completely if it waits for room in the queue`() throws {
+    @Test func `If a program faster than real time waits for its recorder, it is recorded completely`() throws {
         let recording = try Recording(
             description(rate: Self.rate), length: .duration(.seconds(60)), directory: try TemporaryDirectory(),
             queueLimit: 20_000)
@@ -291,7 +291,7 @@ import Testing
         }
     }
 
-    @Test func `When the clocks drift apart, files are dated by the wall clock, and this is logged once`() {
+    @Test func `If program time and wall clock drift apart, files are dated by the wall clock, which is logged once`() {
         var dating = SegmentDating(programStart: nil)
         dating.begin(keyframe(0), now: UTCTime(milliseconds: 1_000_000))
         func date(_ second: Int64, _ now: Int64) -> (UTCTime, Int64?) {
@@ -306,7 +306,7 @@ import Testing
         #expect(date(240, -2_330_000) == (UTCTime(milliseconds: -2_330_000), nil))
     }
 
-    @Test func `Dates of an unpaced program never go back`() {
+    @Test func `The dates of files of a program faster than real time never go back`() {
         var dating = SegmentDating(programStart: UTCTime(milliseconds: 1_000_000))
         let dates = (Int64(0)..<60).map { second in
             dating.date(keyframe(second), now: UTCTime(milliseconds: 1_000_000 + second), queued: 0).start.milliseconds

@@ -36,7 +36,7 @@ import Testing
         #expect { try DurationText(parsing: text) } throws: { "\($0)".contains("write for example") }
     }
 
-    @Test func `A segment length is a duration of at least a second or a size of at least a megabyte`() throws {
+    @Test func `The length of a file is a duration of at least a second or a size of at least a megabyte`() throws {
         #expect(try SegmentLength(parsing: "10s") == .duration(.seconds(10)))
         #expect(try SegmentLength(parsing: "1h30m") == .duration(.seconds(5400)))
         #expect(try SegmentLength(parsing: "2GB") == .bytes(2_000_000_000))

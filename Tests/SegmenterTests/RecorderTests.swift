@@ -151,7 +151,7 @@ import Testing
         }
     }
 
-    @Test func `A file over 4 GiB has 64-bit offsets and sizes`() {
+    @Test func `A recording over 4 GiB has offsets and sizes of 64 bits`() {
         var table = SampleTable()
         let sample = SampleEntry(decodeTime: 0, duration: 1, compositionOffset: 0, size: 10, isSync: true)
         table.append([sample], at: 6 << 30)

@@ -66,7 +66,7 @@ import Testing
         #expect([UInt8](made) == closed)
     }
 
-    @Test func `Recovery finishes a close that a crash interrupted before the head or before the rename`() throws {
+    @Test func `If a crash interrupted the close of a file at any step, recovery completes the close`() throws {
         let (closed, open) = try Self.sample()
         let (first, directory) = try recover(MovieBox.openHead + closed[48...])
         guard case .completed(_, 100, let dropped) = first else {
@@ -79,7 +79,7 @@ import Testing
     }
 
     // Regression: recovery set the recorder's new file aside, which was created and not locked yet.
-    @Test func `Recovery does not touch a new empty file that its creator has not locked yet`() throws {
+    @Test func `Recovery does not touch a new empty file that its recorder has not locked yet`() throws {
         let directory = try TemporaryDirectory()
         let path = directory.path(Self.partName)
         let writer = try FileDescriptor.create(path)
@@ -97,7 +97,9 @@ import Testing
     }
 
     // Regression: if flock failed, repair cut and renamed the file that another process was writing.
-    @Test func `Without file locks, a new open file counts as in use and is completed a minute later`() throws {
+    @Test
+    func `On a file system without locks, a new open file counts as in use for a minute, and is then completed`() throws
+    {
         let directory = try TemporaryDirectory()
         let record = try RecordDirectory.prepare(directory.path)
         let path = directory.path(Self.partName)

@@ -64,7 +64,7 @@ import Testing
         #expect(self.plan(rules, future).deletions.isEmpty)
     }
 
-    @Test func `A file that waits for its upload is kept, and the next oldest is deleted`() {
+    @Test func `A file that waits for its upload is kept, and the next oldest is deleted instead`() {
         let plan = plan(.init(maximumBytes: 8_000_000_000), files(10)) { $0.sequence != 1 }
         #expect(names(plan) == ["file-2", "file-3"])
         #expect(plan.heldFiles == 1)
@@ -72,7 +72,7 @@ import Testing
         #expect(all.deletions.isEmpty && all.heldFiles == 9 && all.problem?.contains("still needed") == true)
     }
 
-    @Test func `The open file is never deleted`() {
+    @Test func `The file that is being recorded is never deleted`() {
         var open = files(1)
         open[0].ended.milliseconds -= Self.hour
         #expect(plan(.init(maximumAge: .seconds(1), minimumAge: .zero), open).deletions.isEmpty)

@@ -274,7 +274,7 @@ private final class RoomSpy: RecordingObserver {
     }
 
     // Regression: one such file of a step's size was all that each sweep tried to delete.
-    @Test func `A large file that cannot be deleted does not stop the deletion of the next oldest file`() throws {
+    @Test func `If a large file cannot be deleted, the next oldest file is deleted`() throws {
         let all = files
         try Data("something else entirely".utf8).write(to: URL(fileURLWithPath: temporary.path(all[0])))
         try #require(truncate(temporary.path(all[0]), 300 << 20) == 0)
@@ -399,7 +399,7 @@ private final class RoomSpy: RecordingObserver {
         #expect(temporary.files == ["test_2026-11-21.mp4"])
     }
 
-    @Test func `Neither recording nor deletion follows a symbolic link in place of a directory`() throws {
+    @Test func `If a symbolic link replaces a directory, neither recording nor deletion follows it`() throws {
         let elsewhere = try TemporaryDirectory()
         let name = files[0]
         try FileManager.default.copyItem(atPath: temporary.path(name), toPath: elsewhere.path(name))

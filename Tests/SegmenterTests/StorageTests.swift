@@ -320,7 +320,7 @@ private final class Counter: Sendable {
         #expect((0...2).contains(try #require(policy.secondsUntilFull)))
     }
 
-    @Test func `Recording on a full disk that vanishes does not resume in the empty mount point`() throws {
+    @Test func `If a full disk vanishes, recording does not resume in its empty mount point`() throws {
         let (disk, clock) = (FakeDisk(free: 150_000_000), ManualClock())
         let path = temporary.path("recordings")
         let watched = StorageGuard(

@@ -29,7 +29,7 @@ import Testing
         #expect(try name(text).open == path + ".mp4.part")
     }
 
-    @Test func `Dates and times use the given time zone, and {start} is always UTC`() throws {
+    @Test func `Dates and times in file names use the given time zone, and {start} is always UTC`() throws {
         #expect(
             try name("{date}_{time}_{start}", offset: 36_000).description == "2026-11-22_00-03-10_20261121T140310.123Z")
     }
