@@ -77,7 +77,7 @@ struct ArrivalFloorTests {
         }
     }
 
-    @Test("A change of the network path's delay does not change the rate", arguments: [80, -80])
+    @Test("If the delay of the network path changes, the measured clock rate does not change", arguments: [80, -80])
     func path(milliseconds: Int64) {
         var random = SeededRandom()
         var worst = 0.0

@@ -72,7 +72,7 @@ struct AudioServoTests {
         #expect(change < 5e-6)
     }
 
-    @Test("One lost audio packet makes one gap of its length, at once")
+    @Test("One lost audio packet causes at once a gap of its length")
     func hole() {
         var servo = AudioServo(sampleRate: 48_000)
         var fills: [Int64] = []
@@ -83,7 +83,7 @@ struct AudioServoTests {
         #expect(abs(servo.error) < 100_000)
     }
 
-    @Test("Audio packets lost in short succession, right at the start, make one gap each")
+    @Test("Audio packets lost in short succession, right at the start, cause one gap each")
     func holes() {
         var servo = AudioServo(sampleRate: 48_000)
         var fills: [Int64] = []
@@ -93,7 +93,7 @@ struct AudioServoTests {
         #expect(fills == [Self.packet, 2 * Self.packet, Self.packet])
     }
 
-    @Test("A repeated audio packet is removed once, by its length")
+    @Test("A repeated audio packet is removed once")
     func doubled() {
         var servo = AudioServo(sampleRate: 48_000)
         run(&servo, count: 500, seen: { _, _, _ in })
@@ -115,7 +115,7 @@ struct AudioServoTests {
         #expect(abs(servo.error) < 100_000)
     }
 
-    @Test("An audio offset of 99 ms is corrected at up to 1000 ppm; one of 101 ms is corrected at once")
+    @Test("An audio offset of 99 ms is corrected by up to 1000 ppm; one of 101 ms is corrected at once")
     func offset() {
         var servo = AudioServo(sampleRate: 48_000)
         var (fills, correction, change, last) = (0, 0.0, 0.0, 0.0)

@@ -70,7 +70,7 @@ struct ClockSimulationTests {
     }
 
     @Test(
-        "A reference at ±300 ppm for 10 minutes has no repeated or dropped frame, at every frame rate",
+        "A reference with a clock ±300 ppm off causes no repeated or dropped frame, at every frame rate",
         arguments: [-300, 300] as [Double],
         [FrameRate(25), FrameRate(30000, 1001), FrameRate(50), FrameRate(24), FrameRate(60)])
     func grid(rate: Double, frameRate: FrameRate) {
@@ -108,7 +108,7 @@ struct ClockSimulationTests {
         expectClean(run(model, .transportStream))
     }
 
-    @Test("A GOP that a server sends from its cache at the start does not add delay")
+    @Test("If a server sends a cached GOP at the start, no delay is added")
     func keptGOP() {
         var model = SenderModel()
         (model.duration, model.jitter, model.burst) = (Self.minutes, .gauss(milliseconds: 5), .seconds(4))
@@ -118,7 +118,7 @@ struct ClockSimulationTests {
         #expect(result.status.bufferMilliseconds < 260)
     }
 
-    @Test("Playlists whose segments arrive in bursts have no late packet", arguments: [(2, -300.0), (6, 300.0)])
+    @Test("If segments of a playlist arrive in bursts, no packet is late", arguments: [(2, -300.0), (6, 300.0)])
     func playlist(segment: Int, rate: Double) {
         var model = SenderModel()
         (model.duration, model.jitter, model.rate) = (.seconds(Int64(hours * 3600)), .gauss(milliseconds: 50), rate)
@@ -201,7 +201,7 @@ struct ClockSimulationTests {
     }
 
     @Test(
-        "A wrap of the timestamps in mid-stream has no effect",
+        "If the timestamps wrap in mid-stream, nothing changes",
         arguments: [4_294_967_296, 2_147_483_648, 16_777_215, 8_589_934_592] as [Int64])
     func wraps(end: Int64) {
         let (base, bits): (TimeBase, Int) = end > 1 << 32 ? (.mpegTS, 33) : (.milliseconds, 32)

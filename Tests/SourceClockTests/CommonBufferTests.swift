@@ -49,7 +49,7 @@ struct CommonBufferTests {
         #expect(abs(buffer(early, at: 1480) - 500) < 1)
     }
 
-    @Test("Sources stay in sync when one of them needs less buffer than before")
+    @Test("Sources stay in sync if one of them needs less buffer than before")
     func together() {
         var (one, other) = (clock(), clock())
         var apart = 0.0

@@ -408,7 +408,7 @@ struct SourceClockTests {
         #expect(clock.status.bufferMilliseconds < 500)
     }
 
-    @Test("A configured latency above the limit is kept")
+    @Test("A configured latency above the buffer's limit is kept")
     func longLatency() {
         var settings = SourceClockSettings.rtmp
         settings.latency = .seconds(5)
