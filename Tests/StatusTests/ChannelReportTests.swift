@@ -212,7 +212,7 @@ import Upload
         }
     }
 
-    @Test func `A channel is on air while an output is live, and is recording while its recorder is`() {
+    @Test func `A channel counts as on air while an output is live, and as recording while its recorder records`() {
         var report = makeReport(anyStatus())
         #expect(report.isOnAir && report.isRecording)
         for index in 0..<3 { report.status?.outputs[index].state = .connecting }

@@ -169,7 +169,7 @@ import Testing
         #expect(log.events(after: 0).map(\.id) == Array(1...400))
     }
 
-    @Test func `An event's JSON has only its known values, and its time in ISO 8601 format`() throws {
+    @Test func `An event's JSON has only the values that are known, and its time in ISO 8601 format`() throws {
         var event = ControlEvent(
             time: UTCTime(milliseconds: 1_795_269_790_123), channel: nil, level: .warning, kind: .relay,
             text: "a\n\"b\"")
