@@ -49,7 +49,7 @@ import Testing
         #expect(plan.clips[1].factor(at: 48_400) == 1)
     }
 
-    @Test func `Two consecutive clips of one file are not faded`() throws {
+    @Test func `Two consecutive clips of one file are joined without a fade of the audio`() throws {
         let source = SampleInput.source()
         let clips = [StitchClip(path: "a.mp4", to: .seconds(1)), StitchClip(path: "a.mp4", from: .seconds(1))]
         let plan = try audio([source, source], clips)
@@ -73,7 +73,7 @@ import Testing
         #expect(plan.clips[1].fadeIn == plan.clips[0].fadeOut)
     }
 
-    @Test func `A clip without audio is silent, and an audio offset moves a clip's audio`() throws {
+    @Test func `A clip without audio is silent, and an audio offset moves the audio of its clip`() throws {
         let silent = SampleInput.source("b.mp4") { $0.audio = nil }
         var late = StitchClip(path: "c.mp4")
         late.audioOffset = .milliseconds(20)

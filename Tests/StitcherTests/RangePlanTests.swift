@@ -136,7 +136,7 @@ struct RangePlanTests {
         }
     }
 
-    @Test("Program times that were truncated to milliseconds select the same frames")
+    @Test("Program times that were truncated to milliseconds select the same frames as exact times")
     func truncated() throws {
         var file = source("a", bFrames: false)
         (file.video.timeBase, file.video.rate) = (.milliseconds, FrameRate(1000, 16))
@@ -167,7 +167,7 @@ struct RangePlanTests {
         #expect(plan.gaps == [ClipGap(from: 1_006_000, to: 1_007_000)] && plan.wanted.upperBound == 180 * 100)
     }
 
-    @Test("A gap between files keeps its length in video and audio, and is in the plan's list of gaps")
+    @Test("A gap between files keeps its length in video and audio, and is listed in the plan")
     func gap() throws {
         let files = [source("a"), source("b", startsAt: 90, audioFrom: 141)]
         let plan = try RangePlan(files, from: 1_000_000, to: 1_005_000, isExact: false)
@@ -206,7 +206,7 @@ struct RangePlanTests {
         #expect(error?.description == "More than 24 hours lie between a and b; export them separately.")
     }
 
-    @Test("A range outside of all files is refused, and overlapping files are refused with their names")
+    @Test("A range without recordings is refused, and files that overlap are refused with their names")
     func refused() {
         #expect(throws: ClipFailure.self) { try RangePlan([], from: 0, to: 1, isExact: false) }
         let error = #expect(throws: ClipFailure.self) {
@@ -215,7 +215,7 @@ struct RangePlanTests {
         #expect(error?.description.contains("b repeats a part of a") == true)
     }
 
-    @Test("Each frame of a range keeps its presentation time, and decoding times increase")
+    @Test("In an exported range each frame keeps its presentation time, and decoding times increase")
     func times() throws {
         var files = [source("a"), source("b", startsAt: 90, audioFrom: 141)]
         // The frames of a source that does not keep its frame rate.

@@ -217,7 +217,10 @@ enum SampleInput {
         #expect(inner.clips[0].reasons == ["it is coded as hevc"])
     }
 
-    @Test func `An HEVC keyframe with frames that depend on earlier ones cannot begin a clip after others`() throws {
+    @Test
+    func `A clip that follows another is not copied from an HEVC keyframe whose next frames need earlier frames`()
+        throws
+    {
         let source = SampleInput.source {
             $0.video.codec = "hevc"
             $0.video.dependentKeyframes = [30]
@@ -315,7 +318,7 @@ enum SampleInput {
         #expect(try StitchJob.filled([end, rest], [SampleInput.source(), SampleInput.source()]).numbers == [0, 1])
     }
 
-    @Test func `Ranges without a frame are refused with the reason`() {
+    @Test func `A range without a frame is refused with the reason`() {
         func failure(_ from: Duration?, _ to: Duration?) -> String? {
             do throws(ClipFailure) {
                 _ = try ClipRange(
@@ -356,7 +359,7 @@ enum SampleInput {
 }
 
 @Suite struct StitchOrderTests {
-    @Test func `Numbers in file names are sorted by their values, and times are parsed from names`() throws {
+    @Test func `Files are sorted by the numbers in their names, and times are parsed from names`() throws {
         let names = ["cam_10.mp4", "cam_9.mp4", "cam_1.mp4"].map { SampleInput.source($0) }
         #expect(try StitchOrder.byName.order(names) == [2, 1, 0])
         let time = try #require(UTCTime(extended: "2026-11-21T14:03:10.000Z")?.milliseconds)
