@@ -77,7 +77,7 @@ struct ConfigurationNodeTests {
         for empty in ["", "\n", "# nothing\n"] { #expect(faults(empty) == ["show.yaml: The file is empty."]) }
     }
 
-    @Test("A file of 1 MiB is read; a larger, missing or non-text file is refused without its content")
+    @Test("A configuration file of 1 MiB is read; a larger, missing or non-text one is refused")
     func file() throws {
         let directory = try TemporaryDirectory()
         let mebibyte = [UInt8](repeating: UInt8(ascii: "p"), count: 1 << 20)

@@ -135,7 +135,7 @@ struct DirectorMemoryTests {
         return after
     }
 
-    @Test("A segment during which the channel failed twice is skipped until an operator starts it")
+    @Test("If a channel failed twice during the same segment, that segment is skipped until an operator starts it")
     func failedTwice() throws {
         let first = runDown("first", ["cam1", "cam2", "cam1"])
         var director = try director(first)
@@ -190,7 +190,7 @@ struct DirectorMemoryTests {
         #expect(state(after)?.current?.index == 1 && after.report.scene.sources == ["cam2"])
     }
 
-    @Test("A reopened channel replaces a scene that it can no longer show by its first source")
+    @Test("If a reopened channel cannot show its scene any more, it shows its first source")
     func gone() throws {
         let first = runDown("first", ["cam2"])
         let before = try director(first, sources: ["cam1", "cam2", "cam3"])

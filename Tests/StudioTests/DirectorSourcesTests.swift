@@ -100,7 +100,7 @@ struct DirectorSourcesTests {
         try refuses("There is no source ghost. There are cam1, cam2, cam3, voice.", "ghost", SourceRequest(muted: true))
     }
 
-    @Test("A live source without buffered audio can be delayed, but not played earlier")
+    @Test("The audio of a live source without a buffer can be delayed, but not played earlier")
     func early() throws {
         let rate = DirectorStage.format.frameRate
         let feed = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program)

@@ -99,7 +99,7 @@ struct EditDistanceTests {
         }
     }
 
-    @Test("The nearest word has the least edit distance, ignoring case, or is nil if too many letters differ")
+    @Test("The suggested word has the least edit distance, ignoring case; no word is suggested if all differ too much")
     func nearest() {
         var random = SeededRandom()
         var missing = 0
@@ -120,7 +120,7 @@ struct EditDistanceTests {
         #expect(EditDistance.nearest(to: "SEGMENTS", among: ["sources", "segments"]) == "segments")
     }
 
-    @Test("The edit distance of long words takes only their first 64 letters into account")
+    @Test("For long words the edit distance takes only the first 64 letters into account")
     func long() {
         var random = SeededRandom()
         let (first, second) = (word(64...64, &random), word(64...64, &random))

@@ -36,7 +36,7 @@ struct OverlaysTests {
         #expect(text(desk) == "after")
     }
 
-    @Test("An overlay of a reopened channel keeps an operator's changes, unless its configuration has changed")
+    @Test("When a channel is reopened, an operator's changes of an overlay are kept if its configuration is the same")
     func restored() throws {
         let (before, bus) = (try desk("title=text:A"), Bus())
         _ = try before.change("title", try request(#"{"text":"B","visible":true}"#), on: bus)
