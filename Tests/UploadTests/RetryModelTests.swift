@@ -78,7 +78,7 @@ struct RetryModelTests {
         }
     }
 
-    @Test("Retry intervals never decrease, and never exceed five minutes")
+    @Test("Retry intervals of uploads never decrease, and never exceed five minutes")
     func delays() {
         let delays = (-1...40).map { RetryDelay.after($0) }
         #expect(zip(delays, delays.dropFirst()).allSatisfy { $0 <= $1 })

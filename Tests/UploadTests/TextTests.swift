@@ -69,7 +69,7 @@ struct TextTests {
         #expect(ErrorText.of("2026/11/21 13:05:52 ERROR : \(word)") == "ERROR : \(text)")
     }
 
-    @Test("No secret of a URL is in the error text, however many URLs a line contains")
+    @Test("No secret of a URL is in an upload's error text, however many URLs a line contains")
     func secrets() {
         var random = SeededRandom()
         let pieces = [

@@ -101,7 +101,7 @@ struct UploaderTests {
         await end(uploader)
     }
 
-    @Test("At the end of the run an unreachable server is tried a few times; remaining files wait for the next run")
+    @Test("At the end of the run an unreachable server is tried a few times, and other files wait for the next run")
     func away() async throws {
         try record("a.mp4")
         let delivery = ScriptedDelivery(failures: ["a.mp4": Array(repeating: "away", count: 1000)])
@@ -220,7 +220,7 @@ struct UploaderTests {
         uploader.cancel()
     }
 
-    @Test("A queued file that no longer exists is not uploaded")
+    @Test("A queued file that was deleted meanwhile is not uploaded")
     func gone() async throws {
         try record("a.mp4")
         catalogue.waitUntilIdle()
