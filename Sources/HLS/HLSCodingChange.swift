@@ -17,8 +17,8 @@ struct HLSCodingChange {
         case held
         /// The packet is written with the current coding.
         case passed
-        /// The current run ends. A new run, with its own header, begins with the coding of these packets, which are
-        /// written in this order.
+        /// The current series of segments ends. A new series, with its own header, begins with the coding of these
+        /// packets, which are written in this order.
         case decided([EncodedPacket])
     }
 
@@ -28,7 +28,8 @@ struct HLSCodingChange {
 
     private var held: [EncodedPacket] = []
 
-    /// Decides what must be done with the next packet. `streams` has the tracks and codings of the current run.
+    /// Decides what must be done with the next packet. `streams` has the tracks and codings that are written at
+    /// present.
     mutating func take(_ packet: EncodedPacket, behind streams: StreamDescription) -> Verdict {
         guard packet.track != .data else { return .passed }
         guard let first = held.first else {

@@ -63,8 +63,8 @@ struct HLSCutter {
         (self.target, self.isConstant) = (target.inNanoseconds, isConstant)
     }
 
-    /// A cutter for the next run. It remembers the recent GOPs, because the next run is expected to have GOPs of the
-    /// same length.
+    /// A cutter to use after the coding has changed. It remembers the recent GOPs, because later GOPs are expected to
+    /// have the same length.
     var successor: HLSCutter {
         var next = HLSCutter(target: .nanoseconds(target), isConstant: isConstant)
         next.recentGOPs = recentGOPs

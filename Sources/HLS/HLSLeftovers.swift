@@ -3,8 +3,8 @@
 internal import Media
 internal import Networking
 
-/// The files of earlier runs that are not in the playlist any more. Players may still use an older playlist that
-/// contains them (RFC 8216, 6.2.2).
+/// The HLS files that earlier connection attempts, or an earlier process, wrote and that are not in the playlist any
+/// more. Players may still use an older playlist that contains them (RFC 8216, 6.2.2).
 struct HLSLeftovers {
     /// A segment and its header, and the number of seconds for which they must still be kept.
     struct Kept: Equatable {
@@ -15,14 +15,14 @@ struct HLSLeftovers {
     private let directory: HLSDirectory
     private let names: [String]
 
-    /// Finds the files of earlier runs in `directory`.
+    /// Finds the files in `directory` that were written earlier.
     init(in directory: HLSDirectory) throws(OutputFailure) {
         self.directory = directory
         names = try directory.names().filter(HLSName.isOurs)
     }
 
     /// Deletes the files that are not in `named` and that were written more than `lifetime` seconds ago. Returns the
-    /// other files. Without this, runs that repeatedly end early would fill the disk.
+    /// other files. Without this, an output that repeatedly fails soon would fill the disk.
     func clear(except named: Set<String>, lifetime: Int64) -> [Kept] {
         let now = HLSDate.nowMicroseconds / 1_000_000
         let others = Set(names).subtracting(named)

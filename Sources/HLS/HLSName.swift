@@ -10,10 +10,11 @@ enum HLSName {
     /// The suffix of the temporary name of a file that is being written.
     static let temporarySuffix = ".tmp"
 
-    /// The name of the header of the run with this number. The number is a time in microseconds since 1970.
+    /// The name of the header for a series of segments. The number `run` identifies the series; it is the time at which
+    /// the series began, in microseconds since 1970.
     static func map(run: Int64) -> String { "relay-\(run)-init.mp4" }
 
-    /// The name of the segment `number` of the run with this number.
+    /// The name of the segment `number` in the series of segments that `run` identifies.
     static func segment(run: Int64, number: Int64) -> String { "relay-\(run)-\(number).m4s" }
 
     /// Whether `name` is the name of a header or segment that relay makes, complete or temporary.
@@ -32,7 +33,7 @@ enum HLSName {
     /// Whether `name`, which is one of relay's names, is the name of a complete header.
     static func isMap(_ name: String) -> Bool { name.hasSuffix("-init.mp4") }
 
-    /// The number of the run in `name`, which is one of relay's names.
+    /// The number in `name` that identifies the series of segments. `name` must be one of relay's names.
     static func run(of name: String) -> Substring? {
         name.split(separator: "-", omittingEmptySubsequences: false).dropFirst().first
     }

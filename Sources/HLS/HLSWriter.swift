@@ -38,10 +38,10 @@ package final class HLSWriter {
     private let outbox = Outbox()
     /// The muxer for the next fragment; nil until the tracks are known.
     private var muxer: Muxer?
-    /// The tracks that the header of the current run describes.
+    /// The tracks that the header of the current segments describes.
     private var streams: StreamDescription
-    /// The tracks that the header of the next run will describe. They are the same as ``streams``, except for tracks
-    /// that are new or whose coding has changed.
+    /// The tracks that the next header will describe. They are the same as ``streams``, except for tracks that are new
+    /// or whose coding has changed.
     private var upcoming: StreamDescription
     private var change = HLSCodingChange()
     /// The track at whose keyframes segments begin.
@@ -52,8 +52,8 @@ package final class HLSWriter {
     private var number: Int64 = 0
     private var isDiscontinuous: Bool
     /// The difference between the times in the files, which are UTC, and program time, in hundredths of a second; nil
-    /// before the first frame. A later run always has later times. That helps players that do not reset their clock at
-    /// a discontinuity.
+    /// before the first frame. Later segments therefore always have later times, even after a restart. That helps
+    /// players that do not reset their clock at a discontinuity.
     private var shift: Int64?
     /// The program time and the UTC time of the first frame, in nanoseconds.
     private var origin: (program: Int64, utc: Int64)?
@@ -64,7 +64,7 @@ package final class HLSWriter {
     private let clock: any MonotonicClock
     /// The files that have left the playlist and are kept for a while.
     private var expiry = HLSExpiry()
-    /// The playlist of an earlier run that this writer replaces; nil after it was replaced.
+    /// The playlist in the directory that this writer replaces by its own; nil after it was replaced.
     private var replaced: HLSPlaylist?
 
     /// The number of bytes written to files.
@@ -73,7 +73,7 @@ package final class HLSWriter {
     package private(set) var frames: UInt64 = 0
     /// The number of segments added to the playlist.
     package private(set) var segments = 0
-    /// The number of fragments of the current run that were written to files.
+    /// The number of fragments written to files since the last header.
     private var fragments = 0
     /// The number of frames in the segment that is being written.
     private var pendingFrames: UInt64 = 0
@@ -83,9 +83,9 @@ package final class HLSWriter {
 
     /// Begins to write into the directory `path`.
     ///
-    /// The playlist of an earlier run is continued. If that playlist has an end tag, or is so old that no player can
-    /// still be playing it, only its numbers are continued. Players and caches that know the old playlist are then not
-    /// confused.
+    /// A playlist that is there from an earlier attempt or process is continued. If it has an end tag, or is so old
+    /// that no player can still be playing it, only its numbers are continued. Players and caches that know the old
+    /// playlist are then not confused.
     package init(
         _ path: String, _ options: HLSOptions, _ description: StreamDescription,
         clock: any MonotonicClock = SystemClock()
@@ -144,7 +144,8 @@ package final class HLSWriter {
         outbox.bytes = []
     }
 
-    /// Creates a muxer that writes a header and the fragment `number` of a run. The first fragment has the number 1.
+    /// Creates a muxer that writes a header and one fragment. `number` is the fragment's number since the header; the
+    /// first fragment has the number 1.
     private static func makeMuxer(
         _ description: StreamDescription, _ number: Int, _ outbox: Outbox
     ) throws(OutputFailure) -> Muxer {
@@ -164,8 +165,8 @@ package final class HLSWriter {
         }
     }
 
-    /// Throws if the disk has no space for the segments of a run. Such a run would fail and be started again and again,
-    /// and each start would request a keyframe.
+    /// Throws if the disk has no space for the segments of the playlist. Otherwise the output would fail and start
+    /// again and again, and each start would request a keyframe.
     private func checkSpace(_ description: StreamDescription) throws(OutputFailure) {
         let bits = Int64(max(description.video?.bitrate ?? 0, 1_000_000) + (description.audio?.bitrate ?? 0))
         let segment = bits / 8 * options.segmentDuration.inNanoseconds / 1_000_000_000
@@ -192,8 +193,9 @@ extension HLSWriter {
         }
     }
 
-    /// Writes packets that were held back because the coding changed. Begins a new run if they change it. If the first
-    /// frame among them is not a keyframe, a keyframe is requested, because a player cannot start at that segment.
+    /// Writes packets that were held back because the coding changed. If they do change it, a new header is written
+    /// first. If the first frame among them is not a keyframe, a keyframe is requested, because a player cannot start
+    /// at that segment.
     private func putChanged(_ packets: [EncodedPacket]) throws(OutputFailure) {
         // A frame with a new coding can be decoded only from its keyframe on.
         let known = packets.filter { $0.track == .audio || $0.isKeyframe }
@@ -223,9 +225,9 @@ extension HLSWriter {
         }
     }
 
-    /// Begins a new run if a track is new or if a coding has changed, because players read a header once for all
-    /// segments that refer to it. A run can begin only at a keyframe of the leading track. Until then, packets with
-    /// another coding are dropped. Returns whether `packet` can be written.
+    /// Begins a new series of segments with a new header if a track is new or if a coding has changed. Players read a
+    /// header once for all segments that refer to it. A new series can begin only at a keyframe of the leading track.
+    /// Until then, packets with another coding are dropped. Returns whether `packet` can be written.
     private func follow(_ packet: EncodedPacket) throws(OutputFailure) -> Bool {
         if !upcoming.holds(packet) {
             upcoming = upcoming.updated(by: packet)
@@ -238,7 +240,7 @@ extension HLSWriter {
     }
 
     private func beginRun() throws(OutputFailure) {
-        // A run without a frame is in no playlist, so its header is deleted.
+        // If no segment was written since the last header, that header is not in the playlist and is deleted.
         if cutter.elapsed > 0 { try finishSegment(cutter.elapsed) }
         if number == 0 { directory.remove(HLSName.map(run: run)) }
         // A new coding of the audio alone does not change the length of the GOPs.
