@@ -17,7 +17,7 @@ package struct Fragment {
         /// The samples, which follow each other in the file without a gap.
         package var samples: [SampleEntry]
 
-        /// Creates a run of the `samples` of `track`, which follow each other in the file without a gap.
+        /// Creates a track run of the `samples` of `track`, which follow each other in the file without a gap.
         package init(track: MovieLayout.Track, samples: [SampleEntry]) { (self.track, self.samples) = (track, samples) }
 
         /// The number of media bytes of the samples.
@@ -26,14 +26,15 @@ package struct Fragment {
 
     /// The fragment's sequence number. The first fragment of a file has the number 1 (8.8.5).
     var sequence: UInt32
-    /// The runs, in the order of their media in the file.
+    /// The track runs, in the order of their media in the file.
     var runs: [Run]
 
-    /// Creates the fragment with the number `sequence`. The media of the `runs` is in the same order.
+    /// Creates the fragment with the number `sequence`. The media in the file follows the order of the track runs in
+    /// `runs`.
     package init(sequence: UInt32, runs: [Run]) { (self.sequence, self.runs) = (sequence, runs) }
 
-    /// Encodes `moof` and the header of `mdat`. `offsets` are the positions at which the media of each run begins,
-    /// counted from the start of the fragment.
+    /// Encodes `moof` and the header of `mdat`. `offsets` are the positions at which the media of each track run
+    /// begins, counted from the start of the fragment.
     package func encode() -> (header: [UInt8], offsets: [Int]) {
         var writer = BoxWriter()
         var patches: [Int] = []
@@ -63,7 +64,8 @@ package struct Fragment {
         }
     }
 
-    /// Appends a `traf` box for `run`. Returns the position of its data offset, which is filled in later.
+    /// Appends a `traf` box for the track run `run`. Returns the position of the box's data offset, which is filled in
+    /// later.
     private func traf(_ run: Run, _ moof: inout BoxWriter) -> Int {
         var patch = 0
         let durations = Self.durations(run.samples)
@@ -80,7 +82,8 @@ package struct Fragment {
         return patch
     }
 
-    /// Appends the `trun` box of `run` (8.8.8). In version 1, which is used, composition offsets are signed.
+    /// Appends the `trun` box of the track run `run` (8.8.8). In version 1, which is used, composition offsets are
+    /// signed.
     private func trun(_ run: Run, _ durations: [UInt32]?, _ traf: inout BoxWriter) -> Int {
         let isVideo = run.track.kind == .video
         let laterSync = isVideo && run.samples.dropFirst().contains(where: \.isSync)

@@ -18,7 +18,8 @@ package struct FragmentIndex {
     /// Creates an empty index for the keyframes of the track with the ID `track`.
     package init(track: UInt32) { self.track = track }
 
-    /// Adds the keyframes of `run` to the index. `run` is the first run of the fragment at `offset`.
+    /// Adds the keyframes of the samples in `run` to the index. `run` is the first track run of the fragment at
+    /// `offset`.
     package mutating func append(_ run: Fragment.Run, at offset: Int64) {
         guard run.track.id == track else { return }
         for (index, sample) in run.samples.enumerated() where sample.isSync {

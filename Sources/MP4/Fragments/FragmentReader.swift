@@ -5,7 +5,7 @@ internal import Media
 /// Reads a `traf` box: the samples of one track in a fragment.
 enum FragmentReader {
     struct Run {
-        /// The offset of the run's media, counted from the first byte of the `moof`.
+        /// The offset of the samples' media, counted from the first byte of the `moof`.
         var offset: Int64
         var samples: [SampleEntry]
     }
