@@ -204,7 +204,7 @@ extension RTMPAttempt {
     }
 }
 
-// MARK: Steps and ends, on any thread
+// MARK: Reporting steps and ending, on any thread
 
 extension RTMPAttempt {
     private var abandoned: OutputFailure { OutputFailure(.unreachable, step: "connect", reason: "abandoned") }

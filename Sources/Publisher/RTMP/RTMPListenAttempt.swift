@@ -74,7 +74,7 @@ actor RTMPListenAttempt: EndingAttempt, PacketServer {
     private func empty() { while packets.pop() != nil {} }
 }
 
-// MARK: Players come and go
+// MARK: Adding and removing players
 
 extension RTMPListenAttempt {
     private func listen() {
@@ -138,7 +138,7 @@ extension RTMPListenAttempt {
     }
 }
 
-// MARK: Drops and the end
+// MARK: Logging drops and ending the streams
 
 extension RTMPListenAttempt {
     private func checkDrops() {

@@ -40,7 +40,7 @@ extension RTMPListenURL: OutputDestination {
     }
 }
 
-/// A host that accepts no players. It is used only to test whether a port can be opened.
+/// A stand-in for an output, which takes no players. It is used only to test whether the port can be opened.
 private final class NoPlayer: RTMPPlayerHost {
     func joined(_ player: RTMPPlayer) {}
 }

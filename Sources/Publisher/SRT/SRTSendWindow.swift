@@ -24,8 +24,8 @@ struct SRTSendWindow {
         case over
     }
 
-    /// The time in microseconds after which media that waits for a shut window is no longer sent. Sending then
-    /// continues with a keyframe.
+    /// If no media may be sent for longer than this, in microseconds, the media that has waited is not sent any more.
+    /// Sending then continues with a keyframe.
     static let stall: Int64 = 1_000_000
     /// The time in milliseconds after which libsrt ends a connection to a silent peer (`SRTO_PEERIDLETIMEO`), unless
     /// the address sets another value.
@@ -42,14 +42,15 @@ struct SRTSendWindow {
     /// The maximum time without an acknowledgement before the connection counts as lost, in microseconds.
     let patience: Int64
 
-    /// When the window was shut, in microseconds; nil while it is open.
+    /// The time in microseconds since which no media may be sent (the window is shut); nil while media may be sent.
     private(set) var shutSince: Int64?
     /// Whether the queue has been told to keep only the newest GOP.
     private(set) var isHolding = false
     private var lossesBefore: Int64 = 0
-    /// The highest age of the oldest unacknowledged message since the window was shut, and the time of the last check.
+    /// The highest age of the oldest unacknowledged message since sending was suspended, and the time of the last
+    /// check.
     private var (worst, last): (Int64, Int64) = (0, 0)
-    /// The time of the last acknowledgement since the window was shut, and the send time of the message that was the
+    /// The time of the last acknowledgement since sending was suspended, and the send time of the message that was the
     /// oldest unacknowledged one at that time.
     private var (progress, oldest): (Int64, Int64) = (0, 0)
     /// When the last message or probe was sent.
@@ -104,7 +105,7 @@ struct SRTSendWindow {
     }
 }
 
-// MARK: Probes
+// MARK: Sending probes
 
 extension SRTSendWindow {
     /// Records that a message or a probe was sent at `now`.
@@ -115,9 +116,9 @@ extension SRTSendWindow {
         now - lastMessage >= probeInterval(roundTrip: roundTrip, at: now)
     }
 
-    /// Returns how long after the last message a probe must be sent. This is longer than an acknowledgement takes;
-    /// receivers send one every 10 ms. The interval grows while the window is shut, so that probes do not fill a slow
-    /// path.
+    /// Returns how long after the last message a probe must be sent, which is a message that decoders ignore. The time
+    /// is longer than an acknowledgement takes; receivers send one every 10 ms. It grows while no media may be sent, so
+    /// that probes do not fill a slow path.
     func probeInterval(roundTrip: Double, at now: Int64) -> Int64 {
         let usual = 30_000 + Int64(roundTrip * 1500)
         guard let since = shutSince else { return usual }

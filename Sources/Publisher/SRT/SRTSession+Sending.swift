@@ -172,7 +172,7 @@ extension SRTSession {
         }
     }
 
-    // MARK: The end
+    // MARK: Ending the connection
 
     private func leave() {
         do throws(AVFailure) { try stream.finish() } catch {

@@ -164,7 +164,7 @@ actor SRTSession: QueueActor, CountedReceiver {
         socket.close(completion)
     }
 
-    // MARK: Numbers
+    // MARK: Statistics
 
     func account(bytes: Int, frames: Int) {
         shared.withLock { sent in
