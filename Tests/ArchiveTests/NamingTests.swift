@@ -51,7 +51,7 @@ import Testing
         #expect(BoxReader.positions(of: Array("relay 0.1.0".utf8), in: tags.box).count == 1)
     }
 
-    @Test func `A channel name such as ../x does not lead out of the record directory`() {
+    @Test func `A channel name with dots and slashes does not lead out of the record directory`() {
         #expect(SegmentName.safe("../../etc") == "--..-etc")
         #expect(SegmentName.safe("") == "relay")
         #expect(!SegmentName.safe("..").contains("."))
