@@ -120,7 +120,7 @@ import Testing
         #expect(SegmentSalvage.originalName("a.mp4") == "a.mp4")
     }
 
-    @Test func `Each recording in a set of file names counts once, even if it also has a repaired copy`() {
+    @Test func `A recording counts once, even if it also has a repaired copy`() {
         var random = SeededRandom()
         for _ in 0..<500 {
             let stems = (0..<Int.random(in: 0...6, using: &random)).map { "f\($0)" }
