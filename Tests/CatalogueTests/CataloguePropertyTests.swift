@@ -59,7 +59,7 @@ struct CataloguePropertyTests {
         }
     }
 
-    @Test("A recording that ended abnormally has a gap of unknown length at its end, unless it still records")
+    @Test("A recording that ended abnormally has a gap of unknown length at its end, unless it is still running")
     func suddenEnds() {
         for ending in [SegmentEnding.rotate, .error, .disk, .recovered] {
             let files = [segment("f", run: "a1", start: 0, frames: 25, ending: ending)]
@@ -244,7 +244,7 @@ struct CataloguePropertyTests {
         #expect(throws: FileFailure.self) { try UploadMark.channels(in: directory.path("none")) }
     }
 
-    @Test("The databases with clips to restore are listed, and a mark of lost clips stays until an operator removes it")
+    @Test("Databases with clips to restore are listed, and a mark of lost clips stays until an operator removes it")
     func clipMarks() throws {
         let directory = try TemporaryDirectory()
         #expect(ClipMark.time(in: directory.path) == nil)

@@ -158,7 +158,7 @@ import Testing
     }
 
     @Test
-    func `A recording run is needed while it has an unfinished clip or a button release without its press`() throws {
+    func `A recording run is kept while it has an unfinished clip or a button release without its press`() throws {
         var machine = ClipMachine()
         #expect(!machine.needs("a", isRecorded: true))
         #expect(try machine.stop("x", at: 120, in: program(0..<121)) == nil)
