@@ -142,7 +142,7 @@ struct SourceInputsTests {
 
     // MARK: Live inputs
 
-    @Test("An input that is closed while it is not visible leaves its last frame, and is reopened when it is wanted")
+    @Test("When an input that is not visible is closed its last frame stays, and the input is reopened when wanted")
     func unseen() throws {
         media.set(Self.live, description())
         var source = ChannelConfiguration.Source(name: "cam", input: InputLocation(Self.live))

@@ -78,7 +78,7 @@ struct PassthroughTests {
         }
     }
 
-    @Test("A packet of a live input is on air when the call that delivers it returns")
+    @Test("A packet of a live input is published at once, on the thread that delivers it")
     func immediate() throws {
         let (bench, source) = try bench()
         defer { bench.passthrough.stop() }
@@ -133,7 +133,7 @@ struct PassthroughTests {
         #expect(bench.passthrough.status.passthrough?.frames == 75)
     }
 
-    @Test("A copied file is paced by program time, and a jump of its timestamps neither delays nor hurries it")
+    @Test("A copied file is paced by program time, and a jump of its timestamps neither delays nor hurries the program")
     func paced() throws {
         let clock = ManualClock()
         let (bench, source) = try bench(canWait: true, clock: clock)
