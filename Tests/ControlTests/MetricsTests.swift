@@ -224,7 +224,7 @@ struct MetricsTests {
         #expect(lines([closed]).contains("relay_channel_state{channel=\"closed\",state=\"waiting\"} 1"))
     }
 
-    @Test("A copied program has no metrics of encoders and frame feeds, and its frames count as the program's")
+    @Test("A copied program has no metrics of encoders and decoded sources, and its frames count as the program's")
     func passthrough() {
         var status = status()
         status.passthrough = PassthroughStatus()
