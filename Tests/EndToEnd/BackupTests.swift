@@ -44,7 +44,7 @@ extension SerialPeers {
             #expect(!result.log.contains("secretkey"))
         }
 
-        @Test("An output with a limited number of attempts reports that it gave up, and the other outputs continue")
+        @Test("An output that reaches its limit of connection attempts reports this, and other outputs continue")
         func givesUp() async throws {
             let server = try await RTMPServer.running()
             let dead = "rtmp://127.0.0.1:\(try Ports.free())/live/key#retry=1"
