@@ -48,7 +48,7 @@ struct FailureLogTests {
         #expect(named == 4)
     }
 
-    @Test("Failed attempts at the primary while the backup is on air are summarized in the log")
+    @Test("Failed connections to the primary while the backup is on air are summarized in the log")
     func looks() {
         var log = FailureLog()
         #expect(log.note(away, of: 1, at: 0) == .named)

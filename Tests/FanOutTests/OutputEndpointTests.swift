@@ -97,7 +97,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.retryNow).isEmpty)
     }
 
-    @Test("If the backup fails during an attempt at the primary, that attempt continues as the only one")
+    @Test("If the backup fails while the primary is being tried, the attempt at the primary continues")
     func promotes() {
         var machine = machineAtBackup()
         _ = machine.handle(.primaryDue(probe: 1))
@@ -119,7 +119,7 @@ struct OutputEndpointTests {
         #expect(machine.state == .live(since: 20 * second))
     }
 
-    @Test("After a server's reconnect request a second attempt starts; if that fails, the first one continues")
+    @Test("After a server's reconnect request a second connection is tried; if that fails, the first one continues")
     func redirection() {
         var machine = liveMachine()
         #expect(machine.handle(.reconnectRequested(attempt: 1, at: 0)) == [.begin(attempt: 2, at: .redirected)])
@@ -134,7 +134,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.retryDue(attempt: 4)) == [.begin(attempt: 4, at: .primary)])
     }
 
-    @Test("At the end of the program a second attempt is dropped, and the attempt on air sends the rest of its queue")
+    @Test("At the end of the program a second connection attempt is dropped, and the one on air sends its queue")
     func finishWithCandidate() {
         var machine = machineAtBackup()
         _ = machine.handle(.primaryDue(probe: 1))

@@ -285,7 +285,7 @@ struct OutputSetTests {
         #expect(keyframes.count == 2)
     }
 
-    @Test("An output that waits for a receiver reports that, and counts no attempt, failure or reconnect")
+    @Test("An output that waits for a receiver reports that, and counts no connection attempt or failure")
     func waits() async throws {
         let attempt = try await start()
         attempt.report(.awaitsCallers)
@@ -298,7 +298,7 @@ struct OutputSetTests {
         #expect(outputs.statuses[0].reconnects == 0)
     }
 
-    @Test("If a target read nothing for 10 s, a keyframe is requested as soon as it reads again, and not before")
+    @Test("If a server read nothing for 10 s, a keyframe is requested as soon as it reads again, and not before")
     func outage() async throws {
         let attempt = try await start()
         publish(0..<60)
@@ -377,7 +377,7 @@ struct OutputSetTests {
         #expect(log.lines(containing: "no frame is dropped any more").isEmpty)
     }
 
-    @Test("Frames refused before the first keyframe after a reconnect are logged as missed, not as a slow target")
+    @Test("After a reconnect frames before the first keyframe are logged as missed, not as drops by a slow server")
     func missedUntilKeyframe() async throws {
         let target = ScriptedTarget()
         let first = try await start(at: target)
@@ -398,7 +398,7 @@ struct OutputSetTests {
         #expect(log.lines(containing: "frames are dropped").isEmpty)
     }
 
-    @Test("Packets that an attempt dropped for one of its receivers are counted in the output's status")
+    @Test("Packets that a listening output dropped for one of its receivers are counted in its status")
     func receiversDrops() async throws {
         let attempt = try await start()
         attempt.drop(3, .congestion)
@@ -409,7 +409,7 @@ struct OutputSetTests {
         #expect(outputs.statuses[0].queue.droppedFrames == 3)
     }
 
-    @Test("An operator's retry starts an attempt at once, without waiting for the retry timer")
+    @Test("An operator's retry starts a connection attempt at once, without waiting for the retry timer")
     func retryNow() async throws {
         let target = ScriptedTarget()
         outputs.start()
@@ -457,7 +457,7 @@ struct OutputSetTests {
     }
 
     @Test(
-        "At the program's end the target of an output that is off air is told once that the program has ended",
+        "When the program ends, an output that is off air is told once, so that it can finish its files",
         arguments: [(EndReason.programOver, 1), (.interrupted, 0)])
     func conclusion(reason: EndReason, count: Int) async throws {
         let (paused, failed, never) = (ScriptedTarget(), ScriptedTarget("scripted://b"), ScriptedTarget("scripted://c"))
@@ -477,7 +477,7 @@ struct OutputSetTests {
         #expect(primary.conclusions == count && unused.conclusions == 0, "nothing was left open at an unused backup")
     }
 
-    @Test("A target that does not finish delays the end of the program at most to the deadline")
+    @Test("An output that does not finish delays the end of the program at most to the deadline")
     func hungConclusion() async throws {
         let target = ScriptedTarget(concludes: false)
         try await start(at: target)
@@ -491,7 +491,7 @@ struct OutputSetTests {
         }
     }
 
-    @Test("An attempt is told whether the program has ended, or only its output, which may continue later")
+    @Test("A connection attempt is told whether the program has ended, or only its output, which may continue later")
     func endReasons() async throws {
         let (steady, guest) = (ScriptedTarget(), ScriptedTarget("scripted://guest"))
         outputs.start()

@@ -43,7 +43,7 @@ struct OutputStateMachineTests {
         #expect((machine.connections, machine.attempts) == (1, 1) && machine.lastFailure == nil)
     }
 
-    @Test("If a listening port fails, the output opens it again, and ignores reports of the old attempt")
+    @Test("If a listening port fails, the output opens it again, and ignores late reports about the old port")
     func waitingFails() {
         var machine = OutputStateMachine()
         _ = machine.handle(.start)
@@ -69,7 +69,7 @@ struct OutputStateMachineTests {
         #expect(paused.handle(.pause(at: 1)) == [wasLive ? .retire(attempt: 1) : .abandon(attempt: 1), .close])
     }
 
-    @Test("After a failure the queue is kept, and a new attempt follows after a wait")
+    @Test("After a failure the queue is kept, and the output connects again after a wait")
     func reconnect() {
         var machine = liveMachine()
         let actions = machine.handle(.failed(attempt: 1, lost, at: 10 * second))
@@ -78,7 +78,7 @@ struct OutputStateMachineTests {
         #expect(machine.handle(.retryDue(attempt: 2)) == [.begin(attempt: 2, at: .primary)])
     }
 
-    @Test("Events of an old attempt and of its timer are ignored")
+    @Test("Late events of an earlier connection attempt and of its timer are ignored")
     func lateEvents() {
         var machine = liveMachine()
         _ = machine.handle(.failed(attempt: 1, lost, at: 0))
@@ -91,7 +91,7 @@ struct OutputStateMachineTests {
         #expect(machine.state == before)
     }
 
-    @Test("At a normal end the attempt on air sends its queue within its deadline")
+    @Test("At a normal end the connection on air sends the rest of the queue within its deadline")
     func drain() {
         var machine = liveMachine()
         #expect(
@@ -101,7 +101,7 @@ struct OutputStateMachineTests {
         #expect(machine.handle(.deadlinePassed).isEmpty)
     }
 
-    @Test("If a peer does not accept the remaining packets at the end, its attempt is abandoned at the deadline")
+    @Test("If a peer does not accept the remaining packets at the end, the connection is abandoned at the deadline")
     func drainDeadline() {
         var machine = liveMachine()
         _ = machine.handle(.finish(deadline: 99))

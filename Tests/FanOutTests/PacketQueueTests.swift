@@ -167,7 +167,7 @@ struct PacketQueueTests {
         #expect(!queue.needsKeyframe)
     }
 
-    @Test("If a target reads nothing and its queue is emptied, no keyframe is requested until the target reads again")
+    @Test("If a server reads nothing and the queue is emptied, no keyframe is requested until the server reads again")
     func unreadQueue() {
         let queue = connectedQueue()
         for packet in Packets.video(1..<100, gop: 1000) { queue.push(packet) }
@@ -207,7 +207,7 @@ struct PacketQueueTests {
         #expect(queue.status.droppedFrames == 1)
     }
 
-    @Test("While a target accepts no data the newest GOP is kept, and the stream continues with that GOP")
+    @Test("While a server accepts no data the newest GOP is kept, and the stream continues with that GOP")
     func holding() {
         let queue = connectedQueue()
         for packet in [Packets.video(1), Packets.audio(2), Packets.video(4, key: true), Packets.video(5)] {

@@ -25,7 +25,7 @@ struct OutputSimulationTests {
     }
 
     @Test(
-        "After any order of events an output has ended each of its attempts, and none of its waits is endless",
+        "After any order of events an output has ended each of its connection attempts, and no wait is endless",
         arguments: SimulationSettings.seeds)
     func machines(seed: UInt64) {
         var walk = MachineWalk(seed: seed)
