@@ -130,7 +130,7 @@ struct DeviceTests {
         }
     }
 
-    @Test("Audio of an ALSA device is placed by its capture time, not by the time of reading")
+    @Test("Audio of an ALSA device is played by its capture time, not by the time of reading")
     func capture() throws {
         var device = AudioDevice(address: "alsa:null", name: "")
         device.ask()
