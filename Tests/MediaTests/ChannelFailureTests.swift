@@ -40,7 +40,7 @@ struct ChannelFailureTests {
         #expect(reworded.description == sentence && reworded.error as? Fault == fault)
     }
 
-    @Test("An underlying error whose message names the attempt already is shown unchanged")
+    @Test("An error whose message already says what was attempted is shown unchanged")
     func saidBy() {
         let fault = Fault(description: "The input a.mp4 ended without a single frame.")
         let failure = ChannelFailure(.inputUnreadable, .openInput("a.mp4"), saidBy: fault)
