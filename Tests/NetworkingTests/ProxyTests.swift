@@ -89,7 +89,7 @@ import Testing
         #expect(throws: OutputFailure.self) { try early.take(Array("HTTP/1.1 200 OK\r\n\r\nmore".utf8)) }
     }
 
-    @Test("A SOCKS proxy gets the target's host name, with and without a login")
+    @Test("A SOCKS proxy gets the server's host name, with and without a login")
     func socks() throws {
         let granted: [UInt8] = [5, 0, 0, 1, 0, 0, 0, 0, 0, 0]
         let connect: [UInt8] = [5, 1, 0, 3, 4] + Array("host".utf8) + [0x07, 0x8F]
@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test(
-        "If a SOCKS proxy refuses, or cannot reach the target, the two errors differ",
+        "If a SOCKS proxy refuses a connection, or cannot reach the server, the two errors differ",
         arguments: [
             ([[5, 255]], OutputFailure.Kind.refused), ([[5, 2], [1, 1]], .refused),
             ([[5, 0], [5, 2, 0, 1, 0, 0, 0, 0, 0, 0]], .refused),
