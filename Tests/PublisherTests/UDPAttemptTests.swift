@@ -67,7 +67,7 @@ import Testing
         attempt.abandon()
     }
 
-    @Test("A UDP output attempt that was abandoned reports no event")
+    @Test("A UDP output that was abandoned reports no event")
     func abandoned() throws {
         let receiver = try LoopbackSocket()
         let attempt = try attempt(port: receiver.port)
