@@ -181,7 +181,7 @@ struct RTMPServerTests {
         #expect(record.log == ["began 1", "ended 1: another client took it over", "began 2"])
     }
 
-    @Test("The hook for clients accepts or refuses a client, and bytes that the client sends meanwhile are kept")
+    @Test("A client's authorization accepts or refuses it, and bytes that the client sends meanwhile are kept")
     func authorization() async throws {
         let server = server()
         let asked = Mutex<[String]>([])
@@ -202,7 +202,7 @@ struct RTMPServerTests {
         #expect(isDiscreet())
     }
 
-    @Test("A limited number of hooks for clients run at a time, and every client gets a decision")
+    @Test("A limited number of clients are authorized at a time, and every client gets a decision")
     func turns() async throws {
         let (server, host) = (server { $0.decisions = 2 }, PlayerRecord())
         let asked = Mutex((now: 0, most: 0))
@@ -222,7 +222,7 @@ struct RTMPServerTests {
         #expect(asked.withLock { $0.most } <= 2)
     }
 
-    @Test("If the hook for clients does not decide in time, it is cancelled and the client is refused")
+    @Test("If a client's authorization takes too long, it is cancelled and the client is refused")
     func authorizationDeadline() async throws {
         let server = server { $0.authorizationTime = .milliseconds(20) }
         let isCancelled = Mutex(false)
@@ -311,7 +311,7 @@ struct RTMPServerTests {
         withExtendedLifetime(crowd) {}
     }
 
-    @Test("Silent connections do not displace a client that waits for the decision of its hook")
+    @Test("Silent connections do not displace a client that waits for its authorization")
     func decisionInCrowd() async throws {
         let server = server { $0.waiting = 2 }
         let isAsked = Mutex(false)
