@@ -69,7 +69,7 @@ struct PrintedTextTests {
         #expect(received.line == #"t info    m\u{1B}[2J: "x level=error\nz""#)
     }
 
-    @Test("A table cell never spans several lines")
+    @Test("A cell of a printed table never spans several lines")
     func table() {
         #expect(TextTable.text([["a\nb", "c"], ["d", "\u{1B}[m"]]) == "a\\nb  c\nd     \\u{1B}[m\n")
     }

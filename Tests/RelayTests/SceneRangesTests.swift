@@ -162,7 +162,7 @@ struct SceneRangesTests {
         #expect(try !text(Self.begin + 3000..<Self.begin + 4000).contains("color"))
     }
 
-    @Test("A scene event is placed by its run and frame, whatever its date is and however long the files are")
+    @Test("The time of a scene event follows from its run and frame, whatever its date is")
     func runAndFrame() throws {
         // The second file is dated an hour too early, and the event half a day too late.
         let segments = [
