@@ -254,7 +254,7 @@ struct ClockTrustTests {
         }
     }
 
-    @Test("For any sequence of clock changes no young file is deleted, and every old file is deleted in the end")
+    @Test("For any sequence of clock changes retention deletes no young file, and every old file in the end")
     func simulation() {
         var seeds = SeededRandom()
         for _ in 0..<40 {
