@@ -114,7 +114,7 @@ struct SourceClockTests {
         #expect(clock.isPlaced && clock.status.steps == 0)
     }
 
-    @Test("A burst of packets at the start does not add delay")
+    @Test("If packets arrive in a burst at the start, no delay is added")
     func startBurst() throws {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         for time in stride(from: Int64(0), to: 2000, by: 40) {
