@@ -23,8 +23,8 @@ struct HLSExpiry {
         published.append((playlist.mediaSequence + Int64(playlist.entries.count) - 1, playlist.duration))
     }
 
-    /// Records that the segments `entries` left the playlist at `now`. `first` is the number of the first of them. This
-    /// must be called before the playlist without them is published.
+    /// Records that the segments `entries` left the playlist at `now`. `first` is the number of the oldest of these
+    /// segments. This must be called before the playlist without them is published.
     mutating func retire(_ entries: [HLSPlaylist.Entry], first: Int64, at now: Int64) {
         for (number, entry) in zip(first..., entries) {
             let longest = published.filter { $0.newest >= number }.map(\.duration).max() ?? 0

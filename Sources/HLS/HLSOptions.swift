@@ -17,15 +17,17 @@ package struct HLSOptions: Sendable, Equatable {
     /// The cases in which an output that ends writes `EXT-X-ENDLIST` (RFC 8216, 4.3.3.4). After this tag players stop
     /// at the last segment and request nothing more.
     package enum EndList: String, Sendable, CaseIterable {
-        /// The tag is written when the program itself ends, because its input has ended or its length was reached.
+        /// `EXT-X-ENDLIST` is written when the program itself ends, because its input has ended or its length was
+        /// reached.
         case program
-        /// The tag is written whenever the output ends without an error. That includes a signal, and an output that is
-        /// paused, removed or gets another address.
+        /// `EXT-X-ENDLIST` is written whenever the output ends without an error. That includes a signal, and an output
+        /// that is paused, removed or gets another address.
         case always
-        /// The tag is never written.
+        /// `EXT-X-ENDLIST` is never written.
         case never
 
-        /// Whether the tag is written when the output ends. `isProgramOver` tells whether the program itself has ended.
+        /// Whether `EXT-X-ENDLIST` is written when the output ends. `isProgramOver` tells whether the program itself
+        /// has ended.
         func closes(isProgramOver: Bool) -> Bool {
             switch self {
             case .program: isProgramOver
@@ -35,7 +37,7 @@ package struct HLSOptions: Sendable, Equatable {
         }
     }
 
-    /// The options in an address that set these values.
+    /// The options that the address of an HLS output may contain: `segment`, `list` and `endlist`.
     package static let options: [AddressOption] = [
         .init("segment", "segment", .time, help: "segment=4s"), .init("list", "list", help: "list=6"),
         .init("endList", "endlist", help: "endlist=program, always or never (which ends close the playlist)"),

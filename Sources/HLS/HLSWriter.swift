@@ -329,8 +329,8 @@ extension HLSWriter {
         try directory.write(Array(playlist.text.utf8), as: HLSName.playlist)
     }
 
-    /// Writes the last segment. The playlist gets the end tag if the options say so. Otherwise a later run can continue
-    /// it.
+    /// Writes the last segment. The playlist gets the end tag if the options say so. Otherwise it can be continued
+    /// later.
     package func finish(isProgramOver: Bool) throws(OutputFailure) {
         let held = change.takeAll()
         if !held.isEmpty { try putChanged(held) }
