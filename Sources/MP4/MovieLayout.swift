@@ -73,7 +73,7 @@ package struct MovieLayout {
                     id: Self.audioID, kind: .audio, timescale: UInt32(format.sampleRate),
                     sampleDescription: SampleDescription.audio(audio, format, form)))
         }
-        // The timescale of the last track, which is the audio track if there is audio.
+        // The timescale of the last track. That is the audio track if the file has audio.
         timescale = tracks.last?.timescale ?? 1000
         self.creationTime = creationTime
         self.userData = userData

@@ -116,8 +116,8 @@ package struct FragmentMap: Sendable {
         return fragment
     }
 
-    /// Reads the `traf` of the leading track, which determines the times of the file. If that track has no `traf` here,
-    /// reads the one of the other track.
+    /// Reads the `traf` of the leading track, which determines the times of the file. If this `moof` has no `traf` of
+    /// that track, reads the one of the other track.
     private func lead(_ moof: [UInt8], at offset: Int64) throws(MP4Failure) -> Fragment? {
         var found: Fragment?
         let hasVideo = layout.tracks.contains { $0.kind == .video }
