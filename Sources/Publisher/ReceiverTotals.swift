@@ -52,8 +52,8 @@ final class ReceiverTotals: Sendable {
     /// Adds a receiver that is on air to the sums.
     func add(_ receiver: any CountedReceiver) { state.withLock { $0.receivers.append(receiver) } }
 
-    /// Removes a receiver that has left and adds its totals to ``State/past``, both under one lock, so that no sum ever
-    /// decreases. Packets that still wait for the receiver count as dropped.
+    /// Removes a receiver that has left, and keeps its totals in the sums. Both happen under one lock, so that no sum
+    /// ever decreases. Packets that still wait for the receiver count as dropped.
     func remove(_ leaving: any CountedReceiver) {
         leaving.packets.discard()
         let (progress, drops) = (leaving.progress, leaving.packets.drops)

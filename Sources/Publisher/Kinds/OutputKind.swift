@@ -34,8 +34,8 @@ package struct OutputKind: Sendable {
         (self.options, self.numbers, self.read) = (options, numbers, read)
     }
 
-    /// Returns the kind to whose prefixes `text` belongs, even if the rest of the address is invalid. Returns nil if no
-    /// kind has such a prefix.
+    /// Returns the kind of output whose address prefix `text` begins with, even if the rest of the address is invalid.
+    /// Returns nil if no kind has such a prefix.
     package static func of(_ text: String) -> OutputKind? {
         let scheme = text.prefix { $0 != ":" && $0 != "/" }.lowercased()
         return all.first { kind in

@@ -31,7 +31,7 @@ actor RTMPListenAttempt: EndingAttempt, PacketServer {
     private var seats: [RTMPPlayerOutput] = []
     /// The log of dropped packets of each player, by the player's number.
     private var drops: [Int: DropLog] = [:]
-    /// Whether the output's queue may be read, which is so after ``goLive()``.
+    /// True after ``goLive()`` was called. The output's queue may be read only then.
     private var mayServe = false
 
     init(

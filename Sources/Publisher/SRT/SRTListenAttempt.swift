@@ -34,7 +34,7 @@ actor SRTListenAttempt: EndingAttempt, PacketServer {
     private var phase = Phase.idle
     private var socket: SRTSocket?
     private var callers: [SRTCaller] = []
-    /// Whether the output's queue may be read, which is so after ``goLive()``.
+    /// True after ``goLive()`` was called. The output's queue may be read only then.
     private var mayServe = false
 
     init(
@@ -191,7 +191,7 @@ extension SRTListenAttempt {
         if wantsKeyframe { report.tell(.wantsKeyframe) }
     }
 
-    /// Ends the sessions of all receivers. Without a receiver there is nothing to send. If a receiver has just joined
+    /// Ends the sessions of all receivers. Without a receiver nothing remains to be sent. If a receiver has just joined
     /// and ``goLive()`` was not called yet, does nothing; the supervisor then calls this again.
     private func drain() {
         guard phase == .live else {

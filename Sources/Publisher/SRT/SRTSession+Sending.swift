@@ -7,7 +7,8 @@ internal import Media
 internal import SRT
 
 extension SRTSession {
-    /// While a frame is sent, the age of the oldest unacknowledged message is checked after each so many messages.
+    /// The number of messages after which the age of the oldest unacknowledged message is checked again, even within a
+    /// frame.
     private static let messagesPerLook = 16
     /// The part of the frame interval over which a frame's messages are spread, in percent. The rest of the interval
     /// absorbs clock jitter.
