@@ -21,7 +21,7 @@ package struct SRTInputStatistics: Sendable, Hashable, Codable {
         /// The number of bytes in data packets, without repetitions (`byteRecvUniqueTotal`).
         package var bytesReceived: Int64 = 0
 
-        /// Adds the counters of another connection to these.
+        /// Adds the counters of another connection to the counters in this value.
         mutating func add(_ other: Totals) {
             packetsReceived += other.packetsReceived
             packetsUnique += other.packetsUnique

@@ -32,7 +32,7 @@ final class SRTListener: Sendable {
     private static let interval = DispatchTimeInterval.milliseconds(20)
     /// The maximum time for the rest of a handshake after the caller's request was accepted.
     private static let handshake = Duration.seconds(2).inNanoseconds
-    /// The maximum number of callers in ``State/admitted``.
+    /// The maximum number of callers that are remembered while their handshakes are incomplete.
     private static let longestMemory = 1000
 
     /// The options that all streams of the port have in common: all except those in ``SRTReception/ownOptions``.

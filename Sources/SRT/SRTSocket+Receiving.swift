@@ -69,8 +69,8 @@ extension SRTSocket {
         var result = SRTInputStatistics()
         result.totals.packetsReceived = stats.pktRecvTotal
         result.totals.packetsUnique = stats.pktRecvUniqueTotal
-        // libsrt counts these for an interval, which begins when they are cleared. They are never cleared here, so they
-        // count from the beginning of the connection.
+        // libsrt counts retransmitted and late packets since its interval counters were last cleared. relay never
+        // clears them, so they count from the beginning of the connection.
         result.totals.packetsRetransmitted = Int64(stats.pktRcvRetrans)
         result.totals.packetsBelated = stats.pktRcvBelated
         result.totals.packetsLost = Int64(stats.pktRcvLossTotal)
