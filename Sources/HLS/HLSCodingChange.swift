@@ -2,30 +2,34 @@
 
 internal import Media
 
-/// Keeps packets back where the coding changes, until it is known which tracks change together. This is necessary
-/// because one header describes both tracks, and a new sender usually has other audio as well.
+/// Holds packets back when the coding changes, until it is known which tracks change together. One header describes
+/// both tracks, and a new sender usually changes the coding of both.
 ///
-/// From a keyframe with a new coding on, packets wait for the next audio. Audio with a new coding waits for the next
-/// frame: that begins with a keyframe of its own or continues the frames before it.
+/// After a keyframe with a new coding, packets are held until the next audio packet. After an audio packet with a new
+/// coding, packets are held until the next frame. That frame is a keyframe with a new coding, or it continues the old
+/// video.
 ///
-/// A value without I/O.
+/// This value does no I/O.
 struct HLSCodingChange {
-    /// What happens to a packet.
+    /// What must be done with a packet.
     enum Verdict {
-        /// It is kept back.
+        /// The packet is held back.
         case held
-        /// It is written to the present run.
+        /// The packet is written with the current coding.
         case passed
-        /// The next run begins with the coding of these packets, and they are written to it in order.
+        /// The current series of segments ends. A new series, with its own header, begins with the coding of these
+        /// packets, which are written in this order.
         case decided([EncodedPacket])
     }
 
-    /// Maximum wait of a keyframe for audio, and of audio for a frame, in nanoseconds of media.
+    /// The maximum time, in nanoseconds of media, for which a keyframe waits for audio and for which audio waits for a
+    /// frame.
     private static let (longest, longestAudio): (Int64, Int64) = (3_000_000_000, 500_000_000)
 
     private var held: [EncodedPacket] = []
 
-    /// Decides about the next packet. `streams` are the tracks of the present run.
+    /// Decides what must be done with the next packet. `streams` has the tracks and codings that are written at
+    /// present.
     mutating func take(_ packet: EncodedPacket, behind streams: StreamDescription) -> Verdict {
         guard packet.track != .data else { return .passed }
         guard let first = held.first else {
@@ -36,7 +40,7 @@ struct HLSCodingChange {
         return first.track == .video ? follow(packet, keyframe: first, streams) : follow(packet, audio: first)
     }
 
-    /// Decides about a packet that follows a keyframe with a new coding.
+    /// Decides what must be done with a packet that follows a keyframe with a new coding.
     private mutating func follow(
         _ packet: EncodedPacket, keyframe: EncodedPacket, _ streams: StreamDescription
     ) -> Verdict {
@@ -48,14 +52,14 @@ struct HLSCodingChange {
         return isAudio || isOver ? .decided(takeAll()) : .held
     }
 
-    /// Decides about a packet that follows audio with a new coding.
+    /// Decides what must be done with a packet that follows an audio packet with a new coding.
     private mutating func follow(_ packet: EncodedPacket, audio: EncodedPacket) -> Verdict {
         let isOver = packet.dtsNanoseconds - audio.dtsNanoseconds > Self.longestAudio
         held.append(packet)
         return packet.track == .video || isOver ? .decided(takeAll()) : .held
     }
 
-    /// Returns the packets that were kept back, and forgets them.
+    /// Returns the packets that are held back, and empties the list of held packets.
     mutating func takeAll() -> [EncodedPacket] {
         defer { held = [] }
         return held

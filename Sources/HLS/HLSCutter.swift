@@ -2,71 +2,77 @@
 
 internal import Media
 
-/// Decides where an HLS output is cut. Times are nanoseconds of the program.
+/// Decides where the segments of an HLS output begin and end. Times are nanoseconds of program time.
 ///
-/// A segment ends at a keyframe if it could become longer than the target by waiting for the next keyframe, judged by
-/// the longest recent GOP. So an IDR frame that another output requested shortens a segment and never lengthens one. If
-/// audio arrives but no frames, the audio's time ends a segment, so that the playlist still grows by a segment within
-/// 1.5 target durations (RFC 8216, 6.2.1).
+/// A segment ends at a keyframe if waiting for the next keyframe could make it longer than the target. The longest
+/// recent GOP decides how long that wait may be. A keyframe that another output requested therefore shortens a segment
+/// and never lengthens it. If audio arrives but no frames, the segment ends by the audio's time. The playlist then
+/// still grows by a segment within 1.5 target durations (RFC 8216, 6.2.1).
 struct HLSCutter {
-    /// What happens at a packet.
+    /// What must be done before a packet is written.
     enum Decision: Equatable {
-        /// It belongs to the current segment.
+        /// Nothing: the packet belongs to the current segment.
         case goOn
-        /// It is a keyframe within the segment: the packets before it can be written as a fragment.
+        /// The packets before this one are written as a fragment. This packet is a keyframe within the segment.
         case fragment
-        /// A segment begins with it. The previous segment lasted `duration`; `isDiscontinuous` means that there is a
-        /// gap between the two.
+        /// A new segment begins with this packet. The previous segment lasted `duration`. `isDiscontinuous` means that
+        /// there is a gap between the two segments.
         case cut(duration: Int64, isDiscontinuous: Bool)
-        /// Like ``fragment``, but the packet is not a keyframe, and no keyframe came in time: one must be requested.
+        /// The packets before this one are written as a fragment, and a keyframe must be requested. This packet is not
+        /// a keyframe, and none came in time.
         case fragmentAndAsk
     }
 
-    /// At a variable rate, frames count as missing if a keyframe is later than expected by more than this.
+    /// The tolerance for a variable frame rate, in nanoseconds. If a keyframe is later than expected by more than this,
+    /// frames are missing.
     private static let variableTolerance: Int64 = 500_000_000
-    /// How much audio may arrive before a frame counts as missing. If a segment ends only then, its duration still
-    /// rounds to the target duration; with half a second it would not (RFC 8216, 4.3.3.1).
+    /// The duration of audio without a frame after which a frame counts as missing. A segment that ends only then has a
+    /// duration that still rounds to the target duration. With half a second it would not (RFC 8216, 4.3.3.1).
     private static let patience: Int64 = 350_000_000
-    /// If a frame is decoded before frames that are shown earlier, at most this many of them may be missing, and at
-    /// most half a second.
+    /// The maximum number of frames that may still come later although they are shown before the current frame. Half a
+    /// second is added as a tolerance.
     private static let reordered: Int64 = 4
-    /// For how many target durations the length of a GOP is remembered.
+    /// The number of target durations for which the length of a GOP is remembered.
     private static let memory: Int64 = 8
 
     private let target: Int64
     /// Whether the frame rate is constant.
     private let isConstant: Bool
-    /// Start of the current segment; nil before the first frame.
+    /// The start of the current segment; nil before the first frame.
     private(set) var start: Int64?
-    /// The end of the segment so far, on the track that ends later.
+    /// The end of the current segment so far, on the track that ends later.
     private var end: Int64 = 0
-    /// Whether the segment has a frame.
+    /// Whether the current segment has a frame.
     private var hasFrames = false
-    /// Start of the latest frame, and the end of the frames.
+    /// The start of the latest frame, and the end of the last frame.
     private var (newestFrame, framesEnd): (Int64, Int64) = (0, 0)
-    /// Start of the latest audio, and of the latest audio when the last frame arrived.
+    /// The start of the latest audio packet, and the start of the latest audio packet at the time when the last frame
+    /// arrived.
     private var (newestAudio, audioAtFrame): (Int64?, Int64?)
-    /// The last keyframe, if all frames up to now have arrived since it; nil if that is not known.
+    /// The time of the last keyframe. Nil if frames after it may be missing, or if the segment has no keyframe yet.
     private var lastKeyframe: Int64?
-    /// When recent GOPs ended, and their lengths. Each is longer than all later ones, so the first is the longest.
+    /// The ends and lengths of recent GOPs. Each GOP is longer than all later ones in the list, so the first is the
+    /// longest.
     private var recentGOPs: [(end: Int64, length: Int64)] = []
-    /// When a keyframe was last requested in this segment.
+    /// When a keyframe was last requested in the current segment; nil if none was requested.
     private var lastAsked: Int64?
 
-    /// Creates a cutter for segments of the length `target`. With `isConstant`, a frame that begins later than the end
-    /// of the previous one means that a frame is missing; at a variable rate that is normal.
+    /// Creates a cutter for segments of the length `target`. If `isConstant` is true, a frame that begins later than
+    /// the previous one ends means that a frame is missing. At a variable frame rate that is normal.
     init(target: Duration, isConstant: Bool = true) {
         (self.target, self.isConstant) = (target.inNanoseconds, isConstant)
     }
 
-    /// A cutter for a run whose GOPs are as long as the recent ones.
+    /// A cutter to use after the coding has changed. It remembers the recent GOPs, because later GOPs are expected to
+    /// have the same length.
     var successor: HLSCutter {
         var next = HLSCutter(target: .nanoseconds(target), isConstant: isConstant)
         next.recentGOPs = recentGOPs
         return next
     }
 
-    /// Duration of the current segment so far: the duration of its frames, or of its audio if it has no frames.
+    /// The duration of the current segment so far. It is the duration of the segment's frames, or of its audio if the
+    /// segment has no frames or if frames are missing at its end.
     var elapsed: Int64 {
         let shown = hasFrames && end - framesEnd <= Self.patience ? framesEnd : end
         return start.map { max(0, shown - $0) } ?? 0
@@ -74,45 +80,46 @@ struct HLSCutter {
 
     private var longestGOP: Int64 { recentGOPs.first?.length ?? 0 }
 
-    /// Remembers the length of the GOP that ends at `end`, and forgets GOPs that ended long before.
+    /// Remembers `length` as the length of the GOP that ends at `end`, and forgets GOPs that ended long ago.
     private mutating func remember(_ length: Int64, endingAt end: Int64) {
         recentGOPs.removeAll { $0.length <= length || end - $0.end > Self.memory * target }
         recentGOPs.append((end, length))
     }
 
-    /// Processes the next frame in decoding order; `frame` is its duration.
+    /// Decides what must be done before the next frame is written. Frames must be passed in decoding order. `frame` is
+    /// the duration of the frame.
     mutating func video(pts: Int64, frame: Int64, isKeyframe: Bool) -> Decision {
         defer { note(pts, frame, isKeyframe) }
         guard start != nil else {
             begin(at: pts)
             return .goOn
         }
-        // Before a keyframe all frames of the segment have arrived, so `end` is exact to half a frame. Before another
-        // frame, frames that are shown earlier may still be missing.
+        // At a keyframe all earlier frames of the segment have arrived, so `end` is exact to half a frame. At any other
+        // frame, some frames that are shown earlier may still come.
         let exact = isConstant ? frame / 2 : Self.variableTolerance
         let tolerance = isKeyframe ? exact : Self.variableTolerance + Self.reordered * frame
         if pts - end > tolerance { return cutAtGap(before: pts) }
         let isBehindHole = pts - framesEnd > tolerance
         guard isKeyframe || isBehindHole else { return followed(pts: pts, frame: frame) }
-        // If frames are missing, the length of the GOP says nothing about the next GOP.
+        // If frames are missing, the length of this GOP says nothing about the length of the next one.
         if isBehindHole { lastKeyframe = nil }
         if let lastKeyframe { remember(pts - lastKeyframe, endingAt: pts) }
         return joined(pts: pts, frame: frame) ?? (isKeyframe ? .fragment : .goOn)
     }
 
-    /// Cuts at `pts`, where a segment can begin, if the current segment could become too long by waiting for the next
-    /// keyframe.
+    /// Begins a segment at `pts`, where one can begin, if the current segment could become too long by waiting for the
+    /// next keyframe. Returns nil if it does not.
     private mutating func joined(pts: Int64, frame: Int64) -> Decision? {
         let begun = start ?? pts
-        // After a gap, audio may come just before its frame; it does not become a segment of its own.
+        // After a gap, audio may arrive just before its frame. That audio does not become a segment of its own.
         let limit = hasFrames ? target + frame / 2 : target + Self.patience
         guard pts - begun + longestGOP > limit else { return nil }
         begin(at: pts)
         return .cut(duration: pts - begun, isDiscontinuous: false)
     }
 
-    /// Processes the frame at `pts`, which is not the first of its GOP. If GOPs usually fit into a segment, but this
-    /// one does not because a keyframe is missing, the GOP is split.
+    /// Decides about the frame at `pts`, which is not the first frame of its GOP. A segment is split within a GOP only
+    /// if GOPs usually fit into a segment, but a keyframe is missing and the segment has become too long.
     private mutating func followed(pts: Int64, frame: Int64) -> Decision {
         let begun = start ?? pts
         if longestGOP > 0, longestGOP <= target + frame / 2, pts - begun > target + Self.patience {
@@ -124,22 +131,23 @@ struct HLSCutter {
         return .fragmentAndAsk
     }
 
-    /// Processes the next audio packet, from `pts` to `audioEnd`.
+    /// Decides what must be done before the next audio packet is written. The packet lasts from `pts` to `audioEnd`.
     mutating func audio(pts: Int64, end audioEnd: Int64) -> Decision {
-        // If a sender's audio is ahead of its video, its first audio does not follow a gap.
+        // If a sender's audio is ahead of its video, the first audio packet does not mean that there is a gap.
         let (known, before) = (audioAtFrame ?? pts, newestAudio ?? pts)
         (newestAudio, audioAtFrame) = (max(before, pts), known)
         guard let start else { return .goOn }
         defer { end = max(end, audioEnd) }
         if pts - max(end, before) > Self.variableTolerance { return cutAtGap(before: pts) }
-        // A sender's audio may always be ahead of its video: only audio that arrived since the last frame counts.
+        // Audio may always be ahead of the video. Only audio that arrived since the last frame shows how long frames
+        // have been missing.
         let now = min(pts, newestFrame + pts - known)
         guard now - newestFrame > Self.patience, now - start >= target else { return .goOn }
         begin(at: now)
         return .cut(duration: now - start, isDiscontinuous: false)
     }
 
-    /// Cuts at a gap in both tracks. It lasts from the segment's end to `pts`, where the next segment begins.
+    /// Ends the segment at a gap in both tracks. The next segment begins after the gap, at `pts`.
     private mutating func cutAtGap(before pts: Int64) -> Decision {
         let duration = elapsed
         begin(at: pts)

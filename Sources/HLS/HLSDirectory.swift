@@ -4,16 +4,16 @@ internal import Glibc
 internal import Media
 internal import Networking
 
-/// The directory of one HLS output. It is locked, so that no second output uses it, and closed in `deinit`. Every call
-/// may block for as long as the file system does.
+/// The directory of one HLS output. It is locked, so that no second output uses it. The lock ends in `deinit`. Each
+/// call may block for as long as the file system does.
 final class HLSDirectory {
-    /// Limit for the size of a playlist that is read.
+    /// The maximum size in bytes of a playlist that relay reads.
     private static let maximumPlaylistBytes = 1 << 20
 
     let path: String
     private let descriptor: CInt
 
-    /// Opens `path`, and creates it if its parent exists; locks it.
+    /// Opens and locks the directory `path`. If it does not exist and its parent does, creates it.
     init(_ path: String) throws(OutputFailure) {
         self.path = path
         if mkdir(path, 0o755) != 0, errno != EEXIST { throw Self.failure("open", "create", path, errno) }
@@ -29,7 +29,7 @@ final class HLSDirectory {
 
     private func full(_ name: String) -> String { "\(path)/\(name)" }
 
-    /// Free bytes for an ordinary user.
+    /// The free space in bytes for users without root privileges.
     func freeBytes() throws(OutputFailure) -> Int64 {
         var info = statvfs()
         guard fstatvfs(descriptor, &info) == 0 else { throw Self.failure("open", "measure", path, errno) }
@@ -37,19 +37,19 @@ final class HLSDirectory {
         return overflow ? .max : Int64(clamping: bytes)
     }
 
-    /// Size of the file in bytes; 0 if it does not exist.
+    /// The size of the file `name` in bytes; 0 if the file does not exist.
     func size(_ name: String) -> Int64 {
         var info = stat()
         return fstatat(descriptor, name, &info, AT_SYMLINK_NOFOLLOW) == 0 ? Int64(info.st_size) : 0
     }
 
-    /// When the file was last written, in seconds since 1970; 0 if it does not exist.
+    /// When the file `name` was last written, in seconds since 1970; 0 if the file does not exist.
     func modified(_ name: String) -> Int64 {
         var info = stat()
         return fstatat(descriptor, name, &info, AT_SYMLINK_NOFOLLOW) == 0 ? Int64(info.st_mtim.tv_sec) : 0
     }
 
-    /// The names of all entries.
+    /// The names of all entries in the directory.
     func names() throws(OutputFailure) -> [String] {
         guard let stream = opendir(path) else { throw Self.failure("open", "list", path, errno) }
         defer { closedir(stream) }
@@ -63,8 +63,8 @@ final class HLSDirectory {
         return names
     }
 
-    /// The playlist; nil if it does not exist. Throws if the playlist was not written by relay, because it must not be
-    /// overwritten. An empty file counts as missing, because a power cut leaves one.
+    /// Reads the playlist; nil if it does not exist or is empty, because a power failure can leave an empty file.
+    /// Throws if relay did not write the playlist. Such a playlist must not be overwritten.
     func playlist() throws(OutputFailure) -> HLSPlaylist? {
         let name = full(HLSName.playlist)
         let file = Glibc.open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
@@ -90,23 +90,24 @@ final class HLSDirectory {
         return playlist
     }
 
-    /// Creates a temporary file that replaces the file `name` when it is complete.
+    /// Creates a temporary file that gets the name `name` when it is complete, and replaces an earlier file of that
+    /// name.
     func create(_ name: String) throws(OutputFailure) -> HLSFile { try HLSFile(full(name)) }
 
-    /// Writes a complete small file.
+    /// Writes a small file completely, and replaces an earlier file of that name.
     func write(_ bytes: [UInt8], as name: String) throws(OutputFailure) {
         let file = try create(name)
         try file.write(bytes)
         try file.publish()
     }
 
-    /// Removes the file if its name is the name of an HLS file of relay.
+    /// Removes the file `name`, but only if relay makes HLS files with such names.
     func remove(_ name: String) {
         if HLSName.isOurs(name) { unlink(full(name)) }
     }
 
-    /// Converts `errno` to a failure. After errors that an operator must fix, the output retries at growing intervals;
-    /// after other errors, each second.
+    /// Creates a failure from the error number `code`. If an operator must solve the problem, the output retries at
+    /// growing intervals. Otherwise it retries each second.
     static func failure(_ step: String, _ operation: String, _ path: String, _ code: CInt) -> OutputFailure {
         let isForOperator = [EACCES, EPERM, EROFS, ENOTDIR, ELOOP, ENAMETOOLONG].contains(code)
         return OutputFailure(

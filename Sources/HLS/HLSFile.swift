@@ -4,13 +4,14 @@ internal import Glibc
 internal import Media
 internal import Networking
 
-/// A file that is being written under a temporary name. It is removed unless it is published.
+/// A file that is being written under a temporary name. If ``publish()`` was not called, the file is deleted when this
+/// object is released.
 final class HLSFile {
     private let path: String
     private let temporary: String
     private var descriptor: CInt
 
-    /// Begins to write a file whose final path is `path`.
+    /// Creates the temporary file for a file whose final path is `path`.
     init(_ path: String) throws(OutputFailure) {
         self.path = path
         temporary = path + HLSName.temporarySuffix
@@ -24,20 +25,20 @@ final class HLSFile {
         unlink(temporary)
     }
 
-    /// Appends `bytes`.
+    /// Appends `bytes` to the file.
     func write(_ bytes: [UInt8]) throws(OutputFailure) {
         var offset = 0
         while offset < bytes.count {
             let count = bytes[offset...].withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0 && errno == EINTR { continue }
-            // A call that writes nothing and reports no error: without this check the loop would never end.
+            // A call may write nothing and report no error. Without this check the loop would then never end.
             guard count > 0 else { throw HLSDirectory.failure("write", "write", temporary, count < 0 ? errno : EIO) }
             offset += count
         }
     }
 
-    /// Renames the file to its final name. A network file system may report an error of writing only when the file is
-    /// closed: the file then counts as failed.
+    /// Closes the file and gives it its final name. A network file system may report a write error only when the file
+    /// is closed. In that case this throws, and the file is not published.
     func publish() throws(OutputFailure) {
         let status = close(descriptor)
         let code = errno

@@ -3,10 +3,10 @@
 internal import Media
 internal import Networking
 
-/// Files of earlier runs that the playlist does not contain any more. Players may still use an older playlist that
-/// contains them (RFC 8216, 6.2.2).
+/// The HLS files that earlier connection attempts, or an earlier process, wrote and that are not in the playlist any
+/// more. Players may still use an older playlist that contains them (RFC 8216, 6.2.2).
 struct HLSLeftovers {
-    /// A segment with its header, and the number of seconds for which they must still stay.
+    /// A segment and its header, and the number of seconds for which they must still be kept.
     struct Kept: Equatable {
         let names: Set<String>
         let seconds: Int64
@@ -15,14 +15,14 @@ struct HLSLeftovers {
     private let directory: HLSDirectory
     private let names: [String]
 
-    /// The files of earlier runs in `directory`.
+    /// Finds the files in `directory` that were written earlier.
     init(in directory: HLSDirectory) throws(OutputFailure) {
         self.directory = directory
         names = try directory.names().filter(HLSName.isOurs)
     }
 
-    /// Removes files that are not in `named` and were written longer than `lifetime` seconds ago, and returns the
-    /// others. This prevents runs that repeatedly end early from filling the disk.
+    /// Deletes the files that are not in `named` and that were written more than `lifetime` seconds ago. Returns the
+    /// other files. Without this, an output that repeatedly fails soon would fill the disk.
     func clear(except named: Set<String>, lifetime: Int64) -> [Kept] {
         let now = HLSDate.nowMicroseconds / 1_000_000
         let others = Set(names).subtracting(named)
@@ -31,7 +31,7 @@ struct HLSLeftovers {
             if let run = HLSName.run(of: name) { headers[run] = name }
         }
         let kept = others.filter(HLSName.isSegment).compactMap { name -> Kept? in
-            // If a file has a time in the future, the clock was set back after it was written.
+            // A time in the future means that the clock was set back after the file was written.
             let age = max(0, now - directory.modified(name))
             guard age <= lifetime else { return nil }
             let header = HLSName.run(of: name).flatMap { headers[$0] }

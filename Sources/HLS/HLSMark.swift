@@ -2,27 +2,28 @@
 
 internal import Media
 
-/// A text at a moment in a playlist: `EXT-X-DATERANGE` (RFC 8216, 4.3.2.7) without a duration.
+/// A marker in a playlist: a text at a certain time, written as `EXT-X-DATERANGE` without a duration (RFC 8216,
+/// 4.3.2.7).
 package struct HLSMark: Equatable {
     private static let family = "relay.marker"
 
-    /// The identifier, which is unique in its playlist.
+    /// The identifier of the marker, which is unique in its playlist.
     private let id: String
-    /// UTC in milliseconds since 1970.
+    /// The time of the marker, in milliseconds since 1970 (UTC).
     package let date: Int64
-    /// The text, without characters that a quoted string must not contain.
+    /// The text of the marker. It has no characters that a quoted string must not contain.
     let text: String
 
-    /// A mark with this text at the moment `date`, in milliseconds since 1970. Marks of one playlist with the same date
-    /// must have different numbers.
+    /// Creates a marker with `text` at `date`, in milliseconds since 1970. Markers in one playlist that have the same
+    /// date must have different numbers.
     package init(_ text: String, at date: Int64, number: Int) {
         (id, self.date) = ("marker-\(date)-\(number)", date)
         self.text = Self.quotable(text)
     }
 
-    /// Parses the value of a tag that ``line`` made; nil for any other text.
+    /// Parses the attributes of a tag that ``line`` has written. Returns nil for any other text.
     init?(parsing value: Substring) {
-        // Splits bytes, because a combining character could hide a quotation mark.
+        // The text is split byte by byte, because a combining character could hide a quotation mark.
         let parts = value.utf8.split(separator: UInt8(ascii: "\""), omittingEmptySubsequences: false)
             .map { String(Substring($0)) }
         guard parts.count == 9, parts[0] == "ID=", parts[2] == ",CLASS=", parts[3] == Self.family,
@@ -32,14 +33,14 @@ package struct HLSMark: Equatable {
         (id, self.date, text) = (parts[1], date, parts[7])
     }
 
-    /// The tag as a line of the playlist.
+    /// The marker as a line of the playlist.
     package var line: String {
         let start = HLSDate.text(milliseconds: date)
         return "#EXT-X-DATERANGE:ID=\"\(id)\",CLASS=\"\(Self.family)\",START-DATE=\"\(start)\",X-TEXT=\"\(text)\""
     }
 
-    /// Replaces characters that a quoted string or a playlist must not contain: quotation marks, line ends (4.2) and
-    /// other control characters.
+    /// Replaces the characters that a quoted string or a playlist must not contain: quotation marks, line ends (4.2)
+    /// and other control characters.
     private static func quotable(_ text: String) -> String {
         var scalars = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {
@@ -52,13 +53,13 @@ package struct HLSMark: Equatable {
     }
 }
 
-/// Collects marks until their segment is complete.
+/// Collects markers until the segment to which they belong is complete.
 struct HLSMarks {
     private var marks: [HLSMark] = []
     private var count = 0
 
-    /// Adds the text of `packet`, if it has one. `origin` contains the program time and the UTC time of the first
-    /// frame, in nanoseconds. Before that frame there is no segment, so the mark is dropped.
+    /// Adds the text of `packet` as a marker, if the packet has a text. `origin` has the program time and the UTC time
+    /// of the first frame, in nanoseconds. Before the first frame there is no segment, so an earlier marker is dropped.
     mutating func note(_ packet: EncodedPacket, since origin: (program: Int64, utc: Int64)?) {
         guard let origin, let text = packet.text else { return }
         count += 1
@@ -66,8 +67,8 @@ struct HLSMarks {
         marks.append(HLSMark(text, at: date, number: count))
     }
 
-    /// Removes and returns the marks before `end`, in milliseconds since 1970. A mark at the time of a keyframe arrives
-    /// before that keyframe, and belongs to the segment that begins there.
+    /// Removes and returns the markers before the time `end`, in milliseconds since 1970. A marker at the time of a
+    /// keyframe arrives before that keyframe. It belongs to the segment that begins at the keyframe.
     mutating func take(before end: Int64) -> [HLSMark] {
         defer { marks.removeAll { $0.date < end } }
         return marks.filter { $0.date < end }

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The file names of an HLS output. Files with other names are never removed.
+/// The names of the files of an HLS output. relay never deletes files with other names.
 ///
-/// A run is one attempt; its number is its start time, so that names are unique and caches never return an old file.
+/// A run is a series of segments with one header. Its number is the time at which it began. File names are therefore
+/// unique, and a cache never returns an old file under a new name.
 enum HLSName {
-    /// The playlist.
+    /// The name of the playlist.
     static let playlist = "index.m3u8"
-    /// The suffix of a file that is being written.
+    /// The suffix of the temporary name of a file that is being written.
     static let temporarySuffix = ".tmp"
 
-    /// The header of the run `run`, in microseconds since 1970.
+    /// The name of the header for a series of segments. The number `run` identifies the series; it is the time at which
+    /// the series began, in microseconds since 1970.
     static func map(run: Int64) -> String { "relay-\(run)-init.mp4" }
 
-    /// The name of segment `number` of the run `run`.
+    /// The name of the segment `number` in the series of segments that `run` identifies.
     static func segment(run: Int64, number: Int64) -> String { "relay-\(run)-\(number).m4s" }
 
-    /// Whether `name` is the name of a header or segment of relay, complete or temporary.
+    /// Whether `name` is the name of a header or segment that relay makes, complete or temporary.
     static func isOurs(_ name: String) -> Bool {
         guard name.utf8.count <= 80 else { return false }
         let whole = name.hasSuffix(temporarySuffix) ? name.dropLast(temporarySuffix.count) : Substring(name)
@@ -25,13 +27,13 @@ enum HLSName {
         return parts[2].hasSuffix(".m4s") && isNumber(parts[2].dropLast(4))
     }
 
-    /// Whether `name`, one of relay's names, belongs to a complete segment.
+    /// Whether `name`, which is one of relay's names, is the name of a complete segment.
     static func isSegment(_ name: String) -> Bool { name.hasSuffix(".m4s") }
 
-    /// Whether `name`, one of relay's names, belongs to a complete header.
+    /// Whether `name`, which is one of relay's names, is the name of a complete header.
     static func isMap(_ name: String) -> Bool { name.hasSuffix("-init.mp4") }
 
-    /// The run in `name`, one of relay's names.
+    /// The number in `name` that identifies the series of segments. `name` must be one of relay's names.
     static func run(of name: String) -> Substring? {
         name.split(separator: "-", omittingEmptySubsequences: false).dropFirst().first
     }

@@ -2,29 +2,32 @@
 
 package import Networking
 
-/// Options for the segments and the playlist of an HLS output.
+/// The options for the segments and the playlist of an HLS output.
 package struct HLSOptions: Sendable, Equatable {
-    /// Maximum segment duration, if the keyframes allow it. 4 s are two GOPs of 2 s. Players begin three segments
-    /// before the end, so the delay is about 12 s, and a plain web server can handle the number of requests.
+    /// The maximum duration of a segment. Segments are longer if keyframes are further apart. 4 s are two GOPs of 2 s.
+    /// Players begin three segments before the end, so the delay is about 12 s. A plain web server can handle the
+    /// number of requests.
     package private(set) var segmentDuration: Duration = .seconds(4)
-    /// Number of segments in the playlist; at least three (RFC 8216, 6.2.2). There are more segments as long as these
-    /// are shorter than three target durations together.
+    /// The number of segments in the playlist, at least three (RFC 8216, 6.2.2). The playlist has more segments as long
+    /// as these together are shorter than three target durations.
     package private(set) var listSize = 6
-    /// When the output closes the playlist.
+    /// In which cases the output writes `EXT-X-ENDLIST` when it ends.
     package private(set) var endList = EndList.program
 
-    /// In which cases an output that ends writes `EXT-X-ENDLIST` (RFC 8216, 4.3.3.4). After this tag, players stop at
-    /// the last segment and request nothing more.
+    /// The cases in which an output that ends writes `EXT-X-ENDLIST` (RFC 8216, 4.3.3.4). After this tag players stop
+    /// at the last segment and request nothing more.
     package enum EndList: String, Sendable, CaseIterable {
-        /// When the program itself ends, because its input ended or its length was reached.
+        /// `EXT-X-ENDLIST` is written when the program itself ends, because its input has ended or its length was
+        /// reached.
         case program
-        /// Whenever the output ends without an error: also at a signal, and when it is paused, removed or gets another
-        /// address.
+        /// `EXT-X-ENDLIST` is written whenever the output ends without an error. That includes a signal, and an output
+        /// that is paused, removed or gets another address.
         case always
-        /// Never.
+        /// `EXT-X-ENDLIST` is never written.
         case never
 
-        /// Whether the tag is written; `isProgramOver` tells whether the program itself has ended.
+        /// Whether `EXT-X-ENDLIST` is written when the output ends. `isProgramOver` tells whether the program itself
+        /// has ended.
         func closes(isProgramOver: Bool) -> Bool {
             switch self {
             case .program: isProgramOver
@@ -34,7 +37,7 @@ package struct HLSOptions: Sendable, Equatable {
         }
     }
 
-    /// The options of an address that set these values.
+    /// The options that the address of an HLS output may contain: `segment`, `list` and `endlist`.
     package static let options: [AddressOption] = [
         .init("segment", "segment", .time, help: "segment=4s"), .init("list", "list", help: "list=6"),
         .init("endList", "endlist", help: "endlist=program, always or never (which ends close the playlist)"),
@@ -42,15 +45,15 @@ package struct HLSOptions: Sendable, Equatable {
 
     package init() {}
 
-    /// Parses the options in `values`: `segment`, a whole number of seconds or milliseconds such as `4s` or `2500ms`,
-    /// from 1 s to 60 s; `list`, from 3 to 1000; and `endlist`, which is `program`, `always` or `never`.
+    /// Parses `values`. The option `segment` is a whole number of seconds or milliseconds such as `4s` or `2500ms`,
+    /// from 1 s to 60 s. `list` is a number from 3 to 1000. `endlist` is `program`, `always` or `never`.
     package init(_ values: [String: String]) throws(AddressError) {
         var list = OptionList(values, of: "HLS")
         try self.init(taking: &list)
         try list.finish()
     }
 
-    /// Takes the HLS options out of `list`, as in ``init(_:)``.
+    /// Parses the HLS options in `list` as ``init(_:)`` does, and removes them from `list`.
     package init(taking list: inout OptionList) throws(AddressError) {
         segmentDuration = try list.takeDuration("segment", in: 1...60) ?? segmentDuration
         listSize = try list.takeNumber("list", in: 3...1000).map(Int.init) ?? listSize
@@ -58,12 +61,13 @@ package struct HLSOptions: Sendable, Equatable {
     }
 }
 
-/// The directory of an HLS output: `hls:/var/www/live`, or `hls:live`, relative to the working directory.
+/// The directory of an HLS output. Its address is `hls:/var/www/live` or, relative to the working directory,
+/// `hls:live`.
 package struct HLSLocation: Sendable, Equatable, CustomStringConvertible {
-    /// The directory's path, without a trailing slash.
+    /// The path of the directory, without a slash at its end.
     package let path: String
 
-    /// Parses `text`.
+    /// Parses `text` as the address of an HLS output.
     package init(_ text: String) throws(AddressError) {
         guard let colon = text.firstIndex(of: ":"), text[..<colon].lowercased() == "hls" else {
             throw AddressError("The address must begin with hls: and go on with a directory.")

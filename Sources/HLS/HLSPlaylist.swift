@@ -2,57 +2,57 @@
 
 internal import Glibc
 
-/// A live media playlist (RFC 8216, 4.3) of fragmented MP4 segments.
+/// A live media playlist of fragmented MP4 segments (RFC 8216, 4.3).
 struct HLSPlaylist: Equatable {
-    /// One segment.
+    /// A segment in the playlist.
     struct Entry: Equatable {
-        /// The file's name, in the playlist's directory.
+        /// The name of the segment's file, which is in the directory of the playlist.
         var name: String
-        /// The file with the header that the segment needs.
+        /// The name of the file with the header that the segment needs.
         var map: String
-        /// The duration in microseconds.
+        /// The duration of the segment in microseconds.
         var duration: Int64
-        /// UTC of the first frame in milliseconds since 1970.
+        /// The time of the segment's first frame, in milliseconds since 1970 (UTC).
         var date: Int64
-        /// Whether the times or the coding do not continue those of the previous segment.
+        /// Whether the segment's times or coding do not continue those of the previous segment.
         var isDiscontinuous: Bool
         /// Whether a decoder can start at this segment.
         var isIndependent = true
-        /// Marks within the segment.
+        /// The markers within the segment.
         var marks: [HLSMark] = []
     }
 
-    /// The segments, oldest first.
+    /// The segments in the playlist, oldest first.
     private(set) var entries: [Entry] = []
-    /// The number of the first segment (RFC 8216, 4.3.3.2).
+    /// The number of the first segment in the playlist (RFC 8216, 4.3.3.2).
     private(set) var mediaSequence: Int64 = 0
-    /// Number of discontinuities that have left the playlist (4.3.3.3).
+    /// The number of discontinuities that have left the playlist (4.3.3.3).
     private(set) var discontinuitySequence: Int64 = 0
-    /// The target duration in whole seconds. No segment duration exceeds it after rounding (4.3.3.1).
+    /// The target duration in whole seconds. The rounded duration of a segment never exceeds it (4.3.3.1).
     private(set) var targetSeconds: Int64
-    /// Whether the playlist is closed (4.3.3.4).
+    /// Whether the playlist has the end tag `EXT-X-ENDLIST` (4.3.3.4).
     var hasEnded = false
 
-    /// Maximum number of segments, however short they are, so that the file stays below 1 MiB.
+    /// The maximum number of segments, even if they are very short. It keeps the playlist's file below 1 MiB.
     static let maximumEntries = 4000
-    /// Maximum number of bytes in marks, for the same reason.
+    /// The maximum number of bytes of all markers. It keeps the playlist's file below 1 MiB.
     private static let maximumMarkBytes = 256 << 10
 
-    /// An empty playlist with a target duration of `targetSeconds`.
+    /// Creates a playlist without segments.
     init(targetSeconds: Int64) { self.targetSeconds = targetSeconds }
 
-    /// The same playlist with a target duration of at least `seconds`.
+    /// Returns a copy of the playlist with a target duration of at least `seconds`.
     func with(targetSeconds seconds: Int64) -> HLSPlaylist {
         var copy = self
         copy.targetSeconds = max(targetSeconds, seconds)
         return copy
     }
 
-    /// Total duration of all segments, in microseconds.
+    /// The total duration of all segments in microseconds.
     var duration: Int64 { entries.reduce(0) { $0 + $1.duration } }
 
-    /// An empty playlist for a program that follows this one. It continues the counters, because players and caches may
-    /// know this playlist (RFC 8216, 6.2.1).
+    /// Returns a playlist without segments for a program that follows this one. It continues the numbers of this
+    /// playlist, because players and caches may know it (RFC 8216, 6.2.1).
     func successor(targetSeconds: Int64) -> HLSPlaylist {
         var next = HLSPlaylist(targetSeconds: targetSeconds)
         next.mediaSequence = mediaSequence + Int64(entries.count)
@@ -60,11 +60,12 @@ struct HLSPlaylist: Equatable {
         return next
     }
 
-    /// Adds a segment, and returns the segments that leave the playlist: all but the newest `limit`, as long as at
-    /// least three target durations remain (RFC 8216, 6.2.2).
+    /// Adds a segment, and returns the segments that leave the playlist. The newest `limit` segments stay, and more of
+    /// them if these last less than three target durations (RFC 8216, 6.2.2).
     mutating func append(_ entry: Entry, limit: Int) -> [Entry] {
         entries.append(entry)
-        // The target duration must not change, but a segment that exceeds it does more harm to players.
+        // The target duration should not change, but a segment that is longer than the target duration does more harm
+        // to players.
         targetSeconds = max(targetSeconds, (entry.duration + 500_000) / 1_000_000)
         var left: [Entry] = []
         var remaining = duration
@@ -74,15 +75,15 @@ struct HLSPlaylist: Equatable {
             let entry = entries.removeFirst()
             remaining -= entry.duration
             mediaSequence += 1
-            // The discontinuity leaves the playlist with the segment that follows it.
+            // A discontinuity leaves the playlist together with the segment that follows it.
             if entry.isDiscontinuous { discontinuitySequence += 1 }
             left.append(entry)
         }
         return left
     }
 
-    /// Adds marks to the segments in which they are; a mark leaves the playlist with its segment. If the marks have too
-    /// many bytes, the marks of the oldest segments are dropped.
+    /// Adds each marker to the segment that contains its time. A marker leaves the playlist with its segment. If all
+    /// markers together have too many bytes, the markers of the oldest segments are dropped.
     mutating func add(_ marks: [HLSMark]) {
         guard !marks.isEmpty, !entries.isEmpty else { return }
         for mark in marks {
@@ -96,13 +97,13 @@ struct HLSPlaylist: Equatable {
         }
     }
 
-    /// The playlist's text.
+    /// The text of the playlist's file.
     var text: String {
         var lines = [
             "#EXTM3U", "#EXT-X-VERSION:7", "#EXT-X-TARGETDURATION:\(targetSeconds)",
             "#EXT-X-MEDIA-SEQUENCE:\(mediaSequence)", "#EXT-X-DISCONTINUITY-SEQUENCE:\(discontinuitySequence)",
         ]
-        // The tag applies to all segments (RFC 8216, 4.3.5.1).
+        // The tag applies to all segments of the playlist (RFC 8216, 4.3.5.1).
         if entries.allSatisfy(\.isIndependent) { lines.append("#EXT-X-INDEPENDENT-SEGMENTS") }
         var map: String?
         for entry in entries {
@@ -118,21 +119,21 @@ struct HLSPlaylist: Equatable {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    /// Seconds to the microsecond, such as `4.004000`, without floating point.
+    /// The duration in seconds with six decimals, such as `4.004000`. It is computed without floating point.
     private static func seconds(_ microseconds: Int64) -> String {
         let fraction = String(microseconds % 1_000_000)
         return "\(microseconds / 1_000_000).\(String(repeating: "0", count: 6 - fraction.count))\(fraction)"
     }
 
-    /// All files that the playlist contains.
+    /// The names of all files that the playlist refers to.
     var names: Set<String> { Set(entries.flatMap { [$0.name, $0.map] }) }
 }
 
 extension HLSPlaylist {
-    /// Parses a text that ``text`` made; nil for any other text.
+    /// Parses a text that ``text`` has written. Returns nil for any other text.
     ///
-    /// The caller limits the length. Only names of relay's files are accepted, because files with these names are
-    /// removed later.
+    /// The caller limits the length of the text. Only names that relay makes are accepted, because relay later deletes
+    /// the files with these names.
     init?(parsing text: String) {
         let lines = text.split(separator: "\n")
         guard lines.first == "#EXTM3U" else { return nil }
@@ -165,7 +166,7 @@ extension HLSPlaylist {
                 (duration, isDiscontinuous, marks) = (nil, false, [])
             }
         }
-        // Limits that prevent an overflow of the counters.
+        // These limits prevent an overflow of the numbers.
         let counters: ClosedRange<Int64> = 0...(.max / 2)
         guard (1...3600).contains(targetSeconds), counters.contains(mediaSequence),
             counters.contains(discontinuitySequence), entries.count <= Self.maximumEntries
@@ -173,16 +174,16 @@ extension HLSPlaylist {
     }
 }
 
-/// Dates in a playlist: `2026-11-21T11:12:16.345Z` (ISO 8601, as RFC 8216, 4.3.2.6, requires).
+/// Dates in a playlist, such as `2026-11-21T11:12:16.345Z` (ISO 8601, as RFC 8216, 4.3.2.6, requires).
 enum HLSDate {
-    /// Now, in microseconds since 1970.
+    /// The current time in microseconds since 1970.
     static var nowMicroseconds: Int64 {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
         return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1000
     }
 
-    /// The text for the date that is `milliseconds` after the beginning of 1970.
+    /// The text of a date, which is given in milliseconds since 1970.
     static func text(milliseconds: Int64) -> String {
         var seconds = time_t(milliseconds / 1000)
         var parts = tm()
@@ -193,7 +194,7 @@ enum HLSDate {
         return "\(date.joined(separator: "-"))T\(time.joined(separator: ":")).\(fraction)Z"
     }
 
-    /// Parses a text that ``text(milliseconds:)`` made.
+    /// Parses a date that ``text(milliseconds:)`` has written. Returns nil for any other text.
     static func milliseconds(_ text: String) -> Int64? {
         let numbers = text.split(whereSeparator: { "-T:.Z".contains($0) }).map { Int32($0) ?? -1 }
         guard text.utf8.count == 24, numbers.count == 7, numbers.allSatisfy({ $0 >= 0 }) else { return nil }

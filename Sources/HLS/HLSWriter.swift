@@ -5,16 +5,16 @@ internal import LibAV
 package import Media
 internal import Networking
 
-/// Writes one run of an HLS output, or several runs in sequence if the coding changes: a header, segments and, after
-/// each segment, the playlist.
+/// Writes an HLS output: a header, segments and, after each segment, the playlist. A series of segments with one header
+/// is called a run. When the coding changes, a new run begins.
 ///
-/// libavformat makes the header and the fragments. Each fragment has its own muxer. A muxer with several fragments
-/// would begin each fragment at the sum of the previous durations, whatever the packets' times are, because
-/// `frag_discont` applies to its first fragment only. libavformat's HLS muxer is not used, for two reasons: it has one
-/// header for all segments of a playlist, so segments of an earlier run with other codec settings would become
-/// undecodable; and it continues after a failed write.
+/// libavformat makes the header and the fragments. A muxer is used for only one fragment, because `frag_discont`
+/// applies only to a muxer's first fragment. Each later fragment would begin at the sum of the previous durations,
+/// whatever the times of its packets are. libavformat's own HLS muxer is not used, for two reasons. It has one header
+/// for all segments of a playlist, so segments of an earlier run with other codec settings could not be decoded. It
+/// also continues after a failed write.
 ///
-/// Not thread-safe; it blocks for as long as the file system does.
+/// Not thread-safe. A call blocks for as long as the file system does.
 ///
 /// ```swift
 /// let writer = try HLSWriter("/var/www/live", HLSOptions(), stream.description)
@@ -22,66 +22,70 @@ internal import Networking
 /// try writer.finish(isProgramOver: true)
 /// ```
 package final class HLSWriter {
-    /// The muxer's output that is not in a file yet. It is a class because libavformat's callback uses it too.
+    /// The bytes that the muxer has written and that are not in a file yet. It is a class, because libavformat's
+    /// callback uses it too.
     private final class Outbox {
         var bytes: [UInt8] = []
     }
 
-    /// The most bytes that are collected for a fragment. Beyond that a fragment is written at once, whether or not a
-    /// keyframe has come.
+    /// The maximum number of bytes that are collected for a fragment. Above that a fragment is written at once, even if
+    /// no keyframe has come.
     private static let maximumPendingBytes = 8 << 20
 
     private let directory: HLSDirectory
     private let options: HLSOptions
     private var run = HLSDate.nowMicroseconds
     private let outbox = Outbox()
-    /// The muxer for the next fragment. Nil until the tracks are known.
+    /// The muxer for the next fragment; nil until the tracks are known.
     private var muxer: Muxer?
-    /// The tracks in the run's header.
+    /// The tracks that the header of the current segments describes.
     private var streams: StreamDescription
-    /// Like ``streams``, but with the new coding of tracks whose coding has changed: the tracks of the next run.
+    /// The tracks that the next header will describe. They are the same as ``streams``, except for tracks that are new
+    /// or whose coding has changed.
     private var upcoming: StreamDescription
     private var change = HLSCodingChange()
-    /// The track that determines the cuts.
+    /// The track at whose keyframes segments begin.
     private var leading: TrackKind { streams.leadingKind }
     private var cutter: HLSCutter
     private var playlist: HLSPlaylist
     private var file: HLSFile?
     private var number: Int64 = 0
     private var isDiscontinuous: Bool
-    /// The offset from program time to the times in the files, which are UTC, in hundredths of a second. A later run
-    /// therefore has later times, which helps players that do not reset their clock at a discontinuity.
+    /// The difference between the times in the files, which are UTC, and program time, in hundredths of a second; nil
+    /// before the first frame. Later segments therefore always have later times, even after a restart. That helps
+    /// players that do not reset their clock at a discontinuity.
     private var shift: Int64?
-    /// Program time and UTC of the run's first frame, and program time of the segment's first frame, in nanoseconds.
+    /// The program time and the UTC time of the first frame, in nanoseconds.
     private var origin: (program: Int64, utc: Int64)?
     private var segmentStart: Int64 = 0
-    /// Whether a decoder can start at the segment; nil before its first frame.
+    /// Whether a decoder can start at the current segment; nil before its first frame.
     private var isIndependent: Bool?
     private var marks = HLSMarks()
     private let clock: any MonotonicClock
-    /// Files that left the playlist and are not removed yet.
+    /// The files that have left the playlist and are kept for a while.
     private var expiry = HLSExpiry()
-    /// The earlier playlist that this run replaces; nil after it was replaced.
+    /// The playlist in the directory that this writer replaces by its own; nil after it was replaced.
     private var replaced: HLSPlaylist?
 
-    /// Number of bytes written to files.
+    /// The number of bytes written to files.
     package private(set) var bytes: UInt64 = 0
-    /// Number of frames in published segments.
+    /// The number of frames in published segments.
     package private(set) var frames: UInt64 = 0
-    /// Number of segments added to the playlist.
+    /// The number of segments added to the playlist.
     package private(set) var segments = 0
-    /// Number of the run's fragments written to files.
+    /// The number of fragments written to files since the last header.
     private var fragments = 0
-    /// Number of frames in the segment that is being written.
+    /// The number of frames in the segment that is being written.
     private var pendingFrames: UInt64 = 0
     private var pendingBytes = 0
-    /// Whether a keyframe is needed; the caller resets it.
+    /// Whether a keyframe must be requested. The caller sets this to false when it has done so.
     package var wantsKeyframe = false
 
-    /// Begins a run in the directory `path`.
+    /// Begins to write into the directory `path`.
     ///
-    /// The run continues the playlist of an earlier run. If that playlist is closed, or so old that no player can still
-    /// be playing it, only its counters continue, so that players and caches that know it are not confused.
+    /// A playlist that is there from an earlier attempt or process is continued. If it has an end tag, or is so old
+    /// that no player can still be playing it, only its numbers are continued. Players and caches that know the old
+    /// playlist are then not confused.
     package init(
         _ path: String, _ options: HLSOptions, _ description: StreamDescription,
         clock: any MonotonicClock = SystemClock()
@@ -94,8 +98,8 @@ package final class HLSWriter {
         cutter = Self.makeCutter(options, description)
         let old = try directory.playlist()
         let seconds = (target.inNanoseconds + 999_999_999) / 1_000_000_000
-        // A segment stays in the playlist for the length of one playlist, and in the copies of players for another such
-        // length plus its own duration.
+        // A segment stays in the playlist for the duration of one playlist. Players may use an old copy of the playlist
+        // for the same time again, plus the duration of the segment.
         let lifetime = 2 * max(Int64(options.listSize) * seconds, (old?.duration ?? 0) / 1_000_000) + seconds
         let kept = try HLSLeftovers(in: directory).clear(except: old?.names ?? [], lifetime: lifetime)
         for file in kept { expiry.retire(file.names, due: clock.now + file.seconds * 1_000_000_000) }
@@ -113,11 +117,11 @@ package final class HLSWriter {
         if muxer != nil { try writeMap() }
     }
 
-    /// Closes the playlist in the directory `path` at the end of the program, if no run follows. Does nothing if the
-    /// playlist is already closed, or if the options say not to close it.
+    /// Writes the end tag into the playlist in the directory `path`, when the program has ended and nothing more is
+    /// written. Does nothing if the playlist has the end tag already, or if the options say not to write it.
     package static func conclude(_ path: String, _ options: HLSOptions) throws(OutputFailure) {
         guard options.endList.closes(isProgramOver: true) else { return }
-        // A missing directory has no open playlist; it is not created.
+        // A missing directory has no playlist without an end tag, and is not created.
         guard access("\(path)/\(HLSName.playlist)", F_OK) == 0 else { return }
         let directory = try HLSDirectory(path)
         guard var playlist = try directory.playlist(), !playlist.hasEnded, !playlist.entries.isEmpty else { return }
@@ -140,7 +144,8 @@ package final class HLSWriter {
         outbox.bytes = []
     }
 
-    /// A muxer for a header and fragment `number` of a run, counted from 1.
+    /// Creates a muxer that writes a header and one fragment. `number` is the fragment's number since the header; the
+    /// first fragment has the number 1.
     private static func makeMuxer(
         _ description: StreamDescription, _ number: Int, _ outbox: Outbox
     ) throws(OutputFailure) -> Muxer {
@@ -160,12 +165,12 @@ package final class HLSWriter {
         }
     }
 
-    /// Refuses to begin a run without space for its segments. Such a run would fail and start again and again, and
-    /// request a keyframe each time.
+    /// Throws if the disk has no space for the segments of the playlist. Otherwise the output would fail and start
+    /// again and again, and each start would request a keyframe.
     private func checkSpace(_ description: StreamDescription) throws(OutputFailure) {
         let bits = Int64(max(description.video?.bitrate ?? 0, 1_000_000) + (description.audio?.bitrate ?? 0))
         let segment = bits / 8 * options.segmentDuration.inNanoseconds / 1_000_000_000
-        // The required space: the segments of the playlist, as many again plus one for players that use an older
+        // The required space is that of all segments in the playlist, as many again plus one for players with an older
         // playlist, and the segment that is being written.
         let there = playlist.names.union(expiry.names).union(replaced?.names ?? [])
         let needed = segment * Int64(2 * options.listSize + 2) - there.reduce(0) { $0 + directory.size($1) }
@@ -179,7 +184,7 @@ package final class HLSWriter {
 }
 
 extension HLSWriter {
-    /// Writes one packet. Packets before the first keyframe cannot be decoded and are left out.
+    /// Writes one packet. Packets before the first keyframe cannot be decoded and are dropped.
     package func write(_ packet: EncodedPacket) throws(OutputFailure) {
         switch change.take(packet, behind: streams) {
         case .held: return
@@ -188,8 +193,9 @@ extension HLSWriter {
         }
     }
 
-    /// Begins a run with the coding of `packets`, and writes them to it. If a frame in the middle of a GOP is the first
-    /// of the run, a keyframe is requested: a player cannot begin with that segment.
+    /// Writes packets that were held back because the coding changed. If they do change it, a new header is written
+    /// first. If the first frame among them is not a keyframe, a keyframe is requested, because a player cannot start
+    /// at that segment.
     private func putChanged(_ packets: [EncodedPacket]) throws(OutputFailure) {
         // A frame with a new coding can be decoded only from its keyframe on.
         let known = packets.filter { $0.track == .audio || $0.isKeyframe }
@@ -219,9 +225,9 @@ extension HLSWriter {
         }
     }
 
-    /// Begins another run when a track comes or the leading track's coding changes, because players read a header once
-    /// for all segments that refer to it. That is possible only at a keyframe of the leading track; until then, packets
-    /// with another coding are left out. Returns whether `packet` can be written.
+    /// Begins a new series of segments with a new header if a track is new or if a coding has changed. Players read a
+    /// header once for all segments that refer to it. A new series can begin only at a keyframe of the leading track.
+    /// Until then, packets with another coding are dropped. Returns whether `packet` can be written.
     private func follow(_ packet: EncodedPacket) throws(OutputFailure) -> Bool {
         if !upcoming.holds(packet) {
             upcoming = upcoming.updated(by: packet)
@@ -234,10 +240,10 @@ extension HLSWriter {
     }
 
     private func beginRun() throws(OutputFailure) {
-        // A run without a frame is in no playlist, so its header is useless.
+        // If no segment was written since the last header, that header is not in the playlist and is deleted.
         if cutter.elapsed > 0 { try finishSegment(cutter.elapsed) }
         if number == 0 { directory.remove(HLSName.map(run: run)) }
-        // New audio alone does not change the GOPs.
+        // A new coding of the audio alone does not change the length of the GOPs.
         cutter = streams.video === upcoming.video ? cutter.successor : Self.makeCutter(options, upcoming)
         streams = upcoming
         isDiscontinuous = isDiscontinuous || !playlist.entries.isEmpty
@@ -251,8 +257,8 @@ extension HLSWriter {
         let pts = packet.ptsNanoseconds
         if cutter.elapsed == 0 { segmentStart = pts }
         if shift == nil {
-            // A hundredth of a second is a whole number of ticks in every time base in use, so audio and video are
-            // shifted by exactly the same time.
+            // A hundredth of a second is a whole number of ticks in every time base that is used. Audio and video are
+            // therefore shifted by exactly the same time.
             let utc = HLSDate.nowMicroseconds * 1000
             shift = TimeBase.nanoseconds.rescale(utc - pts, to: TimeBase(1, 100), rounding: .down)
             origin = (pts, utc)
@@ -268,7 +274,7 @@ extension HLSWriter {
             wantsKeyframe = true
             try writeFragment()
         case .fragment:
-            // In a program without video every packet is a keyframe, and if each had its own fragment, the headers
+            // In a program without video every packet is a keyframe. If each packet had its own fragment, the headers
             // would be larger than the audio.
             if leading == .video { try writeFragment() }
         case .cut(let duration, let isDiscontinuous):
@@ -290,7 +296,7 @@ extension HLSWriter {
         fragments += 1
         pendingBytes = 0
         muxer = try Self.makeMuxer(streams, fragments + 1, outbox)
-        // The header of this fragment's muxer contains nothing new.
+        // The first fragment's muxer has already written this header, so it is discarded.
         outbox.bytes.removeAll(keepingCapacity: true)
     }
 
@@ -323,7 +329,8 @@ extension HLSWriter {
         try directory.write(Array(playlist.text.utf8), as: HLSName.playlist)
     }
 
-    /// Completes the last segment. The playlist is closed if the options say so; otherwise a later run continues it.
+    /// Writes the last segment. The playlist gets the end tag if the options say so. Otherwise it can be continued
+    /// later.
     package func finish(isProgramOver: Bool) throws(OutputFailure) {
         let held = change.takeAll()
         if !held.isEmpty { try putChanged(held) }

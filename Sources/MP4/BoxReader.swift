@@ -2,11 +2,11 @@
 
 internal import Glibc
 
-/// Reads big-endian numbers and boxes from untrusted bytes; checks every read.
+/// Reads big-endian numbers and MP4 boxes from untrusted bytes. Each read checks that enough bytes are left.
 package struct BoxReader {
     private var bytes: ArraySlice<UInt8>
 
-    /// A reader of `bytes`.
+    /// Creates a reader of `bytes`.
     package init(_ bytes: ArraySlice<UInt8>) { self.bytes = bytes }
 
     /// Number of unread bytes.
@@ -14,7 +14,7 @@ package struct BoxReader {
     /// The unread bytes.
     package var rest: ArraySlice<UInt8> { bytes }
 
-    /// Reads `count` bytes.
+    /// Reads the next `count` bytes.
     package mutating func take(_ count: Int) throws(MP4Failure) -> ArraySlice<UInt8> {
         guard count >= 0, count <= bytes.count else { throw MP4Failure(description: "a box ends too early") }
         let taken = bytes.prefix(count)
@@ -26,24 +26,26 @@ package struct BoxReader {
         try take(2).reduce(0) { $0 << 8 | UInt16($1) }
     }
 
-    /// Reads 32 bits.
+    /// Reads an unsigned number of 32 bits.
     package mutating func u32() throws(MP4Failure) -> UInt32 {
         try take(4).reduce(0) { $0 << 8 | UInt32($1) }
     }
 
-    /// Reads 64 bits.
+    /// Reads an unsigned number of 64 bits.
     package mutating func u64() throws(MP4Failure) -> UInt64 {
         try take(8).reduce(0) { $0 << 8 | UInt64($1) }
     }
 
-    /// Reads a time or duration of version 0 or 1. The limit is 2^60, so that the sum of a few times cannot overflow.
+    /// Reads a time or duration, which has 32 bits in a box of version 0 and 64 bits in version 1. Values above 2^60
+    /// are refused, so that the sum of a few times cannot overflow.
     package mutating func time(version: UInt8) throws(MP4Failure) -> Int64 {
         let value = version == 0 ? Int64(try u32()) : Int64(bitPattern: try u64())
         guard value.magnitude <= 1 << 60 else { throw MP4Failure(description: "a time is absurd") }
         return value
     }
 
-    /// Reads a `media_time` of an edit list, which is signed even in version 0: -1 is an empty edit (8.6.6).
+    /// Reads a `media_time` of an edit list. The number is signed even in version 0, where -1 means an empty edit
+    /// (8.6.6).
     package mutating func mediaTime(version: UInt8) throws(MP4Failure) -> Int64 {
         version == 0 ? Int64(Int32(bitPattern: try u32())) : try time(version: version)
     }
@@ -59,8 +61,8 @@ package struct BoxReader {
         String(String.UnicodeScalarView(try take(4).map { Unicode.Scalar($0) }))
     }
 
-    /// Reads the next box: its type, its content and all of its bytes. Sizes of 0 and 1 do not occur inside other
-    /// boxes.
+    /// Reads the next box. Returns its type, its content, and all bytes of the box. Sizes of 0 and 1, which have a
+    /// special meaning, are refused: they do not occur in boxes inside other boxes.
     package mutating func box() throws(MP4Failure) -> (type: String, body: BoxReader, whole: ArraySlice<UInt8>) {
         var header = self
         let size = Int(try header.u32())
@@ -70,7 +72,7 @@ package struct BoxReader {
         return (type, BoxReader(whole.dropFirst(8)), whole)
     }
 
-    /// All boxes among the unread bytes.
+    /// Reads all unread bytes as boxes.
     package func boxes() throws(MP4Failure) -> [(type: String, body: BoxReader, whole: ArraySlice<UInt8>)] {
         var reader = self
         var result: [(type: String, body: BoxReader, whole: ArraySlice<UInt8>)] = []
@@ -78,7 +80,7 @@ package struct BoxReader {
         return result
     }
 
-    /// The positions of `mark`, which must not be empty, in `bytes`.
+    /// The positions in `bytes` at which the byte pattern `mark` occurs. `mark` must not be empty.
     package static func positions(of mark: [UInt8], in bytes: [UInt8]) -> [Int] {
         bytes.withUnsafeBytes { bytes in
             var positions: [Int] = []
@@ -95,17 +97,17 @@ package struct BoxReader {
         }
     }
 
-    /// The first box of `type` among the unread bytes.
+    /// The content of the first box of `type` among the unread bytes.
     package func first(_ type: String) throws(MP4Failure) -> BoxReader {
         for box in try boxes() where box.type == type { return box.body }
         throw MP4Failure(description: "there is no \(type)")
     }
 }
 
-/// The reason why bytes are not accepted as written by this module.
+/// The reason why bytes are refused: they are damaged, or this module did not write them.
 package struct MP4Failure: Error, Equatable, CustomStringConvertible {
     package let description: String
 
-    /// A failure that `description` explains.
+    /// Creates a failure with the sentence `description`.
     package init(description: String) { self.description = description }
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A random-access source of bytes for this module's readers: a file, or a piece of memory. The source decides what a
-/// read costs and how it fails.
+/// Bytes that this module's readers can read at any position, such as a file or a block of memory. The type that
+/// conforms decides what a read costs and which errors it throws.
 package protocol ByteSource {
-    /// Total number of bytes.
+    /// The total number of bytes.
     func size() throws -> Int64
 
-    /// Reads `count` bytes at `offset`; fewer only at the end of the source. Neither number is negative.
+    /// Reads `count` bytes at `offset`. Returns fewer bytes only at the end of the source. Neither `offset` nor `count`
+    /// may be negative.
     func read(at offset: Int64, count: Int) throws -> [UInt8]
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A named moment of a file.
+/// A chapter of a file: a time with a name.
 package struct Chapter: Sendable, Equatable {
-    /// The start time, in nanoseconds since the file's first frame.
+    /// The time at which the chapter begins, in nanoseconds since the file's first frame.
     package var start: Int64
     /// The chapter's name.
     package var title: String
@@ -12,8 +12,9 @@ package struct Chapter: Sendable, Equatable {
     /// The maximum number of chapters in a file.
     package static let most = 255
 
-    /// The `chpl` box of `chapters`, which Nero's programs write into `udta` and which players read: times in 100 ns,
-    /// at most 255 chapters, and at most 255 bytes per title. Empty without chapters.
+    /// Encodes `chapters` as a `chpl` box, which Nero's programs write into `udta` and which players read. The times
+    /// are in units of 100 ns. The box has at most 255 chapters, and at most 255 bytes per title. Returns no bytes if
+    /// there are no chapters.
     package static func box(_ chapters: [Chapter]) -> [UInt8] {
         guard !chapters.isEmpty else { return [] }
         var writer = BoxWriter()
@@ -30,7 +31,7 @@ package struct Chapter: Sendable, Equatable {
         return writer.bytes
     }
 
-    /// At most 255 bytes of UTF-8, truncated between characters.
+    /// Encodes `title` in UTF-8 and truncates it to at most 255 bytes, between two characters.
     static func cut(_ title: String) -> [UInt8] {
         var bytes: [UInt8] = []
         for character in title {

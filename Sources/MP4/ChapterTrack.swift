@@ -2,21 +2,21 @@
 
 internal import Media
 
-/// The text track in which players of QuickTime files look for chapters (QuickTime File Format, "Chapter Lists"): the
-/// video track refers to it, and each sample has the name of the chapter that begins there. It is disabled, so that
-/// players do not draw it over the video.
+/// The text track that holds the chapters of a QuickTime file (QuickTime File Format, "Chapter Lists"). The video track
+/// refers to it. Each sample of the text track is the name of the chapter that begins there. The track is disabled, so
+/// that players do not draw the text over the video.
 package enum ChapterTrack {
-    /// Its track ID in the files that relay writes.
+    /// The chapter track's ID in files that relay writes.
     static let id: UInt32 = 3
-    /// Its handler type.
+    /// The handler type of a chapter track.
     static let handler = "text"
 
-    /// The track, in ticks of `timescale`.
+    /// The description of the chapter track. `timescale` is the number of ticks per second.
     package static func track(timescale: UInt32) -> MovieLayout.Track {
         MovieLayout.Track(id: id, kind: .data, timescale: timescale, sampleDescription: description)
     }
 
-    /// The sample for a chapter: the length of the text, the text, and a mark for UTF-8.
+    /// The sample for `chapter`: the length of the text, the text, and a marker for UTF-8.
     package static func sample(_ chapter: Chapter) -> [UInt8] {
         let title = Chapter.cut(chapter.title)
         var writer = BoxWriter()
@@ -26,7 +26,7 @@ package enum ChapterTrack {
         return writer.bytes
     }
 
-    /// The "Text sample description", without any text style.
+    /// The "Text sample description" of the track, without any text style.
     private static var description: [UInt8] {
         var writer = BoxWriter()
         writer.fullBox("stsd") { stsd in
@@ -34,20 +34,20 @@ package enum ChapterTrack {
             stsd.box("text") { entry in
                 entry.zeros(6)
                 entry.u16(1)
-                // Flags, justification, background, box, reserved fields.
+                // Zeros for flags, justification, background color, text box, and reserved fields.
                 entry.zeros(30)
-                // Font, face, reserved fields, foreground, and the font's name.
+                // Zeros for font, face, reserved fields and text color, and an empty font name.
                 entry.zeros(14)
             }
         }
         return writer.bytes
     }
 
-    /// `gmhd`, "Base media information header" and "Text media information", for a track that draws nothing.
+    /// Writes `gmhd` ("Base media information header" and "Text media information") for a track that draws nothing.
     static func mediaHeader(_ minf: inout BoxWriter) {
         minf.box("gmhd") { gmhd in
             gmhd.fullBox("gmin") { gmin in
-                // The graphics mode "dither copy", with gray as its color.
+                // The graphics mode "dither copy" with the color gray.
                 gmin.u16(0x40)
                 for _ in 0..<3 { gmin.u16(0x8000) }
                 gmin.zeros(4)
@@ -58,7 +58,7 @@ package enum ChapterTrack {
         }
     }
 
-    /// Whether `trak` is a chapter track.
+    /// Whether the track in the box `trak` is a chapter track.
     static func isIn(_ trak: BoxReader) throws(MP4Failure) -> Bool {
         var handler = try trak.first("mdia").first("hdlr")
         _ = try handler.take(8)

@@ -4,23 +4,23 @@ internal import Media
 
 /// One track of a clip.
 package struct ClipTrack: Sendable {
-    /// The samples in decoding order, which is also their order in the file.
+    /// The track's samples in decoding order, which is also their order in the file.
     package var samples: [IndexedSample]
-    /// Presentation time of the first visible sample; earlier ones are hidden.
+    /// The presentation time of the first visible sample. Samples before that time are hidden.
     package var start: Int64
 
-    /// A track of `samples`, of which those from the time `start` on are visible.
+    /// Creates a track of `samples`. Samples from the time `start` on are visible.
     package init(samples: [IndexedSample], start: Int64) { (self.samples, self.start) = (samples, start) }
 }
 
-/// The `moov` of a plain MP4 made of samples of other files.
+/// The `moov` of a plain MP4 file that is made of samples from other files.
 package struct ClipMovie {
     /// The contents of the `moov` except for the samples.
     package private(set) var layout: MovieLayout
-    /// The samples by track ID.
+    /// The sample table of each track, by track ID.
     package private(set) var tables: [UInt32: SampleTable] = [:]
 
-    /// The movie of the tracks that `layout` describes. A track without samples is left out.
+    /// Creates the `moov` for the tracks that `layout` describes. A track without samples is omitted.
     package init(video: ClipTrack, audio: ClipTrack?, chapters: ClipTrack? = nil, layout: MovieLayout) {
         self.layout = layout
         self.layout.tracks = []
@@ -55,7 +55,7 @@ package struct ClipMovie {
 }
 
 extension SampleEntry {
-    /// The table entry of `sample` on a timeline that begins at `zero`.
+    /// Creates the table entry of `sample` on a timeline that begins at `zero`.
     init(_ sample: IndexedSample, from zero: Int64) {
         self.init(
             decodeTime: sample.dts - zero, duration: UInt32(clamping: sample.duration),

@@ -2,20 +2,20 @@
 
 internal import Media
 
-/// The times and the file position of one coded frame or audio packet. Times are ticks of the track, counted from the
-/// file's first frame.
+/// The times and the position in a file of one coded frame or audio packet. Times are in ticks of the track, counted
+/// from the file's first frame.
 package struct IndexedSample: Sendable, Equatable {
-    /// Decoding time; it never decreases from sample to sample.
+    /// The decoding time. It never decreases from sample to sample.
     package var dts: Int64
-    /// Presentation time.
+    /// The presentation time.
     package var pts: Int64
-    /// Its duration.
+    /// The duration of the sample.
     package var duration: Int64
-    /// Offset of its first byte.
+    /// The offset of the sample's first byte in the file.
     package var offset: Int64
-    /// Its size in bytes.
+    /// The size of the sample in bytes.
     package var size: Int64
-    /// Whether decoding can start here.
+    /// Whether decoding can start at this sample.
     package var isSync: Bool
 
     package init(dts: Int64 = 0, pts: Int64, duration: Int64, offset: Int64, size: Int64, isSync: Bool) {
@@ -24,30 +24,32 @@ package struct IndexedSample: Sendable, Equatable {
     }
 }
 
-/// One track of a recording, with all information that is needed to copy its samples.
+/// One track of a recording, with all information that is needed to copy its samples to another file.
 package struct IndexedTrack: Sendable {
-    /// The track's description in the `moov`, without the samples.
+    /// The description of the track in the `moov`, without the samples.
     package let layout: MovieLayout.Track
-    /// Ticks per second.
+    /// The number of ticks per second.
     package var timescale: Int64 { Int64(layout.timescale) }
-    /// All samples in decoding order. Samples that precede the first visible one have a lower presentation time.
+    /// All samples in decoding order. Hidden samples have a presentation time before that of the first visible sample.
     package let samples: [IndexedSample]
-    /// The coding of the samples, without the fields in which tracks may differ and still be joined.
+    /// The bytes of the `stsd` entry that describe the coding of the samples. Tracks with equal bytes can be joined.
+    /// The bitrate of a video track may differ and is left out.
     package let coding: [UInt8]
-    /// Display size in pixels; 0 for audio.
+    /// The display size in pixels; 0 for audio.
     package var size: (width: UInt32, height: UInt32) { (layout.width >> 16, layout.height >> 16) }
-    /// The content of `avcC`; empty for audio.
+    /// The content of the `avcC` box; empty for audio.
     package let decoderConfiguration: [UInt8]
 }
 
 extension IndexedTrack {
-    /// Indexes the samples of `table`. Throws ``MP4Failure`` if its times exceed the range of a clip, or if relay did
-    /// not write its `stsd`.
+    /// Lists the samples of `table` with their times and positions. Throws ``MP4Failure`` if the times exceed the range
+    /// of a clip, or if relay did not write the track's `stsd`.
     package init(_ layout: MovieLayout.Track, _ table: SampleTable, _ facts: TrackFacts) throws(MP4Failure) {
         self.layout = layout
         samples = Self.samples(table, zero: table.start + layout.mediaTime - facts.offset)
         let limit = facts.timescale * TrackFacts.longestTime
-        // In real files, ticks are long enough that the times of one track can be converted to ticks of another track.
+        // In real files ticks are not shorter than this limit allows. Times can then be converted between the ticks of
+        // two tracks without overflow.
         guard layout.timescale <= 1 << 24, samples.allSatisfy({ $0.pts.magnitude <= limit }) else {
             throw MP4Failure(description: "its times are absurd")
         }
@@ -61,7 +63,7 @@ extension IndexedTrack {
             return
         }
         var children = entry.body
-        // The fields of a VisualSampleEntry (12.1.3).
+        // The fixed fields of a VisualSampleEntry (12.1.3).
         let fields = try children.take(78)
         let boxes = try children.boxes()
         coding = Array(fields) + boxes.filter { $0.type != "btrt" }.flatMap(\.whole)

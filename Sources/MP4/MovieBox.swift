@@ -2,21 +2,22 @@
 
 internal import Media
 
-/// `ftyp` and `moov` (ISO/IEC 14496-12, 4.3 and 8.2), for open and for closed files.
+/// Encodes `ftyp` and `moov` (ISO/IEC 14496-12, 4.3 and 8.2), for open files and for closed files.
 package struct MovieBox {
     /// The contents of the `moov` except for the samples.
     package let layout: MovieLayout
-    /// The samples by track ID; empty while the file is open.
+    /// The sample table of each track, by track ID; empty while the file is open.
     package let tables: [UInt32: SampleTable]
 
-    /// Size of `ftyp` in bytes, the same for open and closed files.
+    /// The size of `ftyp` in bytes. It is the same for open and closed files.
     package static let fileTypeSize = 32
-    /// Size of the `free` box after `ftyp`. A 64-bit `mdat` header replaces it when the file is closed.
+    /// The size of the `free` box after `ftyp`, in bytes. When the file is closed, a 64-bit `mdat` header replaces this
+    /// box.
     package static let placeholderSize = 16
-    /// Size of the head: both boxes.
+    /// The size of the head in bytes: `ftyp` and the box after it.
     package static let headSize = fileTypeSize + placeholderSize
 
-    /// `ftyp` and `free`: the head of an open file. `iso5` is required for `default-base-is-moof`.
+    /// The head of an open file: `ftyp` and `free`. The brand `iso5` is required for `default-base-is-moof`.
     package static var openHead: [UInt8] {
         var writer = BoxWriter()
         fileType(major: "iso6", compatible: ["iso6", "iso5", "avc1", "mp41"], &writer)
@@ -24,7 +25,7 @@ package struct MovieBox {
         return writer.bytes
     }
 
-    /// `ftyp`, and the header of the single `mdat`, which ends at `end`: the head of a closed file.
+    /// The head of a closed file: `ftyp` and the header of the single `mdat`. The `mdat` ends at the offset `end`.
     package static func closedHead(mediaEnd end: Int64) -> [UInt8] {
         var writer = BoxWriter()
         fileType(major: "isom", compatible: ["isom", "iso4", "avc1", "mp41"], &writer)
@@ -34,8 +35,8 @@ package struct MovieBox {
         return writer.bytes
     }
 
-    /// The head of a plain file whose tables precede its single `mdat`, which ends at `end`. It is `reserved` bytes
-    /// longer than ``headSize``, or longer still if the tables need more.
+    /// The head of a plain file whose `moov` precedes its single `mdat`. The `mdat` ends at the offset `end`. The head
+    /// is `reserved` bytes longer than ``headSize``, or longer still if the `moov` needs more space.
     package static func head(
         _ layout: MovieLayout, _ tables: [UInt32: SampleTable], reserved: Int64, mediaEnd end: Int64
     ) -> [UInt8] {
@@ -56,7 +57,7 @@ package struct MovieBox {
         return writer.bytes
     }
 
-    /// Whether `bytes` are one of the `ftyp` boxes that relay writes.
+    /// Whether `bytes` are exactly one of the `ftyp` boxes that relay writes.
     package static func isFileType(_ bytes: [UInt8]) -> Bool {
         var quickTime = BoxWriter()
         quickTimeFileType(&quickTime)
@@ -69,7 +70,7 @@ package struct MovieBox {
         fileType(major: "qt  ", compatible: ["qt  "] + Array(repeating: "\0\0\0\0", count: 3), &writer)
     }
 
-    /// Whether `bytes` are the head of a file that relay wrote, open or closed, or a prefix of such a head.
+    /// Whether `bytes` are the head of a file that relay wrote, open or closed, or the beginning of such a head.
     package static func isHead(_ bytes: [UInt8]) -> Bool {
         let fixed = bytes.prefix(fileTypeSize + 8)
         return [openHead, closedHead(mediaEnd: 1 << 32)].contains { $0.prefix(fixed.count).elementsEqual(fixed) }
@@ -83,26 +84,26 @@ package struct MovieBox {
         }
     }
 
-    /// The `moov` of an open file: no samples, but `mvex`.
+    /// Encodes the `moov` of an open file. It has no samples, but an `mvex`.
     package static func open(_ layout: MovieLayout) -> [UInt8] {
         MovieBox(layout: layout, tables: [:]).encode(isOpen: true)
     }
 
-    /// The `moov` of a fragmented file whose samples are all known: like the `moov` of an open file, but with the total
-    /// duration.
+    /// Encodes the `moov` of a fragmented file all of whose samples are known. It differs from the `moov` of an open
+    /// file only by the total duration.
     package static func open(_ movie: ClipMovie) -> [UInt8] {
         let whole = MovieBox(layout: movie.layout, tables: movie.tables)
         let duration = movie.layout.tracks.map(whole.presentationDuration).max()
         return MovieBox(layout: movie.layout, tables: [:]).encode(isOpen: true, lasting: duration)
     }
 
-    /// The `moov` of a closed file. A track without a sample is left out.
+    /// Encodes the `moov` of a closed file. A track without samples is omitted.
     package static func closed(_ layout: MovieLayout, _ tables: [UInt32: SampleTable]) -> [UInt8] {
         MovieBox(layout: layout, tables: tables).encode(isOpen: false)
     }
 
-    /// Encodes the `moov`. `duration` is the duration of the fragments that follow, in movie ticks; nil if it is not
-    /// known yet.
+    /// Encodes the `moov`. `duration` is the total duration of the fragments that follow, in movie ticks; nil if it is
+    /// not known yet.
     private func encode(isOpen: Bool, lasting duration: Int64? = nil) -> [UInt8] {
         var writer = BoxWriter(capacity: 4096 + tables.values.reduce(0) { $0 + $1.count * 8 })
         let tracks = layout.tracks.filter { isOpen || table($0)?.isEmpty == false }
@@ -126,7 +127,7 @@ package struct MovieBox {
         values.contains { $0 > Int64(Int32.max) } ? 1 : 0
     }
 
-    /// The visible duration of the track, in movie ticks, rounded up so that the last frame is not cut.
+    /// The visible duration of `track` in movie ticks. It is rounded up, so that the last frame is not cut off.
     func visibleDuration(_ track: MovieLayout.Track) -> Int64 {
         guard let table = table(track) else { return 0 }
         let ticks = max(0, table.presentationEnd - table.start - track.mediaTime)
@@ -134,13 +135,14 @@ package struct MovieBox {
         let all = Int64(clamping: (product + Int128(track.timescale) - 1) / Int128(max(1, track.timescale)))
         if let limit = track.limit { return min(all, limit) }
         guard let end = layout.end else { return all }
-        // For video, two ticks less: if it were rounded up, the edit would include the first frame of the next file.
+        // For video the duration is two ticks shorter. If it were rounded up, the edit would include the first frame of
+        // the next file.
         return min(all, max(0, end &- emptyDuration(track) &- (track.kind == .video ? Self.hair : 0)))
     }
 
     private static let hair: Int64 = 2
 
-    /// Movie ticks before the track begins: its empty edit plus its first decoding time.
+    /// The movie ticks before the first sample of `track`: its empty edit plus its first decoding time.
     func emptyDuration(_ track: MovieLayout.Track) -> Int64 {
         let late = Int128(table(track)?.start ?? 0) * Int128(layout.timescale) / Int128(max(1, track.timescale))
         return track.emptyEdit &+ Int64(clamping: late)
@@ -191,7 +193,7 @@ package struct MovieBox {
         }
     }
 
-    /// `tref` of type `chap`, by which the video track refers to the chapter track.
+    /// Writes a `tref` box of type `chap`, by which the video track refers to the chapter track.
     private func chapterReference(_ trak: inout BoxWriter) {
         guard let chapters = layout.tracks.first(where: { $0.kind == .data }) else { return }
         trak.box("tref") { tref in
@@ -211,7 +213,8 @@ package struct MovieBox {
         let duration = presentationDuration(track)
         let created = Int64(clamping: layout.creationTime)
         let version: UInt8 = duration > Int64(UInt32.max) || created > Int64(UInt32.max) ? 1 : 0
-        // In the movie, and enabled unless it is the chapter track (8.3.2).
+        // The flags say that the track is part of the movie, and that it is enabled unless it is the chapter track
+        // (8.3.2).
         trak.fullBox("tkhd", version: version, flags: track.kind == .data ? 2 : 3) { box in
             box.time(created, version: version)
             box.time(created, version: version)
@@ -229,7 +232,8 @@ package struct MovieBox {
         }
     }
 
-    /// `elst` (8.6.6): an empty edit, if the track begins late, and one edit from the first visible sample on.
+    /// Writes an `elst` box (8.6.6): an empty edit if the track begins late, and one edit from the first visible sample
+    /// on.
     private func editList(_ track: MovieLayout.Track, _ edts: inout BoxWriter) {
         let empty = emptyDuration(track)
         let visible = visibleDuration(track)
@@ -261,8 +265,8 @@ package struct MovieBox {
         }
     }
 
-    /// `hdlr` (8.4.3). With a `component` it has QuickTime's form, where the name is preceded by its length; otherwise
-    /// the name ends with a 0.
+    /// Writes an `hdlr` box (8.4.3). If `component` is given, the box has QuickTime's form, in which the length of the
+    /// name comes before the name. Otherwise the name ends with a 0.
     private func handler(_ component: String?, _ type: String, _ name: String, _ box: inout BoxWriter) {
         box.fullBox("hdlr") { box in
             if let component { box.code(component) } else { box.u32(0) }
@@ -282,13 +286,14 @@ package struct MovieBox {
         }
     }
 
-    /// `mehd` (8.8.2): without it, a player that has received only the beginning does not know the duration.
+    /// Writes an `mehd` box (8.8.2). A player that has received only the beginning of the file knows the duration only
+    /// from this box.
     private static func extendsHeader(_ duration: Int64, _ mvex: inout BoxWriter) {
         let version: UInt8 = duration > Int64(UInt32.max) ? 1 : 0
         mvex.fullBox("mehd", version: version) { $0.time(duration, version: version) }
     }
 
-    /// `trex` (8.8.3): by default a frame depends on others, and an audio packet does not.
+    /// Writes a `trex` box (8.8.3). By default a frame depends on other frames, and an audio packet does not.
     private func trackExtends(_ track: MovieLayout.Track, _ mvex: inout BoxWriter) {
         mvex.fullBox("trex") { trex in
             trex.u32(track.id)
@@ -300,9 +305,9 @@ package struct MovieBox {
     }
 }
 
-/// The visible part of a file whose edit list begins after its first sample or ends before its last one.
+/// Computes which part of a file is visible. The edit list may begin after the first sample or end before the last one.
 extension MovieBox {
-    /// The numbers of visible frames and visible audio samples in a file with these tracks.
+    /// Returns the numbers of visible frames and of visible audio samples in a file with these tracks.
     package static func shown(
         _ layout: MovieLayout, _ tables: [UInt32: SampleTable]
     ) -> (frames: Int, audioSamples: Int64) {
@@ -312,7 +317,7 @@ extension MovieBox {
         return (video.map(movie.shownSamples) ?? 0, audio.map(movie.shownTicks) ?? 0)
     }
 
-    /// Number of visible ticks of `track`.
+    /// The number of visible ticks of `track`.
     func shownTicks(_ track: MovieLayout.Track) -> Int64 {
         guard let table = tables[track.id] else { return 0 }
         let all = max(0, table.presentationEnd - table.start - track.mediaTime)
@@ -321,7 +326,7 @@ extension MovieBox {
         return min(all, Int64(clamping: (ticks + scale / 2) / scale))
     }
 
-    /// Number of samples of `track` that begin in its visible part.
+    /// The number of samples of `track` that begin in its visible part.
     private func shownSamples(_ track: MovieLayout.Track) -> Int {
         guard let table = tables[track.id] else { return 0 }
         let first = table.start + track.mediaTime
@@ -331,7 +336,7 @@ extension MovieBox {
 }
 
 extension SampleTable {
-    /// All presentation times, in decoding order.
+    /// The presentation times of all samples, in decoding order.
     var presentationTimes: [Int64] {
         var times: [Int64] = []
         times.reserveCapacity(count)

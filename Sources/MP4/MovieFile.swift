@@ -2,7 +2,7 @@
 
 internal import Media
 
-/// The `moov` of a file and the samples of its tracks, for plain and fragmented files.
+/// The `moov` of a plain or fragmented MP4 file, and the samples of its tracks.
 ///
 /// ```swift
 /// let file = try MovieFile.read(source)
@@ -13,16 +13,16 @@ internal import Media
 package struct MovieFile {
     /// The contents of the `moov` except for the samples.
     package let layout: MovieLayout
-    /// The samples by track ID.
+    /// The sample table of each track, by track ID.
     package let tables: [UInt32: SampleTable]
-    /// Whether the file is a plain MP4; if not, it is a fragmented one.
+    /// True for a plain MP4, which was closed; false for a fragmented file.
     package let isClosed: Bool
 
-    /// Limit for the size of a `moov`, enough for more than a day of media.
+    /// The maximum size of a `moov` in bytes. It is enough for more than a day of media.
     private static let movieLimit: Int64 = 256 << 20
 
-    /// Reads the tables in `source`, but no media. The size of `source` limits how much is read. Throws ``MP4Failure``
-    /// if this module did not write the bytes, and the errors of `source`.
+    /// Reads the `moov` and the sample tables of the file `source`, but no media. No more bytes are read than `source`
+    /// has. Throws ``MP4Failure`` if this module did not write the file, and rethrows the errors of `source`.
     package static func read(_ source: some ByteSource) throws -> MovieFile {
         switch try FragmentedFileReader(source).read() {
         case .open(let file): return MovieFile(layout: file.layout, tables: file.tables, isClosed: false)

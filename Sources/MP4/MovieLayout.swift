@@ -4,47 +4,49 @@ package import Media
 
 /// The contents of a file's `moov` except for the samples.
 package struct MovieLayout {
-    /// One track.
+    /// The description of one track.
     package struct Track: Sendable {
-        /// `track_ID`: 1 is the video, 2 the audio.
+        /// The track's `track_ID`. In files that relay writes, video has 1 and audio has 2.
         package var id: UInt32
-        /// Kind of the track.
+        /// The kind of the track, such as video or audio.
         package var kind: TrackKind
-        /// Ticks per second.
+        /// The number of ticks per second.
         package var timescale: UInt32
-        /// Display size in 16.16 fixed point; 0 for audio.
+        /// The display width in pixels, in 16.16 fixed point; 0 for audio.
         package var width: UInt32 = 0
-        /// Display height, in the same form as ``width``.
+        /// The display height in pixels, in 16.16 fixed point; 0 for audio.
         package var height: UInt32 = 0
-        /// The display matrix (ISO/IEC 14496-12, 8.3.2), row by row.
+        /// The display matrix (ISO/IEC 14496-12, 8.3.2), row by row. It can rotate the video.
         package var matrix = unityMatrix
-        /// The complete `stsd` box.
+        /// All bytes of the track's `stsd` box, which describes the coding.
         package var sampleDescription: [UInt8]
-        /// Movie ticks of the empty edit before the track begins.
+        /// The duration of the empty edit before the track begins, in movie ticks.
         package var emptyEdit: Int64 = 0
-        /// The track time at which the presentation begins.
+        /// The time on the track's own timeline at which the visible part begins.
         package var mediaTime: Int64 = 0
-        /// The duration in the track's edit list, in movie ticks; 0 for an open file.
+        /// The duration that the track's edit list gives, in movie ticks; 0 for an open file.
         package var shownDuration: Int64 = 0
-        /// Limit for the visible duration of the track, in movie ticks, even if more samples follow.
+        /// The maximum visible duration of the track, in movie ticks, even if more samples follow; nil means no
+        /// maximum.
         package var limit: Int64?
     }
 
-    /// The identity matrix.
+    /// The display matrix that changes nothing.
     static let unityMatrix: [UInt32] = [0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x4000_0000]
 
-    /// The form of its boxes.
+    /// Whether the boxes follow MP4 or QuickTime rules, and whether the file is fragmented.
     package private(set) var form = MovieForm.mp4
-    /// Movie ticks per second: the audio's sample rate, so that its edits are exact; without audio, the video's
-    /// timescale.
+    /// The number of movie ticks per second. It is the audio's sample rate, so that edits of the audio are exact.
+    /// Without audio it is the timescale of the video.
     package var timescale: UInt32
-    /// Seconds since 1904-01-01 UTC (ISO/IEC 14496-12, 8.2.2).
+    /// The creation time, in seconds since 1904-01-01 UTC (ISO/IEC 14496-12, 8.2.2).
     package var creationTime: UInt64 = 0
     /// The tracks, in the order of their boxes.
     package var tracks: [Track]
-    /// The movie tick at which the presentation ends, even if more samples follow; nil if it ends with the samples.
+    /// The movie tick at which the visible part of the movie ends, even if more samples follow; nil if it ends with the
+    /// last sample.
     package var end: Int64?
-    /// The complete `udta` box, or empty.
+    /// All bytes of the `udta` box; empty if the file has no such box.
     package var userData: [UInt8] = []
 
     /// The ID of the video track in files that relay writes.
@@ -52,8 +54,8 @@ package struct MovieLayout {
     /// The ID of the audio track in files that relay writes.
     package static let audioID: UInt32 = 2
 
-    /// The layout of a file with the tracks of `description`, created at `creationTime`, with the `udta` box
-    /// `userData`.
+    /// Creates the layout of a file that has the tracks of `description`. `creationTime` is in seconds since 1904.
+    /// `userData` is the complete `udta` box.
     package init(description: StreamDescription, creationTime: UInt64, userData: [UInt8], form: MovieForm = .mp4) {
         (tracks, self.form) = ([], form)
         if let video = description.video, let frames = video.frameFormat {
@@ -72,13 +74,13 @@ package struct MovieLayout {
                     id: Self.audioID, kind: .audio, timescale: UInt32(format.sampleRate),
                     sampleDescription: SampleDescription.audio(audio, format, form)))
         }
-        // The rate of the audio, if there is audio; otherwise the video's.
+        // The timescale of the last track. That is the audio track if the file has audio.
         timescale = tracks.last?.timescale ?? 1000
         self.creationTime = creationTime
         self.userData = userData
     }
 
-    /// A layout that a reader found in a file.
+    /// Creates the layout that a reader has found in a file.
     package init(timescale: UInt32, creationTime: UInt64, tracks: [Track], userData: [UInt8]) {
         self.timescale = timescale
         self.creationTime = creationTime
@@ -86,7 +88,8 @@ package struct MovieLayout {
         self.userData = userData
     }
 
-    /// The smallest multiple of the packets' ticks per second that is at least 10000, so that all times are exact.
+    /// The timescale for video: the smallest multiple of the packets' ticks per second that is at least 10000. All
+    /// times of the packets are then exact.
     private static func videoTimescale(_ base: TimeBase) -> UInt32 {
         let ticks = UInt32(base.denominator)
         return ticks * max(1, (10_000 + ticks - 1) / ticks)
@@ -94,8 +97,8 @@ package struct MovieLayout {
 }
 
 extension MovieLayout.Track {
-    /// Reads the coding of a video track from its `stsd`. Throws ``MP4Failure`` for codecs other than H.264, HEVC and
-    /// AV1.
+    /// Reads the coding and the format of a video track from its `stsd`. Throws ``MP4Failure`` for codecs other than
+    /// H.264, HEVC and AV1.
     package func video() throws(MP4Failure) -> TrackDescription {
         var whole = BoxReader(sampleDescription[...])
         var stsd = try whole.box().body
@@ -108,7 +111,7 @@ extension MovieLayout.Track {
         case "av01": (codec, name) = (.av1, "av1C")
         default: throw MP4Failure(description: "its frames are coded in an unknown way")
         }
-        // The fields of a VisualSampleEntry (ISO/IEC 14496-12, 12.1.3).
+        // The fixed fields of a VisualSampleEntry (ISO/IEC 14496-12, 12.1.3).
         var fields = entry.body
         _ = try fields.take(24)
         let (width, height) = (Int(try fields.u16()), Int(try fields.u16()))
@@ -133,7 +136,7 @@ extension MovieLayout.Track {
         return SampleAspectRatio(Int32(across), Int32(down))
     }
 
-    /// The code points of a `colr` of type `nclx` (ISO/IEC 14496-12, 12.1.5).
+    /// Reads the color from the content of a `colr` box of type `nclx` (ISO/IEC 14496-12, 12.1.5).
     private static func color(_ body: BoxReader) throws(MP4Failure) -> ColorDescription? {
         var body = body
         guard try body.code() == "nclx" else { return nil }
@@ -144,12 +147,12 @@ extension MovieLayout.Track {
     }
 }
 
-/// The form of a movie's boxes.
+/// The file format that the boxes follow.
 package enum MovieForm: String, Sendable, CaseIterable {
-    /// ISO/IEC 14496-12 and 14496-14.
+    /// MP4, ISO/IEC 14496-12 and 14496-14.
     case mp4
-    /// Apple's QuickTime File Format.
+    /// QuickTime, Apple's QuickTime File Format.
     case mov
-    /// Like ``mp4``, but in fragments (ISO/IEC 14496-12, 8.8), so that it can be played while it is received.
+    /// MP4 in fragments (ISO/IEC 14496-12, 8.8), which can be played while it is being received.
     case fragmented
 }

@@ -2,9 +2,9 @@
 
 internal import Media
 
-/// Reads a `moov`, at the beginning of an open file or at the end of a closed one.
+/// Reads a `moov`. An open file has it at the beginning, and a closed file at the end.
 enum MovieReader {
-    /// Ten years, in seconds.
+    /// The longest accepted empty edit: ten years, in seconds.
     private static let longestEmptyEdit: Int64 = 315_360_000
 
     static func layout(_ moov: BoxReader) throws(MP4Failure) -> MovieLayout {
@@ -39,7 +39,7 @@ enum MovieReader {
         let version = try header.versionAndFlags().version
         _ = try header.take(version == 0 ? 8 : 16)
         let id = try header.u32()
-        // Skip to the last three fields: the matrix, width and height.
+        // Skips to the last three fields of `tkhd`: the matrix, the width and the height.
         _ = try header.take(header.count - 44)
         var matrix: [UInt32] = []
         for _ in 0..<9 { matrix.append(try header.u32()) }
@@ -78,7 +78,7 @@ enum MovieReader {
             let time = try elst.mediaTime(version: version)
             _ = try elst.u32()
             if time == -1 {
-                // Times are added to the duration, perhaps in a finer timescale, and must not overflow.
+                // Times are later added to the duration, perhaps in a timescale with more ticks, and must not overflow.
                 guard duration <= Int64(movieTimescale) * longestEmptyEdit else {
                     throw MP4Failure(description: "a track begins absurdly late")
                 }

@@ -2,26 +2,27 @@
 
 internal import Media
 
-/// Detects media that had not reached the disk when the power failed, or that a failing disk has lost: zeros remain in
-/// its place.
+/// Detects media that is missing on the disk: the power failed before the media was written, or a failing disk has lost
+/// it. The file then has zeros in its place.
 struct PayloadCheck {
-    /// Size of the length before each NAL unit of the video, in bytes; nil if relay did not encode the video.
+    /// The size in bytes of the length field before each NAL unit of the video; nil if relay did not encode the video.
     private let lengthSize: Int?
 
-    /// The length of a run of zeros that no NAL unit contains, because three zeros are escaped (H.264, 7.4.1). A lost
-    /// sector has 512 bytes, so it contains several aligned blocks of this size wherever it begins.
+    /// The size in bytes of a block of zeros that proves a loss. No NAL unit contains that many zeros, because three
+    /// zeros in a row are escaped (H.264, 7.4.1). A lost sector has 512 bytes, so it contains several aligned blocks of
+    /// this size wherever it begins.
     private static let block = 64
-    /// The size of a sample that is larger than any frame.
+    /// The maximum size of a sample in bytes. No frame is larger.
     private static let largestSample: UInt32 = 64 << 20
 
-    /// Creates a check for the samples of a file with `layout`.
+    /// Creates a check for the samples of a file with this `layout`.
     init(_ layout: MovieLayout) {
         let video = layout.tracks.first { $0.kind == .video }
         lengthSize = video.flatMap { try? SampleDescription.lengthSize($0.sampleDescription) }
     }
 
-    /// Whether all `samples` are intact. They belong to a track of `kind` and follow each other without a gap from
-    /// `offset` on.
+    /// Whether the media of all `samples` is intact. The samples belong to a track of `kind` and follow each other
+    /// without a gap from `offset` on.
     func isWhole(
         _ samples: [SampleEntry], of kind: TrackKind, at offset: Int64, in source: any ByteSource
     ) throws -> Bool {
@@ -37,7 +38,7 @@ struct PayloadCheck {
         return true
     }
 
-    /// Whether `bytes` are NAL units with their lengths (ISO/IEC 14496-15, 5.3.4.2), all of them intact.
+    /// Whether `bytes` consist of intact NAL units with length fields (ISO/IEC 14496-15, 5.3.4.2).
     private func isVideo(_ bytes: [UInt8]) -> Bool {
         guard let lengthSize else { return true }
         var position = 0

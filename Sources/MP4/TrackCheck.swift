@@ -2,27 +2,28 @@
 
 internal import Media
 
-/// Checks the tables of one track, and summarizes them.
+/// Checks the sample table of one track for errors, and summarizes it.
 package struct TrackCheck {
-    /// The summary of the tables.
+    /// The summary of the sample table.
     package let facts: TrackFacts
     private let movie: MovieBox
     private let track: MovieLayout.Track
     private let table: SampleTable
     private let isClosed: Bool
-    /// The times, in ticks, at which samples are missing, each with the number of missing samples.
+    /// The times in ticks at which samples are missing, each with the number of missing samples.
     private let holes: [(at: Int64, samples: Int64)]
     /// The earliest presentation time, on the track's own timeline.
     private let earliest: Int64
     private let doubled: Int
     private let isTrimmed: Bool
 
-    /// A number of frames that is larger than any decoder can reorder (H.264, A.3.1: 16 frames).
+    /// The number of frames at the end among which earlier frames may still be missing. It is larger than the number of
+    /// frames that a decoder can reorder (H.264, A.3.1: 16 frames).
     private static let reorderLimit = 32
 
-    /// Checks `table`. With `endsSuddenly`, frames before the last ones may be missing. With `isCopied`, the media was
-    /// encoded elsewhere and has the times of its sender: frame durations may vary, and there may be pauses. With
-    /// `isTrimmed`, the file has samples that it does not show.
+    /// Checks `table`. `endsSuddenly` means that the file ended in the middle of writing. Frames that are shown before
+    /// its last frames may then be missing. `isCopied` means that relay did not encode the media: frame durations may
+    /// vary, and there may be pauses. `isTrimmed` means that the file has samples that its edit list hides.
     package init(
         layout: MovieLayout, track: MovieLayout.Track, table: SampleTable, isClosed: Bool, endsSuddenly: Bool,
         isCopied: Bool = false, isTrimmed: Bool = false
@@ -35,7 +36,7 @@ package struct TrackCheck {
         self.table = table
         self.isClosed = isClosed
         let begin = table.start + track.mediaTime
-        // A damaged edit may have a negative duration; it then shows nothing.
+        // A damaged edit list may have a negative duration. Nothing is visible then.
         let end = begin + max(0, movie.shownTicks(track))
         let times = table.presentationTimes.filter {
             !isTrimmed || track.kind == .audio || (begin..<end).contains($0)
@@ -47,7 +48,7 @@ package struct TrackCheck {
         for (index, (before, after)) in zip(times, times.dropFirst()).enumerated() {
             let distance = after - before
             if isCopied ? distance <= 0 : distance < usual - usual / 2 { doubled += 1 }
-            // Half a sample is a rounding error, not a gap.
+            // A difference of up to half a sample is a rounding error, and not a gap.
             guard distance > usual + usual / 2 else { continue }
             let behind = times.count - 1 - index
             if endsSuddenly, track.kind == .video, behind < Self.reorderLimit {
@@ -70,7 +71,7 @@ package struct TrackCheck {
             whole: torn.map { max(0, $0.at - first) } ?? shown, lateSamples: torn?.behind ?? 0)
     }
 
-    /// The most frequent sample duration, at least 1.
+    /// The sample duration that occurs most often, at least 1.
     private static func usualDuration(_ table: SampleTable) -> Int64 {
         var counts: [UInt32: Int] = [:]
         for run in table.durations.runs { counts[run.value, default: 0] += Int(run.count) }
@@ -78,7 +79,7 @@ package struct TrackCheck {
         return max(1, Int64(most?.key ?? 1))
     }
 
-    /// The problems that were found, one sentence each. `media` is the range of bytes that must contain all samples.
+    /// The errors that were found, one sentence for each. `media` is the byte range that must contain all samples.
     package func problems(media: Range<Int64>) -> [String] {
         let name = track.kind == .video ? "the video" : "the audio"
         var problems = placeProblems(media).map { "\(name): \($0)" }
@@ -114,13 +115,13 @@ package struct TrackCheck {
         return []
     }
 
-    /// Problems with the edit list. It must begin with the first frame, hide no more audio than decoder priming needs,
+    /// Errors in the edit list. It must begin with the first frame, hide no more audio than the decoder needs to start,
     /// and end where the samples end.
     private var editProblems: [String] {
         var problems: [String] = []
         let hidden = table.start + track.mediaTime - earliest
-        // The last packet of a program may be shorter than the hidden packet, and be the only audible packet in its
-        // file.
+        // The last audio packet of a program may be shorter than the hidden packet, and may be the only audible packet
+        // of its file.
         let packet = max(facts.sampleDuration, table.durations.runs.first.map { Int64($0.value) } ?? 0)
         if !isTrimmed, track.kind == .video ? hidden != 0 : hidden > 2 * packet {
             problems.append("the edit list hides samples at the beginning")

@@ -2,20 +2,20 @@
 
 package import Media
 
-/// Converts packet times to the clock of one track of a file.
+/// Converts the times of packets to ticks of one track of a file.
 package struct TrackClock {
-    /// The tick at which the track's own timeline begins.
+    /// The tick of the program at which the track's own timeline begins.
     package var origin: Int64 = 0
     package let timeBase: TimeBase
 
-    /// A clock with `timescale` ticks per second for a track that begins at 0.
+    /// Creates a clock with `timescale` ticks per second, for a track that begins at 0.
     package init(timescale: UInt32) { timeBase = TimeBase(1, Int32(clamping: timescale)) }
 
-    /// Converts a time of `packet` to ticks of the track. It converts the time since the program's start, so that
-    /// rounding errors do not add up.
+    /// Converts `time`, a time of `packet`, to ticks of the track. The time since the program's start is converted, so
+    /// that rounding errors do not add up.
     package func ticks(_ time: Int64, _ packet: EncodedPacket) -> Int64 { packet.timeBase.rescale(time, to: timeBase) }
 
-    /// The table entries of `packets`.
+    /// The table entries of `packets`. `next` is the packet that follows them, if it is known.
     package func entries(_ packets: [EncodedPacket], next: EncodedPacket?) -> [SampleEntry] {
         packets.enumerated().map { index, packet in
             let decode = ticks(packet.dts, packet)

@@ -2,31 +2,32 @@
 
 internal import Media
 
-/// A summary of one track's tables. Times are in ticks of the track.
+/// A summary of one track's sample table. Times are in ticks of the track.
 package struct TrackFacts: Sendable, Equatable {
-    /// A year, in seconds: longer than any recording.
+    /// The longest accepted time: a year, in seconds. No recording is longer.
     package static let longestTime: Int64 = 31_536_000
 
-    /// Ticks per second.
+    /// The number of ticks per second.
     package var timescale: Int64
-    /// Number of audio packets, including hidden ones; or number of frames that an edit list does not hide.
+    /// For audio the number of packets, including hidden ones. For video the number of frames that the edit list does
+    /// not hide.
     package var samples: Int
-    /// Ticks from the file's first frame to the track's first visible sample.
+    /// The ticks from the file's first frame to the track's first visible sample.
     package var offset: Int64
-    /// Number of visible ticks.
+    /// The duration of the visible part, in ticks.
     package var shown: Int64
-    /// The most frequent sample duration.
+    /// The sample duration that occurs most often.
     package var sampleDuration: Int64
-    /// Ticks from the first visible sample to the last one.
+    /// The ticks from the first visible sample to the last one.
     package var lastSample: Int64
-    /// Ticks from the first visible sample to the first missing sample near the end; equal to ``shown`` if no sample is
-    /// missing. Frames are written in decoding order, so a file that ends suddenly may lack a frame that is shown
-    /// before its last frame.
+    /// The ticks from the first visible sample to the first missing one near the end; equal to ``shown`` if none is
+    /// missing. Frames are written in decoding order. A file that ends suddenly may therefore lack a frame that is
+    /// shown before the file's last frame.
     package var whole: Int64
-    /// Number of samples after ``whole``.
+    /// The number of samples that are shown after ``whole``.
     package var lateSamples: Int
 
-    /// `ticks` in nanoseconds.
+    /// Converts `ticks` of the track to nanoseconds.
     package func nanoseconds(_ ticks: Int64) -> Int64 {
         TimeBase(1, Int32(clamping: timescale)).rescale(ticks, to: .nanoseconds)
     }

@@ -5,27 +5,27 @@ internal import Media
 internal import Networking
 internal import Synchronization
 
-/// Passes an attempt's events to its supervisor: any number of events before its end, the end once, and no events after
-/// the attempt was abandoned.
+/// Passes the events of one connection attempt to the output's supervisor. The supervisor gets any number of events,
+/// then the attempt's end exactly once. After that, and after the attempt was abandoned, it gets nothing more.
 ///
-/// ``NoticeLimit`` limits the number of notices about servers and receivers, because a server or a hundred receivers
-/// must not fill the log. May be used on any thread.
+/// ``NoticeLimit`` limits the number of notices about servers and receivers, so that a server or a hundred receivers
+/// cannot fill the log. May be used on any thread.
 final class AttemptReport: Sendable {
     private let report: @Sendable (AttemptEvent) -> Void
     private let clock: any MonotonicClock
     private let hasEnded = Mutex(false)
     private let notices = Mutex(NoticeLimit())
 
-    /// A report that calls `report`; `clock` limits the notices.
+    /// Creates a report that passes each event to `report`. `clock` is used to limit the number of notices.
     init(clock: any MonotonicClock = SystemClock(), _ report: @escaping @Sendable (AttemptEvent) -> Void) {
         self.report = report
         self.clock = clock
     }
 
-    /// Whether events are no longer reported.
+    /// True after the end was reported, or after the report was silenced.
     var isOver: Bool { hasEnded.withLock { $0 } }
 
-    /// Reports `event`, which is not the end of the attempt.
+    /// Passes on `event`. The end of the attempt is reported by ``end(_:)`` instead.
     func tell(_ event: AttemptEvent) {
         if isOver { return }
         guard case .notice(let text) = event else { return report(event) }
@@ -33,12 +33,12 @@ final class AttemptReport: Sendable {
         if let text = notices.withLock({ $0.said(of: text, at: now) }) { report(.notice(text)) }
     }
 
-    /// Reports the end of the attempt.
+    /// Reports `event` as the end of the attempt, unless the end was reported before.
     func end(_ event: AttemptEvent) {
         if silence() { report(event) }
     }
 
-    /// Stops reporting events. Returns whether events were reported until now.
+    /// Stops passing on events. Returns false if the report had already stopped.
     @discardableResult
     func silence() -> Bool {
         hasEnded.withLock { hasEnded in

@@ -3,11 +3,12 @@
 internal import FanOut
 internal import Media
 
-/// An attempt that runs on its own queue and ends once: it first releases its resources, then reports how it ended.
+/// A connection attempt that runs on its own queue and ends once. It first releases its resources, then reports how it
+/// ended.
 protocol EndingAttempt: OutputAttempt, QueueActor {
-    /// Reports the attempt's events, and whether it is over.
+    /// Passes the attempt's events to the supervisor, and knows whether the attempt has ended.
     nonisolated var report: AttemptReport { get }
-    /// Releases sockets, timers and files. Further calls do nothing.
+    /// Releases sockets, timers and files. A second call has no effect.
     func close()
 }
 
@@ -17,10 +18,10 @@ extension EndingAttempt {
         post { $0.close() }
     }
 
-    /// Closes and reports the failure, unless the end was already reported.
+    /// Releases the resources and reports `failure`, unless the attempt's end was reported before.
     func fail(_ failure: OutputFailure) { end(.failed(failure)) }
 
-    /// Closes and reports that everything was sent, unless the end was already reported.
+    /// Releases the resources and reports that everything was sent, unless the attempt's end was reported before.
     func drained() { end(.drained) }
 
     private func end(_ event: AttemptEvent) {

@@ -4,19 +4,20 @@ internal import FanOut
 internal import Media
 internal import Synchronization
 
-/// One of several receivers of an output that listens.
+/// One of the receivers that are connected to an output that listens.
 protocol CountedReceiver: AnyObject, Sendable {
-    /// The packets that wait for this receiver.
+    /// The queue of packets for this receiver.
     var packets: PacketQueue { get }
-    /// The data that was sent to this receiver so far.
+    /// The totals of bytes and frames sent to this receiver so far.
     var progress: AttemptProgress { get }
 }
 
-/// The totals of all receivers of an output that listens, including those that have left. May be used on any thread.
+/// Adds up the totals of all receivers of an output that listens, including receivers that have left. May be used on
+/// any thread.
 final class ReceiverTotals: Sendable {
     private struct State {
         var receivers: [any CountedReceiver] = []
-        /// The totals of the receivers that have left.
+        /// The sum of the totals of receivers that have left.
         var past = AttemptProgress()
         var pastSRT = SRTStatistics.Totals()
         var total = 0
@@ -29,7 +30,7 @@ final class ReceiverTotals: Sendable {
     /// Creates totals without any receiver.
     init(_ kind: OutputDetails.Receivers.Kind) { self.kind = kind }
 
-    /// Counts a receiver and returns its number, counted from 1.
+    /// Counts a new receiver and returns its number. The first receiver has the number 1.
     func nextNumber() -> Int {
         state.withLock { state in
             state.total += 1
@@ -37,10 +38,10 @@ final class ReceiverTotals: Sendable {
         }
     }
 
-    /// Counts a receiver that was refused.
+    /// Counts a refused receiver.
     func countRefusal() { state.withLock { $0.refused += 1 } }
 
-    /// Sets the number of refused receivers. Returns the number that was set before.
+    /// Sets the number of refused receivers, and returns the previous number.
     func setRefused(_ count: UInt64) -> UInt64 {
         state.withLock { state in
             defer { state.refused = count }
@@ -48,11 +49,11 @@ final class ReceiverTotals: Sendable {
         }
     }
 
-    /// Adds a receiver that is on air.
+    /// Adds a receiver that is on air to the sums.
     func add(_ receiver: any CountedReceiver) { state.withLock { $0.receivers.append(receiver) } }
 
-    /// Removes a receiver, which gets no more packets, and adds its totals to `past` in one step, so that no number
-    /// decreases. The packets that still wait for the receiver count as dropped.
+    /// Removes a receiver that has left, and keeps its totals in the sums. Both happen under one lock, so that no sum
+    /// ever decreases. Packets that still wait for the receiver count as dropped.
     func remove(_ leaving: any CountedReceiver) {
         leaving.packets.discard()
         let (progress, drops) = (leaving.progress, leaving.packets.drops)
@@ -67,8 +68,8 @@ final class ReceiverTotals: Sendable {
         }
     }
 
-    /// The sums of all receivers' bytes, frames and drops: a frame that three receivers got, or missed, counts three
-    /// times.
+    /// The sums over all receivers of bytes, frames and drops. A frame that was sent to three receivers, or dropped for
+    /// three, counts three times.
     var progress: AttemptProgress {
         let state = state.withLock { $0 }
         var sum = state.past

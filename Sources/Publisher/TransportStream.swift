@@ -4,45 +4,45 @@ internal import DequeModule
 internal import LibAV
 internal import Media
 
-/// An MPEG transport stream in messages of whole TS packets.
+/// Makes an MPEG transport stream in messages that consist of whole TS packets.
 ///
-/// If a frame lasts so long that a PCR is due within it, a new message begins at the PCR, because a frame's messages
-/// are sent over the duration of the frame.
+/// A frame's messages are sent over the duration of the frame. If a frame lasts so long that a PCR is due within it, a
+/// new message begins at that PCR.
 ///
 /// Not thread-safe; it belongs to one session.
 final class TransportStream {
     private let writer: TransportStreamWriter
     /// The tracks that the current tables (PAT and PMT) describe.
     private var streams: StreamDescription
-    /// The maximum size of a message in bytes: a whole number of TS packets.
+    /// The maximum size of a message in bytes, which is a multiple of the size of a TS packet.
     private let messageBytes: Int
     private var messages = Deque<[UInt8]>()
-    /// The incomplete message.
+    /// The bytes of the message that is not complete yet.
     private var gathered: [UInt8] = []
-    /// The time that is added to all times, in ticks of 90 kHz.
+    /// The ticks of 90 kHz that are added to all times; nil before the first packet.
     private var shift: Int64?
 
-    /// A stream with the tracks of `description`, in messages of at most `messageBytes`.
+    /// Creates a stream with the tracks of `description`. A message has at most `messageBytes` bytes.
     init(description: StreamDescription, messageBytes: Int) throws(AVFailure) {
         streams = description
         self.messageBytes = max(188, messageBytes / 188 * 188)
         writer = try TransportStreamWriter(.init(service: "relay", provider: "relay"), description: description)
     }
 
-    /// The oldest message that was not sent yet.
+    /// The oldest complete message that was not sent yet.
     var first: [UInt8]? { messages.first }
 
-    /// The number of messages that were not sent yet.
+    /// The number of complete messages that were not sent yet.
     var count: Int { messages.count }
 
-    /// The size in bytes of the messages that were not sent yet.
+    /// The size in bytes of the complete messages that were not sent yet.
     var bytes: Int { messages.reduce(0) { $0 + $1.count } }
 
     func removeFirst() { messages.removeFirst() }
 
-    /// Adds a packet; if the codec configuration of its track has changed, new tables come before the packet. All times
-    /// are shifted by the same amount, so that the first time is 1 s and none is negative; the distance between audio
-    /// and video is exact to the tick.
+    /// Adds a packet. If the codec configuration of the packet's track has changed, new tables are written before it.
+    /// All times are shifted by the same amount, so that the first time is 1 s and none is negative. The distance
+    /// between audio and video stays exact to the tick.
     func write(_ packet: EncodedPacket) throws(AVFailure) {
         guard packet.track != .data || packet.description.codec == .scte35 else { return }
         if !streams.holds(packet) { try renew(for: packet) }
@@ -58,7 +58,7 @@ final class TransportStream {
         }
     }
 
-    /// Writes new tables and parameter sets for a track's new codec configuration, which begins with `packet`.
+    /// Writes new tables and parameter sets, because the codec configuration of a track changes from `packet` on.
     private func renew(for packet: EncodedPacket) throws(AVFailure) {
         streams = streams.updated(by: packet)
         if packet.track != .data {
@@ -78,14 +78,14 @@ final class TransportStream {
         }
     }
 
-    /// Completes the last message, even if it is short.
+    /// Completes the last message, even if it has less than the maximum size.
     func flush() {
         guard !gathered.isEmpty else { return }
         messages.append(gathered)
         gathered = []
     }
 
-    /// Ends the stream.
+    /// Writes the remaining data at the end of the stream.
     func finish() throws(AVFailure) {
         gather(try writer.finish())
         flush()

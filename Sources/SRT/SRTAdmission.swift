@@ -2,9 +2,9 @@
 
 internal import Synchronization
 
-/// Decides which receivers a listening output accepts, during their handshake.
+/// Decides during the handshake which receivers a listening output accepts.
 ///
-/// The library calls this on its receiving thread, which serves every socket of the port, so nothing here may block.
+/// libsrt calls this on its receiving thread, which serves every socket of the port. Nothing here may therefore block.
 package final class SRTAdmission: Sendable {
     private struct State {
         var callers = 0
@@ -21,19 +21,20 @@ package final class SRTAdmission: Sendable {
     private let maximum: Int
     private let state = Mutex(State())
 
-    /// Accepts at most `maximum` receivers at a time; if `wanted` is given, only receivers that request this stream ID.
+    /// Accepts at most `maximum` receivers at a time. If `wanted` is given, accepts only receivers that request this
+    /// stream ID.
     package init(wanted: SRTStreamID?, maximum: Int) {
         self.wanted = wanted
         self.maximum = maximum
     }
 
-    /// Sets the number of receivers on air; the code that accepts them calls this.
+    /// Sets the number of receivers that are on air. The code that accepts receivers calls this.
     package func setCallers(_ count: Int) { state.withLock { $0.callers = count } }
 
     /// The number of rejected callers, and the reason for the last rejection.
     package var rejections: (count: UInt64, last: SRTRejection?) { state.withLock { ($0.rejections, $0.last) } }
 
-    /// Why a receiver with the stream ID `text` is rejected; nil if it is accepted.
+    /// Returns why a receiver with the stream ID `text` is rejected; nil if it is accepted.
     func judge(_ text: String) -> SRTRejection? {
         state.withLock { state in
             let rejection = refusal(of: SRTStreamID(text), beside: state.callers)
@@ -42,7 +43,7 @@ package final class SRTAdmission: Sendable {
         }
     }
 
-    /// Counts a receiver that was accepted although there were too many receivers, and had to be closed again.
+    /// Counts a receiver that was accepted and then closed, because too many receivers were connected by then.
     package func countOverload() { state.withLock { $0.count(.overload) } }
 
     private func refusal(of asked: SRTStreamID, beside callers: Int) -> SRTRejection? {

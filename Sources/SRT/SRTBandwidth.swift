@@ -2,41 +2,41 @@
 
 package import Media
 
-/// Computes libsrt's settings for a stream's rate: the send rate and the buffer sizes.
+/// Computes the settings of libsrt that depend on a stream's rate: the send rate and the buffer sizes.
 ///
-/// The library's own estimate of the rate (`SRTO_INPUTBW` 0) lags behind a variable rate, so relay sets the rate: the
-/// nominal rate of the transport stream or, if it is higher, the measured rate. The rate is measured over a quarter of
-/// the latency. If sending a keyframe takes longer, too little of the latency remains for retransmissions: with an
-/// average rate, the library dropped packets of the first keyframes, at 10 % loss and a latency of 400 ms. The capacity
-/// above the set rate is for retransmissions.
+/// libsrt's own estimate of the rate (`SRTO_INPUTBW` 0) lags behind a variable rate, so relay sets the rate. It is the
+/// nominal rate of the transport stream or, if that is higher, the measured rate. The rate is measured over a quarter
+/// of the latency. If sending a keyframe takes longer than that, too little of the latency remains for retransmissions.
+/// With an average rate, libsrt dropped packets of the first keyframes at 10 % loss and a latency of 400 ms. The
+/// capacity above the set rate is used for retransmissions.
 ///
 /// Times are microseconds.
 package struct SRTBandwidth {
-    /// libsrt's defaults: `SRTO_FC` in packets, and `SRTO_SNDBUF` in bytes.
+    /// The defaults of libsrt: `SRTO_FC` in packets, and `SRTO_SNDBUF` in bytes.
     static let usual = (flowWindow: 25_600, sendBuffer: 12_058_624)
-    /// The payload of a packet without the UDP and SRT headers, in bytes.
+    /// The number of media bytes in a packet, without the UDP and SRT headers.
     private static let payload = 1316
-    /// The maximum round-trip time for which the buffers are large enough, in milliseconds.
+    /// The round-trip time in milliseconds for which the buffers are computed. They are large enough up to this time.
     private static let roundTrip: Int64 = 1000
-    /// How many seconds a measured rate is remembered: longer than a usual GOP.
+    /// The number of seconds for which a measured rate is remembered. It is longer than a usual GOP.
     private static let memory = 30
-    /// The burst that an encoder may send in addition to its rate, as the time in microseconds for which its rate would
-    /// send as much: the size of its VBV buffer.
+    /// The size of a burst that an encoder may send in addition to its rate, which is the size of its VBV buffer. It is
+    /// given as the time in microseconds in which the encoder's rate produces as many bytes.
     private static let burst: Int64 = 1_000_000
 
-    /// Whether relay limits the library's send rate, because the address has no `maxbw`.
+    /// Whether relay limits libsrt's send rate. This is so if the address has no `maxbw`.
     let isLimited: Bool
-    /// Whether relay also sets the stream's rate, because the address has no `inputbw`.
+    /// Whether relay also sets the stream's rate. This is so if the address has neither `maxbw` nor `inputbw`.
     package let adaptsInput: Bool
-    /// Whether relay also sets the overhead, because the address has no `oheadbw`.
+    /// Whether relay also sets the overhead. This is so if the address has neither `maxbw` nor `oheadbw`.
     package let adaptsOverhead: Bool
-    /// The stream's rate that was last set in the library: `SRTO_INPUTBW`, in bytes per second.
+    /// The stream's rate that was last set in libsrt (`SRTO_INPUTBW`), in bytes per second.
     package private(set) var input: Int64
-    /// `SRTO_OHEADBW`: the additional rate for retransmissions and the packet filter, in percent of the stream's rate.
+    /// The capacity for retransmissions and the packet filter (`SRTO_OHEADBW`), in percent of the stream's rate.
     package let overhead: CInt
-    /// `SRTO_FC`, in packets, if the default is too small for the round-trip time and the latency.
+    /// The value for `SRTO_FC` in packets; nil if the default is large enough for the round-trip time and the latency.
     let flowWindow: Int64?
-    /// `SRTO_SNDBUF`, in bytes, if the default is too small for the unacknowledged data.
+    /// The value for `SRTO_SNDBUF` in bytes; nil if the default is large enough for the unacknowledged data.
     let sendBuffer: Int64?
 
     private let nominal: Int64
@@ -45,11 +45,11 @@ package struct SRTBandwidth {
     private var peak: Int64
     private var recent: [Int64] = []
 
-    /// The rates for the tracks of `description`, sent to `url`.
+    /// Computes the settings for the tracks of `description`, which are sent to `url`.
     package init(_ description: StreamDescription, url: SRTURL) {
         nominal = Self.nominal(description)
         window = min(max(url.latencyMilliseconds / 4, 50), 1000) * 1000
-        peak = nominal * (window + Self.burst) / window  // until there is a measurement
+        peak = nominal * (window + Self.burst) / window  // applies until the rate is measured
         input = peak
         isLimited = url.options[.maxbw] == nil
         adaptsInput = isLimited && url.options[.inputbw] == nil
@@ -62,15 +62,15 @@ package struct SRTBandwidth {
         sendBuffer = buffer > Self.usual.sendBuffer ? buffer : nil
     }
 
-    /// The rate of the transport stream, in bytes per second. Each TS packet of 188 bytes carries 184 bytes. In
-    /// addition, each access unit needs a PES header and on average half a packet of stuffing, and there are the
-    /// tables.
+    /// The rate of the transport stream in bytes per second. Each TS packet of 188 bytes carries 184 bytes. Each access
+    /// unit also needs a PES header and on average half a packet of stuffing. The tables are added.
     static func nominal(_ description: StreamDescription) -> Int64 {
         var (bits, rates) = (0.0, 0.0)
         if let video = description.video, let frames = video.frameFormat {
-            // A stream of variable rate seldom has more frames per second than this.
+            // A stream with a variable frame rate seldom has more frames per second than this.
             let rate = video.nominalRate?.value ?? 60
-            // A stream of constant quality has no nominal rate. 0.15 bits per pixel is more than most frames need.
+            // A stream encoded with constant quality has no nominal rate. Most frames need less than 0.15 bits per
+            // pixel.
             bits += video.bitrate > 0 ? Double(video.bitrate) : Double(frames.width * frames.height) * rate * 0.15
             rates += rate * 130
         }
@@ -81,8 +81,8 @@ package struct SRTBandwidth {
         return Int64(bits / 8 * 188 / 184 + rates) + 6000
     }
 
-    /// The overhead of forward error correction in percent: a packet for each row and one for each column
-    /// (`fec,cols:10,rows:5`).
+    /// The overhead of forward error correction in percent: one packet for each row and one for each column of
+    /// `filter`, such as `fec,cols:10,rows:5`.
     static func redundancy(_ filter: String?) -> Int {
         guard let filter else { return 0 }
         var sides: [Substring: Int] = [:]
@@ -95,7 +95,7 @@ package struct SRTBandwidth {
         return 100 / columns + (rows > 1 ? 100 / rows : 0)
     }
 
-    /// Counts the bytes of a frame that is sent on time, at `now`.
+    /// Counts the bytes of a frame that was sent at `now`. Frames of a backlog are not counted.
     package mutating func count(bytes: Int, at now: Int64) {
         if now - windowStart >= window {
             peak = max(peak, windowBytes * 1_000_000 / window)
@@ -104,8 +104,8 @@ package struct SRTBandwidth {
         windowBytes += Int64(bytes)
     }
 
-    /// Returns the rate to set in the library, if it has changed by more than a tenth. Must be called each second. The
-    /// rate is never below the nominal rate, because a still scene may end at any time.
+    /// Returns the stream's rate to set in libsrt, if the rate has changed by more than a tenth; otherwise nil. Must be
+    /// called each second. The rate is never below the nominal rate, because a still scene may end at any time.
     package mutating func update() -> Int64? {
         recent = recent.suffix(Self.memory - 1) + [peak]
         peak = 0

@@ -4,12 +4,12 @@ internal import CSRT
 internal import Media
 internal import Synchronization
 
-/// A connection that receives a transport stream. It is closed when it is released.
+/// An SRT connection that receives a transport stream. It is closed when this object is released.
 ///
-/// Only one thread at a time may read; all other calls may be made on any thread.
+/// Only one thread at a time may read. All other calls may be made on any thread.
 package final class SRTConnection: Sendable {
     private struct State {
-        /// Bytes that were read but not delivered yet.
+        /// Bytes that were received from libsrt and not delivered to the reader yet.
         var unread: [UInt8] = []
         var offset = 0
         var statistics = SRTInputStatistics()
@@ -19,7 +19,7 @@ package final class SRTConnection: Sendable {
 
     private static let inspection = Duration.seconds(1).inNanoseconds
 
-    /// The peer's IP address.
+    /// The IP address of the peer.
     package let address: String
     private let socket: SRTSocket
     private let clock: any MonotonicClock
@@ -27,7 +27,7 @@ package final class SRTConnection: Sendable {
     private let isEnded = Atomic(false)
     private let state: Mutex<State>
 
-    /// A connection on the connected `socket`, with the peer at `address`.
+    /// Creates a connection for `socket`, which is connected to the peer at `address`.
     init(_ socket: SRTSocket, to address: String, clock: any MonotonicClock = SystemClock()) {
         self.socket = socket
         self.clock = clock
@@ -42,22 +42,22 @@ package final class SRTConnection: Sendable {
     /// Whether the stream is encrypted.
     package var isEncrypted: Bool { socket.isDecrypting }
 
-    /// The library's counters, which are at most a second old while the connection is read.
+    /// The counters from libsrt. While the connection is being read, they are at most a second old.
     package var statistics: SRTInputStatistics { state.withLock { $0.statistics } }
 
-    /// Returns why the connection was closed in favor of another one; returns it only once.
+    /// Returns the reason why this connection was closed in favor of another one. A second call returns nil.
     func takeReason() -> String? { state.withLock { $0.reason.take() } }
 
-    /// Whether no more data can arrive.
+    /// True if no more data can arrive.
     var isOver: Bool { isEnded.load(ordering: .acquiring) || socket.condition != .connected }
 
-    /// Whether no data arrived for `time`.
+    /// Whether no data has arrived for at least `time`.
     func isSilent(for time: Duration) -> Bool {
         clock.now - lastReceived.load(ordering: .relaxed) >= time.inNanoseconds
     }
 
-    /// Copies the next bytes into `buffer`. Returns their count, 0 if no data arrived within a tenth of a second, and
-    /// nil at the end.
+    /// Copies the next received bytes into `buffer`. Returns the number of bytes, 0 if no data arrived within a tenth
+    /// of a second, and nil at the end of the connection.
     package func receive(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
         if let count = takeUnread(into: buffer) { return count }
         if buffer.count >= SRTSocket.longestMessage { return read(into: buffer) }
@@ -67,8 +67,8 @@ package final class SRTConnection: Sendable {
         return takeUnread(into: buffer) ?? 0
     }
 
-    /// Finds out whether the data is a transport stream; nil if that is not known by the `deadline`, or when
-    /// `isStopped` returns true. The bytes that are read here can still be received. Blocks.
+    /// Returns whether the received data is a transport stream. Returns nil if that is not known by `deadline`, if
+    /// `isStopped` returns true, or if the connection ends. The reader still gets the bytes that are read here. Blocks.
     func isTransportStream(before deadline: Int64, isStopped: () -> Bool) -> Bool? {
         var message = [UInt8](repeating: 0, count: SRTSocket.longestMessage)
         while clock.now < deadline, !isStopped() {
@@ -82,10 +82,10 @@ package final class SRTConnection: Sendable {
         return nil
     }
 
-    /// Ends the connection; a blocked read returns within a tenth of a second.
+    /// Ends the connection. A read that blocks returns within a tenth of a second.
     package func close() { close(because: nil) }
 
-    /// Ends the connection for this reason, which ``takeReason()`` then returns.
+    /// Ends the connection for `reason`, which ``takeReason()`` then returns.
     func close(because reason: String?) {
         guard !isEnded.exchange(true, ordering: .acquiringAndReleasing) else { return }
         inspect()
@@ -135,22 +135,22 @@ package final class SRTConnection: Sendable {
     }
 }
 
-/// Detects an MPEG transport stream by the sync bytes of its packets.
+/// Recognizes an MPEG transport stream by the sync bytes of its packets.
 struct TransportStreamCheck {
-    /// The result so far.
+    /// What is known about the data so far.
     enum Verdict: Equatable { case transportStream, unknown, other }
 
-    /// Number of consecutive packets with a correct sync byte that are required (ISO/IEC 13818-1, annex G.1).
+    /// The number of consecutive packets that must have a correct sync byte (ISO/IEC 13818-1, annex G.1).
     private static let packets = 5
-    /// Sizes of plain packets, of packets with a timestamp of four bytes before them (Blu-ray discs), and of packets
-    /// with a 16-byte checksum after them (DVB).
+    /// The possible distances of sync bytes: plain packets, packets after a timestamp of four bytes (Blu-ray discs),
+    /// and packets followed by a checksum of 16 bytes (DVB).
     private static let packetSizes = [188, 192, 204]
     private static let sync: UInt8 = 0x47
-    /// If no match is found in this many bytes, the data is not a transport stream. The limit is not shorter, because a
-    /// sender may begin in mid-packet, or with some messages of another kind.
+    /// If no transport stream is recognized in this many bytes, the data is something else. A sender may begin in the
+    /// middle of a packet, or with some messages of another kind, so the limit is not shorter.
     static let limit = 16 << 10
 
-    /// Judges `bytes`, which are the first bytes of a stream.
+    /// Returns what is known from `bytes`, which are the first bytes of a stream.
     static func judge(_ bytes: [UInt8]) -> Verdict {
         for size in packetSizes {
             let length = size * (packets - 1)

@@ -5,10 +5,10 @@ package import Media
 internal import Networking
 internal import Synchronization
 
-/// Receives an input's transport stream over SRT: opens one connection after another, in the address's mode. A
+/// Receives the transport stream of an SRT input. It opens one connection after another, in the mode of the address. A
 /// listening port stays open between two connections.
 ///
-/// One thread connects and receives; all other calls may come from any thread.
+/// One thread connects and receives. All other calls may be made on any thread.
 ///
 /// ```swift
 /// let input = try SRTInput(SRTURL("srt://:5000?mode=listener", for: .input)) { event in log(event) }
@@ -17,33 +17,33 @@ internal import Synchronization
 /// }
 /// ```
 package final class SRTInput: Sendable {
-    /// Events for an operator, without secrets.
+    /// Events that are reported to an operator. They contain no secrets.
     package enum Event: Sendable, Equatable {
         /// The port is open and waits for a sender.
         case waiting
-        /// The connection from this IP address carries a stream.
+        /// A connection from this IP address delivers a stream.
         case connected(address: String, isEncrypted: Bool)
-        /// A caller from this IP address was accepted and then closed, for this reason.
+        /// A caller from this IP address was accepted and then disconnected, for this reason.
         case refused(address: String, reason: String)
-        /// The connection ended, for this reason.
+        /// The connection has ended, for this reason.
         case ended(reason: String)
-        /// This many packets did not arrive in time and are missing.
+        /// This many packets did not arrive in time and are missing in the stream.
         case dropped(packets: Int64)
-        /// A message about a listening port, in one sentence.
+        /// A message about the listening port, in one sentence.
         case port(String)
     }
 
     private struct State {
         var registration: SRTServer.Registration?
         var connection: SRTConnection?
-        /// The counters of earlier connections, and the number of connections.
+        /// The sum of the counters of earlier connections.
         var past = SRTInputStatistics.Totals()
         var connections: Int64 = 0
         var drops = SRTDropWatch()
         var limit = NoticeLimit()
     }
 
-    /// How long a new connection may take to prove that it carries a transport stream.
+    /// The time within which the data of a new connection must be recognized as a transport stream.
     private static let patience = Duration.seconds(15).inNanoseconds
     private static let pollInterval = Duration.milliseconds(10).inNanoseconds
 
@@ -54,7 +54,7 @@ package final class SRTInput: Sendable {
     private let state = Mutex(State())
     private let isStopped = Atomic(false)
 
-    /// An input at `url` that is not open yet. `notice` receives events on any thread.
+    /// Creates an input at `url` that is not open yet. `notice` is called with events, on any thread.
     package init(
         _ url: SRTURL, server: SRTServer = .shared, clock: any MonotonicClock = SystemClock(),
         notice: @escaping @Sendable (Event) -> Void
@@ -62,10 +62,10 @@ package final class SRTInput: Sendable {
         (self.url, self.server, self.clock, self.notice) = (url, server, clock, notice)
     }
 
-    /// Whether the input waits for callers, without a time limit.
+    /// Whether the input waits for callers. It waits without a time limit.
     package var isListening: Bool { url.mode == .listener }
 
-    /// The library's counters, summed over all connections.
+    /// The counters from libsrt, summed over all connections.
     package var statistics: SRTInputStatistics {
         state.withLock { state in
             var statistics = state.connection?.statistics ?? SRTInputStatistics()
@@ -76,9 +76,9 @@ package final class SRTInput: Sendable {
         }
     }
 
-    /// Opens the next connection that carries a transport stream, and closes the previous one; nil if the input was
-    /// stopped. Blocks; a listener blocks without a time limit. Throws if the port cannot be opened, if the peer does
-    /// not answer, or if it sends other data.
+    /// Opens the next connection that delivers a transport stream, after closing the previous one. Returns nil if the
+    /// input was stopped. Blocks; a listening input blocks without a time limit. Throws if the port cannot be opened,
+    /// if the peer does not answer, or if the peer sends other data.
     package func connect() throws(OutputFailure) -> SRTConnection? {
         retire()
         while !hasEnded {
@@ -103,8 +103,8 @@ package final class SRTInput: Sendable {
         return nil
     }
 
-    /// Copies the next bytes of `connection` into `buffer`. Returns their count, 0 if no data arrived within a tenth of
-    /// a second, and nil at the end.
+    /// Copies the next received bytes of `connection` into `buffer`. Returns the number of bytes, 0 if no data arrived
+    /// within a tenth of a second, and nil at the end of the connection.
     package func receive(from connection: SRTConnection, into buffer: UnsafeMutableRawBufferPointer) -> Int? {
         let count = connection.receive(into: buffer)
         if count == nil, let reason = connection.takeReason() { tell(.ended(reason: reason)) }
@@ -115,13 +115,14 @@ package final class SRTInput: Sendable {
         return count
     }
 
-    /// Closes a connection whose stream cannot be used, and reports the reason to the operator.
+    /// Closes `connection`, because its stream cannot be used, and reports `reason` to the operator.
     package func refuse(_ connection: SRTConnection, because reason: String) {
         connection.close()
         tell(.refused(address: connection.address, reason: reason))
     }
 
-    /// Ends the input: connects no more, and closes the connection and the port. A second call does nothing.
+    /// Ends the input for good. The connection and the port are closed, and no more connections are opened. A second
+    /// call does nothing.
     package func stop() {
         isStopped.store(true, ordering: .releasing)
         let (registration, connection) = state.withLock { ($0.registration, $0.connection) }
@@ -141,7 +142,7 @@ package final class SRTInput: Sendable {
         state.withLock { $0.past.add(former.statistics.totals) }
     }
 
-    /// Reports an event that callers cause, at most 20 times a minute.
+    /// Reports an event that callers can cause. At most 20 such events are reported per minute.
     private func tell(_ event: Event) {
         let now = clock.now
         if state.withLock({ $0.limit.admit(at: now) }) == .passed { notice(event) }
@@ -161,7 +162,7 @@ package final class SRTInput: Sendable {
 // MARK: Listening and connecting
 
 extension SRTInput {
-    /// Returns the next sender's connection; nil if none arrived within a tenth of a second.
+    /// Returns the connection of the next sender; nil if no sender connected within a tenth of a second.
     private func awaitCaller() throws(OutputFailure) -> SRTConnection? {
         if state.withLock({ $0.registration == nil }) {
             guard let address = try resolve().first else { return nil }
@@ -173,10 +174,11 @@ extension SRTInput {
         return state.withLock { $0.registration }?.reception.next(within: .milliseconds(100))
     }
 
-    /// Connects to the peer's addresses one after another; nil if the input was stopped.
+    /// Connects to the addresses of the peer, one after another, until one of them answers. Returns nil if the input
+    /// was stopped.
     private func call() throws(OutputFailure) -> SRTConnection? {
         var addresses = try resolve()
-        // Our own address determines the address family.
+        // With a local address set in the URL, only addresses of the same family (IPv4 or IPv6) can be used.
         if let local = url.local { addresses.removeAll { $0.family != local.family } }
         var failure = OutputFailure(
             .unreachable, step: "resolve", reason: "\(url): the name has no address of localaddr's family")
@@ -196,7 +198,7 @@ extension SRTInput {
         let socket = try SRTSocket(receiving: url)
         if let local = url.localAddress(for: address) { try socket.bind(to: local, url: url) }
         try socket.connect(to: address, url: url)
-        // The library's own time limit is shorter.
+        // libsrt's own time limit is a second shorter.
         let deadline = clock.now + Duration.milliseconds(url.connectMilliseconds + 1000).inNanoseconds
         while !hasEnded {
             switch socket.condition {
@@ -213,7 +215,7 @@ extension SRTInput {
         let isThere = DispatchSemaphore(value: 0)
     }
 
-    /// The addresses of the host; empty if the input was stopped.
+    /// Looks up the addresses of the host. Returns no addresses if the input was stopped.
     private func resolve() throws(OutputFailure) -> [HostAddress] {
         let answer = Answer()
         HostResolver.shared.resolve(url.host, port: url.port) { result in
@@ -229,7 +231,7 @@ extension SRTInput {
     }
 }
 
-/// Decides when an operator is informed that packets did not arrive in time. A value without its own clock.
+/// Decides when an operator is told that packets did not arrive in time. It does no I/O and has no clock.
 struct SRTDropWatch {
     /// The minimum interval between two reports, in nanoseconds.
     static let interval = Duration.seconds(10).inNanoseconds
@@ -237,7 +239,8 @@ struct SRTDropWatch {
     private var told: Int64 = 0
     private var toldAt: Int64?
 
-    /// Records the total number of missing packets at `now`. Returns the number to report.
+    /// Records `total`, the number of all missing packets until `now`. Returns the number of missing packets to report,
+    /// or nil if nothing is to be reported now.
     mutating func note(_ total: Int64, at now: Int64) -> Int64? {
         guard total > told, toldAt.map({ now - $0 >= Self.interval }) ?? true else { return nil }
         defer { (told, toldAt) = (total, now) }

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// libsrt's statistics of an input's connections: counters of all connections, and the state of the current one.
+/// Statistics from libsrt about an SRT input: counters over all connections, and the state of the current connection.
 package struct SRTInputStatistics: Sendable, Hashable, Codable {
-    /// The counters.
+    /// Counters, which only increase.
     package struct Totals: Sendable, Hashable, Codable {
-        /// Data packets, retransmissions included (`pktRecvTotal`).
+        /// The number of data packets, including retransmitted ones (`pktRecvTotal`).
         package var packetsReceived: Int64 = 0
-        /// Data packets that were new (`pktRecvUniqueTotal`).
+        /// The number of data packets without repetitions (`pktRecvUniqueTotal`).
         package var packetsUnique: Int64 = 0
-        /// Data packets that were sent again (`pktRcvRetrans`).
+        /// The number of retransmitted data packets (`pktRcvRetrans`).
         package var packetsRetransmitted: Int64 = 0
-        /// Data packets that arrived too late to be used (`pktRcvBelated`).
+        /// The number of data packets that arrived too late to be used (`pktRcvBelated`).
         package var packetsBelated: Int64 = 0
-        /// Data packets that were missing at first; most are retransmitted (`pktRcvLossTotal`).
+        /// The number of data packets that were missing at first. Most of them are retransmitted (`pktRcvLossTotal`).
         package var packetsLost: Int64 = 0
-        /// Data packets that did not arrive in time: gaps in the media (`pktRcvDropTotal`).
+        /// The number of data packets that did not arrive in time. They are gaps in the media (`pktRcvDropTotal`).
         package var packetsDropped: Int64 = 0
-        /// Data packets that could not be decrypted (`pktRcvUndecryptTotal`).
+        /// The number of data packets that could not be decrypted (`pktRcvUndecryptTotal`).
         package var packetsUndecrypted: Int64 = 0
-        /// Bytes of new data packets (`byteRecvUniqueTotal`).
+        /// The number of bytes in data packets, without repetitions (`byteRecvUniqueTotal`).
         package var bytesReceived: Int64 = 0
 
-        /// Adds the counters of another connection.
+        /// Adds the counters of another connection to the counters in this value.
         mutating func add(_ other: Totals) {
             packetsReceived += other.packetsReceived
             packetsUnique += other.packetsUnique
@@ -36,29 +36,30 @@ package struct SRTInputStatistics: Sendable, Hashable, Codable {
 
     /// The state of a connection at one moment.
     package struct Moment: Sendable, Hashable, Codable {
-        /// The smoothed round-trip time (`msRTT`).
+        /// The smoothed round-trip time in milliseconds (`msRTT`).
         package var roundTripMilliseconds: Double
-        /// The receive rate, in Mbit/s (`mbpsRecvRate`).
+        /// The rate at which data is received, in Mbit/s (`mbpsRecvRate`).
         package var receiveRate: Double
-        /// The path's capacity according to libsrt's estimate, in Mbit/s (`mbpsBandwidth`).
+        /// The capacity of the network path as estimated by libsrt, in Mbit/s (`mbpsBandwidth`).
         package var bandwidth: Double
-        /// Duration of the media in the receive buffer, in milliseconds (`msRcvBuf`).
+        /// The duration of the media in the receive buffer, in milliseconds (`msRcvBuf`).
         package var bufferMilliseconds: Int
-        /// Number of packets in the receive buffer (`pktRcvBuf`).
+        /// The number of packets in the receive buffer (`pktRcvBuf`).
         package var bufferPackets: Int
-        /// Free bytes in the receive buffer (`byteAvailRcvBuf`).
+        /// The number of free bytes in the receive buffer (`byteAvailRcvBuf`).
         package var bufferFreeBytes: Int
-        /// How long media is buffered (`msRcvTsbPdDelay`): the larger of both sides' settings.
+        /// The time for which media is buffered, in milliseconds (`msRcvTsbPdDelay`). It is the larger of both sides'
+        /// settings.
         package var latencyMilliseconds: Int
     }
 
-    /// The counters so far.
+    /// The counters since the input was opened.
     package var totals = Totals()
-    /// The current state; nil without a connection.
+    /// The state of the current connection; nil without a connection.
     package var moment: Moment?
-    /// Number of connections so far.
+    /// The number of connections since the input was opened.
     package var connections: Int64 = 0
-    /// Number of callers that the whole listening port has rejected.
+    /// The number of callers that the listening port has rejected. Inputs that share the port have the same number.
     package var callersRejected: Int64 = 0
 
     package init() {}

@@ -4,41 +4,44 @@ internal import CSRT
 internal import Glibc
 internal import Networking
 
-/// Why a caller was rejected. The value is 1000 plus the corresponding HTTP status (libsrt's `access_control.h`).
+/// The reason why a caller was rejected. The raw value is 1000 plus the corresponding HTTP status (libsrt's
+/// `access_control.h`).
 package enum SRTRejection: Int32, Sendable {
-    /// The maximum number of callers is connected.
+    /// The maximum number of callers is already connected.
     case overload = 1402
-    /// There is no stream of this name.
+    /// There is no stream with the requested name.
     case notFound = 1404
     /// Both sides want to send, or both want to receive.
     case badMode = 1405
-    /// Another caller already sends the stream.
+    /// Another caller is already sending the stream.
     case conflict = 1409
-    /// The caller wants a file transfer.
+    /// The caller requests a file transfer.
     case notSupported = 1415
-    /// Too many callers from the same network asked for streams that are not here.
+    /// Too many callers from the same network requested streams that do not exist here.
     case tooMany = 1429
-    /// The stream's options could not be set on the connection.
+    /// The options of the stream could not be set on the connection.
     case internalError = 1500
 }
 
-/// A caller of a listening socket: the caller's socket, which is not connected yet, and its request.
+/// A caller at a listening socket: the caller's socket, which is not connected yet, and the caller's request.
 struct SRTCall {
     let socket: SRTSOCKET
-    /// The caller's address; nil if the library does not tell it.
+    /// The IP address of the caller; nil if libsrt does not report it.
     let address: IPAddress?
     let streamID: String
 }
 
-/// Decides for a listening socket about each caller. The library calls it on its receiving thread, which serves every
-/// socket of the port, so it must not block. It may be called several times for the same caller.
+/// Decides about each caller at a listening socket. libsrt calls this on its receiving thread, which serves every
+/// socket of the port, so it must not block. libsrt may call it several times for the same caller.
 final class SRTListenHook: Sendable {
-    /// Returns nil to accept the caller; the library then still checks its passphrase.
+    /// Returns nil to accept the caller, or the reason for the rejection. libsrt still checks the passphrase of an
+    /// accepted caller.
     let judge: @Sendable (SRTCall) -> SRTRejection?
 
     init(_ judge: @escaping @Sendable (SRTCall) -> SRTRejection?) { self.judge = judge }
 
-    /// The library's callback: `srt_listen_callback_fn`, with an unretained hook as its opaque pointer.
+    /// The C function that libsrt calls (`srt_listen_callback_fn`). Its opaque pointer is a hook, which it does not
+    /// retain.
     static let callback:
         @convention(c) (
             UnsafeMutableRawPointer?, SRTSOCKET, CInt, UnsafePointer<sockaddr>?, UnsafePointer<CChar>?
@@ -53,10 +56,10 @@ final class SRTListenHook: Sendable {
             return -1
         }
 
-    /// The IP address in a socket address; nil if the socket address is of another family. Reads the bytes of the
-    /// `sockaddr`, because the fields of that type may belong to another C module than Glibc.
+    /// Returns the IP address in the socket address at `raw`; nil if its family is neither IPv4 nor IPv6. Reads the
+    /// bytes of the `sockaddr` directly, because its fields may belong to another C module than Glibc.
     private static func ipAddress(_ raw: UnsafeRawPointer) -> IPAddress? {
-        // The IP address is behind the family and the port, and in IPv6 also behind the flow label (ip(7), ipv6(7)).
+        // The IP address follows the family and the port, and in IPv6 also the flow label (ip(7), ipv6(7)).
         switch CInt(raw.loadUnaligned(as: sa_family_t.self)) {
         case AF_INET: IPAddress(bytes: Array(UnsafeRawBufferPointer(start: raw + 4, count: 4)))
         case AF_INET6: IPAddress(bytes: Array(UnsafeRawBufferPointer(start: raw + 8, count: 16)))

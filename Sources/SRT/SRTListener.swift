@@ -6,35 +6,36 @@ internal import Media
 internal import Networking
 internal import Synchronization
 
-/// One port that receives streams from callers and distinguishes them by their stream IDs. May be used on any thread.
+/// One port on which senders connect to relay. Their stream IDs decide which stream a sender delivers. May be used on
+/// any thread.
 final class SRTListener: Sendable {
     private struct State {
         var receptions: [SRTReception] = []
         var socket: SRTSocket?
-        /// Callers that were accepted but are not connected yet.
+        /// The callers whose requests were accepted and whose handshakes are not complete yet.
         var admitted: [SRTSOCKET: Admitted] = [:]
         var rejections: UInt64 = 0
-        /// Messages that were not reported yet, with the number of repetitions.
+        /// Messages that were not reported yet, each with the number of its repetitions.
         var untold: [String: UInt64] = [:]
         var limit = NoticeLimit()
-        /// A message that the limit must not leave out.
+        /// A warning that must be reported even if the limit of messages is reached.
         var warning: String?
     }
 
     private struct Admitted {
-        /// When it was accepted, in monotonic nanoseconds.
+        /// When the caller's request was accepted, in monotonic nanoseconds.
         let at: Int64
         let network: ClientNetwork
     }
 
-    /// The interval at which connections are accepted; until then they wait in the library.
+    /// The interval at which connected callers are taken from libsrt. Until then they wait in libsrt.
     private static let interval = DispatchTimeInterval.milliseconds(20)
-    /// Time limit for the rest of a handshake after the caller was accepted.
+    /// The maximum time for the rest of a handshake after the caller's request was accepted.
     private static let handshake = Duration.seconds(2).inNanoseconds
-    /// Maximum number of accepted callers that are remembered.
+    /// The maximum number of callers that are remembered while their handshakes are incomplete.
     private static let longestMemory = 1000
 
-    /// The options that all streams of the port share: all except ``SRTReception/ownOptions``.
+    /// The options that all streams of the port have in common: all except those in ``SRTReception/ownOptions``.
     private let options: [SRTOption: SRTOptionValue]
     private let name: String
     private let keys: StreamKeyGuard
@@ -43,8 +44,9 @@ final class SRTListener: Sendable {
     private let queue: DispatchQueue
     private let state = Mutex(State())
 
-    /// A listener for streams like the one at `url`. The port is not open yet. `keys` counts the wrong keys of callers.
-    /// `notice` is called with messages for an operator, at most 21 times a minute.
+    /// Creates a listener with the port and the shared options of `url`. The port is not open yet. Callers' wrong
+    /// stream IDs and passphrases are counted in `keys`. `notice` is called with messages for an operator, at most 21
+    /// times a minute.
     init(
         like url: SRTURL, keys: StreamKeyGuard, clock: any MonotonicClock,
         notice: @escaping @Sendable (String) -> Void
@@ -71,7 +73,8 @@ final class SRTListener: Sendable {
         acceptLater()
     }
 
-    /// Starts to receive a stream. Throws if another stream has the same stream ID, or different shared options.
+    /// Starts to receive a stream on the port. Throws if the port already has a stream with the same stream ID, or has
+    /// other shared options.
     func add(_ reception: SRTReception) throws(OutputFailure) {
         let url = reception.url
         guard Self.shared(url) == options else {
@@ -86,7 +89,7 @@ final class SRTListener: Sendable {
         if !isAdded { throw SRTServer.failure("\(url): two inputs at this port have the same stream id, or none") }
     }
 
-    /// Stops receiving the stream. Returns whether it was the last stream.
+    /// Stops receiving a stream on the port. Returns whether it was the port's last stream.
     func remove(_ reception: SRTReception) -> Bool {
         state.withLock { state in
             let count = state.receptions.count
@@ -100,20 +103,21 @@ final class SRTListener: Sendable {
         state.withLock { $0.socket.take() }?.close {}
     }
 
-    /// Number of rejected callers.
+    /// The number of rejected callers.
     var rejections: UInt64 { state.withLock { $0.rejections } }
 
-    /// The stream that `asked` names: the stream of this name or, without one, a stream that accepts any name.
+    /// Returns the stream that a caller with the stream ID `asked` may send. It is the stream with this ID, or else a
+    /// stream that accepts any ID.
     private func reception(for asked: SRTStreamID) -> SRTReception? {
         let receptions = state.withLock { $0.receptions }
-        // All streams are compared, so that the time does not depend on the match.
+        // All streams are compared, so that the time that this takes does not reveal which one matches.
         let named = receptions.filter { $0.wanted?.isAnswered(by: asked) == true }
         return named.first ?? receptions.first { $0.wanted == nil }
     }
 }
 
 extension SRTListener {
-    /// Why a caller is rejected; nil if it is accepted. Runs on the library's receiving thread.
+    /// Returns why a caller is rejected; nil if it is accepted. Runs on the receiving thread of libsrt.
     private func judge(_ call: SRTCall) -> SRTRejection? {
         let asked = SRTStreamID(call.streamID)
         let network = ClientNetwork(call.address)
@@ -136,7 +140,8 @@ extension SRTListener {
     ) -> SRTRejection? {
         if !asked.isStream { return .notSupported }
         if asked.mode == .request { return .badMode }
-        // The library answers at once, so a guess cannot be made to wait: above the limit only some are looked at.
+        // libsrt needs the decision at once, so a caller that guesses stream IDs cannot be made to wait. Above the
+        // limit only some of its network's requests are considered, and all others are rejected.
         guard keys.admits(network) else { return .tooMany }
         return reception(for: asked).map { $0.judge(call) } ?? .notFound
     }
@@ -145,7 +150,8 @@ extension SRTListener {
         queue.asyncAfter(deadline: .now() + Self.interval) { [weak self] in self?.accept() }
     }
 
-    /// Accepts callers repeatedly, on the listener's queue, until the port is closed.
+    /// Takes connected callers from libsrt and reports messages, again and again on the listener's queue, until the
+    /// port is closed.
     private func accept() {
         guard let socket = state.withLock({ $0.socket }) else { return }
         while let caller = socket.accept() { join(caller) }
@@ -163,7 +169,7 @@ extension SRTListener {
         }
     }
 
-    /// Reports accepted callers whose handshake failed afterwards, because the library does not report this.
+    /// Reports callers whose handshake failed after their request was accepted, because libsrt does not report this.
     private func noteFailures() {
         let now = clock.now
         let failed = state.withLock { state in

@@ -4,7 +4,7 @@ internal import CSRT
 internal import Glibc
 internal import Networking
 
-/// The socket options that an SRT address may contain, under the names that `srt-live-transmit` and FFmpeg use.
+/// The socket options that an SRT address may contain. They have the names that `srt-live-transmit` and FFmpeg use.
 enum SRTOption: String, CaseIterable, Sendable {
     case latency, rcvlatency, peerlatency, passphrase, pbkeylen, streamid
     case connectTimeout = "connect_timeout"
@@ -15,14 +15,14 @@ enum SRTOption: String, CaseIterable, Sendable {
     case enforcedEncryption = "enforced_encryption"
     case kmrefreshrate, kmpreannounce, ipv6only, lossmaxttl
 
-    /// Other spellings, including libsrt's own names.
+    /// Other names of options that are accepted, including libsrt's own names.
     static let aliases: [String: String] = [
         "conntimeo": "connect_timeout", "pkt_size": "payload_size", "payloadsize": "payload_size", "ttl": "ipttl",
         "tos": "iptos", "enforcedencryption": "enforced_encryption", "srt_streamid": "streamid", "ffs": "fc",
         "send_buffer_size": "sndbuf", "recv_buffer_size": "rcvbuf", "adapter": "localaddr",
     ]
 
-    /// The type of an option's value.
+    /// The type and range of an option's value.
     enum Kind: Equatable {
         case integer(ClosedRange<Int64>)
         case wide(ClosedRange<Int64>)
@@ -91,7 +91,7 @@ enum SRTOption: String, CaseIterable, Sendable {
     }
 }
 
-/// A validated value of an option.
+/// The value of an option, after its validation.
 enum SRTOptionValue: Equatable, Sendable {
     case integer(Int32)
     case wide(Int64)
@@ -99,7 +99,7 @@ enum SRTOptionValue: Equatable, Sendable {
     case text(String)
     case linger(seconds: Int32)
 
-    /// Parses `text` as a value of `option`. The error does not repeat the text, which may be a secret.
+    /// Parses `text` as a value of `option`. The error does not repeat `text`, which may be a secret.
     init(_ text: String, of option: SRTOption) throws(AddressError) {
         switch option.kind {
         case .integer(let range): self = .integer(Int32(try Self.number(text, option, range)))
@@ -140,7 +140,7 @@ enum SRTOptionValue: Equatable, Sendable {
         return number
     }
 
-    /// Parses `1.4.3` or `0x010403`.
+    /// Parses a version number such as `1.4.3` or `0x010403`.
     private static func version(_ text: String) throws(AddressError) -> Int32 {
         if text.hasPrefix("0x"), let number = Int32(text.dropFirst(2), radix: 16), number >= 0 { return number }
         let parts = text.split(separator: ".").map { UInt8($0) }
@@ -152,12 +152,12 @@ enum SRTOptionValue: Equatable, Sendable {
 }
 
 extension SRTOptionValue {
-    /// Lends the value in the form that `srt_setsockflag` requires.
+    /// Calls `body` with the value in the form that `srt_setsockflag` requires.
     func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         switch self {
         case .integer(let number): Swift.withUnsafeBytes(of: number, body)
         case .wide(let number): Swift.withUnsafeBytes(of: number, body)
-        // Most options accept a C++ bool or an int, but some only an int.
+        // Most options accept a C++ bool or an int, but some accept only an int.
         case .flag(let flag): Swift.withUnsafeBytes(of: CInt(flag ? 1 : 0), body)
         case .linger(let seconds):
             Swift.withUnsafeBytes(of: Glibc.linger(l_onoff: seconds > 0 ? 1 : 0, l_linger: seconds), body)

@@ -4,23 +4,24 @@ internal import Dispatch
 internal import Media
 internal import Synchronization
 
-/// A stream that a port receives. It provides the connection of the stream's sender, and later that of the next sender.
-/// May be used on any thread.
+/// A stream that relay receives on a listening port. It hands over the connection of the stream's sender, and later the
+/// connection of the next sender. May be used on any thread.
 final class SRTReception: Sendable {
     private struct State {
-        /// The connection of the stream's sender. `isTaken` is whether it was handed over.
+        /// The connection of the stream's current sender. `isTaken` tells whether it was handed over by
+        /// ``next(within:)``.
         var connection: SRTConnection?
         var isTaken = false
         var isCancelled = false
     }
 
-    /// If a sender delivers no media for this long, another sender with the passphrase may take over the stream.
+    /// The time without media after which another sender that has the passphrase may replace the current one.
     static let takeoverSilence = Duration.seconds(3)
     /// The options that each stream on a shared port has for itself.
     static let ownOptions: Set<SRTOption> = [.streamid, .passphrase, .pbkeylen, .latency, .rcvlatency, .peerlatency]
 
     let url: SRTURL
-    /// The stream ID that a caller must send; nil means that any is accepted.
+    /// The stream ID that a caller must send; nil means that any stream ID is accepted.
     let wanted: SRTStreamID?
     private let state = Mutex(State())
     private let news = DispatchSemaphore(value: 0)
@@ -30,18 +31,18 @@ final class SRTReception: Sendable {
         wanted = url.streamID.map { SRTStreamID($0) }
     }
 
-    /// Returns why a caller may not send the stream now; nil if it may. Sets the stream's own options on the
-    /// connection. Runs on the library's receiving thread.
+    /// Returns why a caller may not send the stream now; nil if it may. Sets the options that belong to this stream on
+    /// the caller's connection. Runs on the receiving thread of libsrt.
     func judge(_ call: SRTCall) -> SRTRejection? {
         guard state.withLock({ mayBeTaken($0) }) else { return .conflict }
-        // The order is fixed, so that a more specific latency overrides the general one.
+        // The order of the options is fixed, so that a more specific latency option overrides the general one.
         for option in SRTOption.allCases where Self.ownOptions.contains(option) && option != .streamid {
             if let value = url.options[option], !call.apply(value, to: option) { return .internalError }
         }
         return nil
     }
 
-    /// Assigns the stream to an accepted caller. Returns false if another caller got the stream meanwhile.
+    /// Makes `connection` the stream's current sender. Returns false if another caller has become the sender meanwhile.
     func offer(_ connection: SRTConnection) -> Bool {
         let (isAccepted, former) = state.withLock { state -> (Bool, SRTConnection?) in
             guard mayBeTaken(state) else { return (false, nil) }
@@ -53,7 +54,8 @@ final class SRTReception: Sendable {
         return isAccepted
     }
 
-    /// Returns the connection of the current sender, only once for each sender; waits for it at most for `time`.
+    /// Returns the connection of the current sender, once for each sender. If there is no new sender, waits up to
+    /// `time` for one, and returns nil if none comes.
     func next(within time: Duration) -> SRTConnection? {
         let take = { () -> SRTConnection? in
             self.state.withLock { state in
@@ -67,7 +69,7 @@ final class SRTReception: Sendable {
         return take()
     }
 
-    /// From now on no client may send the stream.
+    /// Accepts no sender for the stream from now on, and closes the connection of the current one.
     func cancel() {
         let connection = state.withLock { state in
             state.isCancelled = true

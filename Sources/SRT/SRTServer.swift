@@ -4,10 +4,10 @@ internal import Media
 internal import Networking
 internal import Synchronization
 
-/// Receives streams from senders that connect to relay. Inputs with the same address and port share one listener, which
-/// is open as long as one of them needs it. May be used on any thread.
+/// Receives streams from senders that connect to relay. Inputs with the same address and port share one listener. Its
+/// port is open as long as one of these inputs needs it. May be used on any thread.
 package final class SRTServer: Sendable {
-    /// One server for all inputs, because libsrt shares its ports within a process.
+    /// The server that all inputs of the process use, because libsrt shares its ports within a process.
     package static let shared = SRTServer()
 
     private struct Place: Hashable {
@@ -15,7 +15,7 @@ package final class SRTServer: Sendable {
         let port: UInt16
     }
 
-    /// Receives a stream as long as this object is held, or until it is cancelled.
+    /// A stream that the server receives. The reception ends when this object is released or cancelled.
     final class Registration: Sendable {
         let reception: SRTReception
         private let listener: SRTListener
@@ -29,31 +29,32 @@ package final class SRTServer: Sendable {
 
         deinit { end() }
 
-        /// Number of callers that the port has rejected.
+        /// The number of callers that the port has rejected.
         var rejections: UInt64 { listener.rejections }
 
-        /// From now on no client may send the stream. A second call does nothing.
+        /// Accepts no sender for the stream from now on, and closes the connection of the current one. A second call
+        /// does nothing.
         func cancel() { end() }
     }
 
     private let clock: any MonotonicClock
     private let keys: StreamKeyGuard
     private let listeners = Mutex<[Place: SRTListener]>([:])
-    /// Locked while a port is opened, which may have to wait until the same port is closed.
+    /// Locked while a port is being opened. Opening may have to wait until the same port is closed.
     private let opening = Mutex<Void>(())
 
-    /// A server without listeners.
+    /// Creates a server without listeners.
     init(clock: any MonotonicClock = SystemClock()) {
         self.clock = clock
         keys = StreamKeyGuard(clock: clock)
     }
 
-    /// How many callers asked for a stream ID that no input has, or had a wrong passphrase.
+    /// The number of callers that requested a stream ID which no input has, or that had a wrong passphrase.
     package var wrongKeys: UInt64 { keys.wrongKeys }
 
-    /// Receives the stream at `url`, a listening input whose host is `address`. If this opens the port, `notice` is
-    /// called with messages about the port for an operator, on any thread. Throws if the port cannot be opened, or if
-    /// the stream is already received.
+    /// Starts to receive the stream of the listening input at `url`, whose host is `address`. If this opens the port,
+    /// `notice` is called with messages about the port for an operator, on any thread. Throws if the port cannot be
+    /// opened, or if the server already receives this stream.
     func receive(
         _ url: SRTURL, at address: HostAddress, notice: @escaping @Sendable (String) -> Void
     ) throws(OutputFailure) -> Registration {
@@ -79,7 +80,7 @@ package final class SRTServer: Sendable {
         return registration(try result.get())
     }
 
-    /// Adds `reception` to the listener at `place`; nil if the port is not open.
+    /// Adds `reception` to the listener at `place`. Returns nil if there is no listener at that address and port.
     private func join(_ reception: SRTReception, at place: Place) throws(OutputFailure) -> SRTListener? {
         let result = listeners.withLock { listeners -> Result<SRTListener?, OutputFailure> in
             guard let listener = listeners[place] else { return .success(nil) }

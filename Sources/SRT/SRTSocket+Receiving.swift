@@ -5,29 +5,29 @@ internal import Glibc
 internal import Networking
 
 extension SRTSocket {
-    /// The maximum length of a sender's message (`SRTO_PAYLOADSIZE`), in bytes.
+    /// The maximum length of a message from a sender (`SRTO_PAYLOADSIZE`), in bytes.
     static let longestMessage = 1456
-    /// Time limit of ``receive(into:)``, in milliseconds.
+    /// The time for which ``receive(into:)`` waits for a message, in milliseconds.
     private static let receiveTimeout: CInt = 100
 
-    /// The result of a wait for a message.
+    /// The result of waiting for a message.
     enum Received: Equatable {
-        /// A message of this length.
+        /// A message of this length was received.
         case bytes(Int)
-        /// No message arrived in time.
+        /// No message arrived within the time limit.
         case nothing
-        /// The connection ended.
+        /// The connection has ended.
         case ended
     }
 
-    /// Makes ``receive(into:)`` blocking. The socket must be connected.
+    /// Makes calls of ``receive(into:)`` block. The socket must be connected.
     func prepareToReceive() {
         set(SRTO_RCVTIMEO, Self.receiveTimeout)
         set(SRTO_RCVSYN, true)
     }
 
-    /// Copies the next message into `buffer`, which has at least ``longestMessage`` bytes, when the message is due.
-    /// Blocks for at most a tenth of a second. Only one thread at a time may call it.
+    /// Waits until the next message is due and copies it into `buffer`, which has at least ``longestMessage`` bytes.
+    /// Blocks for at most a tenth of a second. Only one thread at a time may call this.
     func receive(into buffer: UnsafeMutableRawBufferPointer) -> Received {
         let count = srt_recvmsg(handle, buffer.assumingMemoryBound(to: CChar.self).baseAddress, CInt(buffer.count))
         if count > 0 { return .bytes(Int(count)) }
@@ -39,7 +39,7 @@ extension SRTSocket {
         }
     }
 
-    /// The caller's stream ID; empty if it has sent none.
+    /// The stream ID that the caller has sent; empty if it has sent none.
     var streamID: String {
         var text = [CChar](repeating: 0, count: SRTStreamID.maximumBytes + 1)
         var length = CInt(text.count)
@@ -47,7 +47,7 @@ extension SRTSocket {
         return String(decoding: text.prefix(Int(length)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// The IP address of a caller, for the log.
+    /// The IP address of the peer, for the log.
     var peerAddress: String {
         var storage = sockaddr_storage()
         var length = CInt(MemoryLayout<sockaddr_storage>.size)
@@ -62,14 +62,15 @@ extension SRTSocket {
         return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// The library's receive statistics; nil without a connection.
+    /// The receive statistics from libsrt; nil without a connection.
     func receivingStatistics() -> SRTInputStatistics? {
         var stats = SRT_TRACEBSTATS()
         guard srt_bistats(handle, &stats, 0, 1) == 0 else { return nil }
         var result = SRTInputStatistics()
         result.totals.packetsReceived = stats.pktRecvTotal
         result.totals.packetsUnique = stats.pktRecvUniqueTotal
-        // These counters are per interval, but they are never cleared here, so they also count from the beginning.
+        // libsrt counts retransmitted and late packets since its interval counters were last cleared. relay never
+        // clears them, so they count from the beginning of the connection.
         result.totals.packetsRetransmitted = Int64(stats.pktRcvRetrans)
         result.totals.packetsBelated = stats.pktRcvBelated
         result.totals.packetsLost = Int64(stats.pktRcvLossTotal)
@@ -83,7 +84,7 @@ extension SRTSocket {
         return result
     }
 
-    /// Whether the media is encrypted with the key that we have.
+    /// Whether the media is encrypted and can be decrypted with the configured passphrase.
     var isDecrypting: Bool {
         var value: CInt = 0
         var length = CInt(MemoryLayout<CInt>.size)
@@ -93,7 +94,7 @@ extension SRTSocket {
 }
 
 extension SRTCall {
-    /// Sets one option of an address for this caller only. Returns false if the library rejects it.
+    /// Sets an option of the address for this caller only. Returns false if libsrt rejects the value.
     func apply(_ value: SRTOptionValue, to option: SRTOption) -> Bool {
         value.withUnsafeBytes { srt_setsockflag(socket, option.symbol, $0.baseAddress, CInt($0.count)) == 0 }
     }

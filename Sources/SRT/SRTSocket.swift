@@ -7,10 +7,10 @@ package import Media
 package import Networking
 internal import Synchronization
 
-/// Owns one non-blocking SRT socket. `srt_close` may block, so each close runs on its own thread, and no other thread
-/// waits for it.
+/// Owns one non-blocking SRT socket. `srt_close` may block, so each close runs on its own thread, for which no other
+/// thread waits.
 package final class SRTSocket: Sendable {
-    /// The result of a send.
+    /// The result of sending a message.
     package enum Outcome: Equatable {
         case sent
         case wouldBlock
@@ -26,21 +26,22 @@ package final class SRTSocket: Sendable {
 
     private static let library: Void = {
         srt_startup()
-        srt_setloglevel(LOG_CRIT)  // its warnings would go to our standard error, unmasked
+        srt_setloglevel(LOG_CRIT)  // libsrt writes warnings to stderr, with secrets
     }()
 
-    /// The flow window (`SRTO_FC`) in bytes: enough for 20 Mbit/s with a latency of 12 s. The library allocates memory
-    /// only for data that it actually buffers. Its own default, 8192 packets, is too small from a latency of 4 s on.
+    /// The size of the receive buffer (`SRTO_RCVBUF`) in bytes. It holds as many packets as libsrt's default flow
+    /// window (`SRTO_FC`), which is enough for 20 Mbit/s with a latency of 12 s. libsrt allocates memory only for data
+    /// that it actually buffers. Its default of 8192 packets would be too small from a latency of 4 s on.
     private static let receiveBuffer: CInt = 25_600 * 1472
 
-    /// How long opening a port waits if another socket is still closing that port.
+    /// The maximum time for which opening a port waits while another socket is still closing that port.
     private static let patienceWithClosings = Duration.seconds(2)
 
-    /// The sockets of this process that are closing.
+    /// Counts the sockets of this process that are being closed.
     private static let closings = Mutex(SRTClosings())
 
     let handle: SRTSOCKET
-    /// The object behind the library's callback for a listening socket; it lives until the socket is closed.
+    /// The object that libsrt's callback uses for a listening socket. It is kept in memory until the socket is closed.
     private let hook: SRTListenHook?
     private let isClosed = Atomic(false)
 
@@ -51,19 +52,19 @@ package final class SRTSocket: Sendable {
 
     deinit { close {} }
 
-    /// A new socket with the options of `url`, to send a stream with `bandwidth`. If the socket will listen,
-    /// `admission` decides about callers.
+    /// Creates a socket that sends a stream, with the options of `url` and the settings in `bandwidth`. If the socket
+    /// will listen, `admission` decides about callers.
     package convenience init(
         options url: SRTURL, bandwidth: SRTBandwidth, admission: SRTAdmission? = nil
     ) throws(OutputFailure) {
         try self.init(url, hook: admission.map { admission in SRTListenHook { admission.judge($0.streamID) } })
         set(SRTO_SENDER, CInt(1))
-        // The library must not drop packets by itself: its buffer is limited, and after an outage the receiver
-        // gets all packets in it.
+        // libsrt must not drop packets by itself. Its buffer is limited, and after an outage the receiver gets all
+        // packets in it.
         set(SRTO_SNDDROPDELAY, CInt(-1))
         if let flow = bandwidth.flowWindow { set(SRTO_FC, CInt(clamping: flow)) }
         if let buffer = bandwidth.sendBuffer { set(SRTO_SNDBUF, CInt(clamping: buffer)) }
-        if bandwidth.isLimited {  // options of the address override these below
+        if bandwidth.isLimited {  // options of the address are set later and override these
             set(SRTO_MAXBW, Int64(0))
             set(SRTO_INPUTBW, bandwidth.input)
             set(SRTO_OHEADBW, bandwidth.overhead)
@@ -71,8 +72,8 @@ package final class SRTSocket: Sendable {
         try apply(url)
     }
 
-    /// A new socket with the options of `url` except those in `omitted`, to receive. If the socket will listen, `hook`
-    /// decides about callers.
+    /// Creates a socket that receives, with the options of `url` except those in `omitted`. If the socket will listen,
+    /// `hook` decides about callers.
     convenience init(
         receiving url: SRTURL, omitting omitted: Set<SRTOption> = [], hook: SRTListenHook? = nil
     ) throws(OutputFailure) {
@@ -97,13 +98,13 @@ package final class SRTSocket: Sendable {
         set(SRTO_SNDSYN, false)
         set(SRTO_RCVSYN, false)
         set(SRTO_LATENCY, CInt(200))
-        set(SRTO_IPV6ONLY, CInt(0))  // without this the library does not bind to `::`
+        set(SRTO_IPV6ONLY, CInt(0))  // without this libsrt does not bind to `::`
         set(SRTO_RENDEZVOUS, url.mode == .rendezvous)
     }
 
     private func apply(_ url: SRTURL, omitting omitted: Set<SRTOption> = []) throws(OutputFailure) {
-        // The order is fixed, so that a more specific latency overrides the general one, regardless of their order in
-        // the address.
+        // The order of the options is fixed. A more specific latency option then overrides the general one, regardless
+        // of their order in the address.
         for option in SRTOption.allCases where !omitted.contains(option) {
             if let value = url.options[option], !apply(value, to: option.symbol) {
                 let text = url.masking("\(url): the option \(option.rawValue): \(Self.lastError)")
@@ -117,7 +118,7 @@ package final class SRTSocket: Sendable {
         withUnsafeBytes(of: value) { srt_setsockflag(handle, option, $0.baseAddress, Int32($0.count)) == 0 }
     }
 
-    /// Sets one option of an address. Returns false if the library rejects it.
+    /// Sets an option of the address. Returns false if libsrt rejects the value.
     func apply(_ value: SRTOptionValue, to option: SRT_SOCKOPT) -> Bool {
         value.withUnsafeBytes { srt_setsockflag(handle, option, $0.baseAddress, Int32($0.count)) == 0 }
     }
@@ -128,7 +129,8 @@ package final class SRTSocket: Sendable {
 
     private static var lastError: String { String(cString: srt_getlasterror_str()) }
 
-    /// Closes the socket, once, and calls `completion` on any thread when the peer was informed. Does not block.
+    /// Closes the socket once, without blocking. Calls `completion` on any thread when libsrt has closed the socket and
+    /// the peer was informed.
     package func close(_ completion: @escaping @Sendable () -> Void) {
         guard !isClosed.exchange(true, ordering: .acquiringAndReleasing) else { return completion() }
         let work: @Sendable () -> Void = { [handle, hook] in
@@ -147,7 +149,7 @@ package final class SRTSocket: Sendable {
 // MARK: Connecting
 
 extension SRTSocket {
-    /// Binds the socket to the local `address`, if the socket needs one.
+    /// Binds the socket to the local `address`, if the socket needs a local address.
     package func bind(to address: HostAddress, url: SRTURL) throws(OutputFailure) {
         let status = address.withSockaddr { srt_bind(handle, $0, Int32($1)) }
         guard status != SRT_ERROR else {
@@ -155,24 +157,24 @@ extension SRTSocket {
         }
     }
 
-    /// Starts to connect to the peer.
+    /// Starts to connect to the peer at `address`.
     package func connect(to address: HostAddress, url: SRTURL) throws(OutputFailure) {
         let status = address.withSockaddr { srt_connect(handle, $0, Int32($1)) }
         guard status != SRT_ERROR else { throw Self.failure("srt_connect", url) }
     }
 
-    /// Starts to wait for callers. Blocks for at most two seconds while another socket that may have used this port is
-    /// closing.
+    /// Opens the port for callers. Blocks for at most two seconds while another socket that may have used this port is
+    /// still being closed.
     package func listen(_ url: SRTURL) throws(OutputFailure) {
         if let hook {
-            let opaque = Unmanaged.passUnretained(hook).toOpaque()  // the hook is released after the close
+            let opaque = Unmanaged.passUnretained(hook).toOpaque()  // `hook` lives until the socket is closed
             srt_listen_callback(handle, SRTListenHook.callback, opaque)
         }
         let clock = SystemClock()
         let deadline = clock.now + Self.patienceWithClosings.inNanoseconds
         while true {
-            // This must be read before the attempt: a close that completes during the attempt may have been the reason
-            // for its failure.
+            // This must be read before the call of `srt_listen`. A close that completes during the call may have been
+            // the reason why the call failed.
             let isClosing = Self.closings.withLock { $0.count } > 0
             if srt_listen(handle, CInt(clamping: url.maximumCallers)) != SRT_ERROR { return }
             guard isClosing, srt_getlasterror(nil) == SRT_EDUPLISTEN.rawValue, clock.now < deadline else {
@@ -182,7 +184,8 @@ extension SRTSocket {
         }
     }
 
-    /// Accepts a caller; nil if there is no caller. Accepts no callers while too many sockets are still closing.
+    /// Returns the socket of the next caller; nil if no caller waits. Returns nil also while too many sockets are still
+    /// being closed.
     package func accept() -> SRTSocket? {
         guard let reserved = Self.closings.withLock({ $0.reserve(at: SystemClock().now) }) else { return nil }
         let accepted = srt_accept(handle, nil, nil)
@@ -196,8 +199,7 @@ extension SRTSocket {
         return socket
     }
 
-    /// The state of the socket according to the library: readiness alone does not distinguish a connection from a
-    /// failure.
+    /// The state of the socket as libsrt reports it. A socket that is ready may be connected, or may have failed.
     package var condition: Condition {
         switch srt_getsockstate(handle) {
         case SRTS_CONNECTED: .connected
@@ -206,7 +208,7 @@ extension SRTSocket {
         }
     }
 
-    /// Why the peer did not accept the connection.
+    /// The failure that tells why the peer did not accept the connection.
     package func rejection(of url: SRTURL) -> OutputFailure {
         let code = srt_getrejectreason(handle)
         let words = String(cString: srt_rejectreason_str(code))
@@ -224,11 +226,11 @@ extension SRTSocket {
 // MARK: Sending
 
 extension SRTSocket {
-    /// The library's clock in microseconds, which ``send(_:at:)`` uses.
+    /// The time of libsrt's clock in microseconds, as ``send(_:at:)`` uses it.
     package static var now: Int64 { srt_time_now() }
 
-    /// Passes one message to the library, which copies it. A receiver outputs messages at the intervals of their
-    /// `time`s (microseconds of ``now``), regardless of when the network delivered them.
+    /// Passes `message` to libsrt, which copies it. A receiver outputs messages at the intervals of their `time`s
+    /// (microseconds of ``now``), regardless of when the network delivered them.
     package func send(_ message: [UInt8], at time: Int64) -> Outcome {
         var control = SRT_MSGCTRL()
         srt_msgctrl_init(&control)
@@ -242,15 +244,15 @@ extension SRTSocket {
         return code == SRT_EASYNCSND.rawValue ? .wouldBlock : .failed(Self.lastError)
     }
 
-    /// The unacknowledged data in the library: the time between the oldest and the newest message in milliseconds, and
-    /// the size in bytes.
+    /// The data in libsrt that is not acknowledged yet. It is given as the time in milliseconds between the oldest and
+    /// the newest message, and as the size in bytes.
     package var sendBuffer: (milliseconds: Int64, bytes: Int) {
         var (blocks, bytes) = (0, 0)
         let time = srt_getsndbuffer(handle, &blocks, &bytes)
         return (max(0, Int64(time)), bytes)
     }
 
-    /// How long the receiver buffers data, in milliseconds: the larger of both sides' settings.
+    /// The time for which the receiver buffers data, in milliseconds. It is the larger of both sides' settings.
     package var receiverLatency: Int64 {
         var value: CInt = 0
         var length = CInt(MemoryLayout<CInt>.size)
@@ -261,7 +263,7 @@ extension SRTSocket {
 // MARK: Statistics
 
 extension SRTSocket {
-    /// The library's statistics; nil without a connection. `inputBandwidth` is not set.
+    /// The send statistics from libsrt; nil without a connection. The value `inputBandwidth` is not set.
     package func statistics() -> SRTStatistics? {
         var stats = SRT_TRACEBSTATS()
         guard srt_bistats(handle, &stats, 0, 1) == 0 else { return nil }
@@ -281,15 +283,16 @@ extension SRTSocket {
         return result
     }
 
-    /// The number of loss reports from the receiver since the connection began, plus the number of packets that the
-    /// library dropped without sending them.
+    /// The number of loss reports from the receiver since the connection began, plus the number of packets that libsrt
+    /// dropped before it sent them.
     package var losses: Int64 {
         statistics().map { $0.totals.reportsReceived + $0.totals.packetsDropped } ?? 0
     }
 
-    /// Sets the stream's rate in the library, in bytes per second.
+    /// Sets the stream's rate in libsrt, in bytes per second.
     package func setInputRate(_ rate: Int64) { set(SRTO_INPUTBW, rate) }
 
-    /// Sets the additional rate for retransmissions, the packet filter and a backlog, in percent of the stream's rate.
+    /// Sets the capacity for retransmissions, the packet filter and a backlog in libsrt, in percent of the stream's
+    /// rate.
     package func setOverhead(_ percent: CInt) { set(SRTO_OHEADBW, percent) }
 }

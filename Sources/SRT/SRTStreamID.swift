@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A caller's stream ID: plain text, or `#!::` with pairs such as `r=name,m=request` (SRT Access Control Guidelines,
-/// `docs/features/access-control.md` of libsrt).
+/// The stream ID that an SRT caller sends. It is plain text, or `#!::` followed by pairs such as `r=name,m=request`
+/// (SRT Access Control Guidelines, `docs/features/access-control.md` of libsrt).
 package struct SRTStreamID: Equatable {
-    /// The direction that the caller requests.
+    /// The direction of the media that the caller requests.
     enum Mode: String {
         case request, publish, bidirectional
     }
 
-    /// The maximum length of the text in the library, in bytes.
+    /// The maximum length of a stream ID in libsrt, in bytes.
     static let maximumBytes = 512
 
-    /// The stream's name: the key `r`, or the whole plain text.
+    /// The name of the stream: the value of the key `r`, or the whole plain text.
     var resource = ""
-    /// The key `u`.
+    /// The value of the key `u`: the name of a user.
     var user: String?
-    /// The key `h`.
+    /// The value of the key `h`: the name of a host.
     var host: String?
-    /// The key `s`, which the caller chooses for its own log.
+    /// The value of the key `s`, which the caller chooses for its own log.
     var session: String?
-    /// The key `m`, if there is one.
+    /// The value of the key `m`: the direction that the caller requests; nil if the key is missing.
     var mode: Mode?
-    /// The key `t`: whether the caller wants live media and not a file.
+    /// Whether the caller requests live media, and not a file. The key `t` tells this.
     var isStream = true
 
-    /// Parses `text`. A text that does not follow the rules is a plain name; unknown keys are ignored.
+    /// Parses `text`. If it does not follow the rules, the whole text is the name of the stream. Unknown keys are
+    /// ignored.
     package init(_ text: String) {
         let prefix = "#!::"
         let bounded = String(decoding: text.utf8.prefix(Self.maximumBytes), as: UTF8.self)
@@ -48,14 +49,16 @@ package struct SRTStreamID: Equatable {
         }
     }
 
-    /// Whether a caller with the stream ID `other` matches this one: the same resource, and the same user and host if
-    /// this one has them. Comparing a wrong name of the same length takes the same time as comparing the right one.
+    /// Whether a caller with the stream ID `other` may use the stream with this ID. The stream's name must be equal,
+    /// and so must user and host if this ID has them. Comparing with a wrong name of the same length takes the same
+    /// time as with the right one.
     func isAnswered(by other: SRTStreamID) -> Bool {
         let isSameName = Self.isEqual(other.resource, resource)
         return isSameName && (user == nil || user == other.user) && (host == nil || host == other.host)
     }
 
-    /// Compares all bytes of `given`, so that the time does not depend on where they differ.
+    /// Whether both texts are equal. All bytes of `given` are compared, so that the time does not reveal where they
+    /// differ.
     private static func isEqual(_ given: String, _ secret: String) -> Bool {
         let (given, secret) = (Array(given.utf8), Array(secret.utf8))
         var difference = given.count ^ secret.count

@@ -4,56 +4,57 @@ package import Networking
 
 /// The address of an SRT output or input: `srt://host:port?mode=caller&latency=200&…`.
 ///
-/// Options have the names that `srt-live-transmit` and FFmpeg use. Times are milliseconds, as in `srt-live-transmit`;
-/// in FFmpeg's own addresses, `latency` is in microseconds. `ttl` is the IP packets' time to live. A listener without a
-/// host listens on the loopback interface only; `0.0.0.0` or `::` means all interfaces. `localaddr` and `localport`
-/// select our own address and port of a connection. `callers` is the maximum number of receivers of a listening output.
-/// With `takeover=yes`, a second sender to a listening input replaces the first.
+/// The options have the names that `srt-live-transmit` and FFmpeg use. Times are milliseconds, as in
+/// `srt-live-transmit`. (In FFmpeg's own addresses, `latency` is in microseconds.) `ttl` is the time to live of the IP
+/// packets. A listener without a host listens only on the loopback interface; with `0.0.0.0` or `::` it listens on all
+/// interfaces. `localaddr` and `localport` set the local address and port of a connection. `callers` is the maximum
+/// number of receivers of a listening output. With `takeover=yes`, a second sender to a listening input replaces the
+/// first one.
 ///
-/// Its description contains no secrets, so that interpolation cannot leak them.
+/// The description of an address contains no secrets, so that an address in a message cannot reveal them.
 package struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The direction of the connection.
     package enum Role: Sendable {
-        /// We send.
+        /// relay sends the media.
         case output
-        /// We receive.
+        /// relay receives the media.
         case input
     }
 
     /// Which side starts the connection.
     package enum Mode: String, Sendable {
-        /// We connect to the peer.
+        /// relay connects to the peer.
         case caller
-        /// The peer connects to us.
+        /// The peer connects to relay.
         case listener
-        /// Both sides connect to each other at the same time, which works through two firewalls.
+        /// Both sides connect to each other at the same time. This works even if both are behind firewalls.
         case rendezvous
     }
 
-    /// The default maximum number of a listener's receivers.
+    /// The default maximum number of receivers of a listening output.
     static let usualCallers = 16
 
-    /// The peer's name or address, or the address to listen on.
+    /// The name or address of the peer. For a listener, the address on which it listens.
     package let host: String
-    /// The port.
+    /// The port of the peer. For a listener, the port on which it listens.
     package let port: UInt16
     /// Which side starts the connection.
     package let mode: Mode
-    /// Maximum number of a listener's receivers.
+    /// The maximum number of receivers of a listening output.
     package let maximumCallers: Int
-    /// Whether a second sender replaces the first.
+    /// Whether a second sender to a listening input replaces the first one.
     package let takesOver: Bool
     let options: [SRTOption: SRTOptionValue]
-    /// Our own address for a connection, if it is set; its port is 0 if only the address is set.
+    /// The local address of a connection; nil if the URL does not set one. Its port is 0 if only the address is set.
     package let local: HostAddress?
 
-    /// Whether two inputs receive the same stream.
+    /// Whether the input at this address and the input at `other` receive the same stream.
     package func hasSameStream(as other: SRTURL) -> Bool { SRTReception(self).wanted == SRTReception(other).wanted }
 
-    /// Whether two inputs may share a port.
+    /// Whether the input at this address and the input at `other` may share a port.
     package func canShare(with other: SRTURL) -> Bool { SRTListener.shared(self) == SRTListener.shared(other) }
 
-    /// Parses `text`.
+    /// Parses `text` as the address of an output or of an input.
     package init(_ text: String, for role: Role = .output) throws(AddressError) {
         let parts = try URLParts(text)
         guard parts.scheme == "srt" else { throw AddressError("The address must begin with srt://.") }
@@ -83,7 +84,7 @@ package struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
         takesOver = query.takeover == .yes
     }
 
-    /// Host, port, mode and at most two characters of the stream ID.
+    /// The address with host, port, mode and at most two characters of the stream ID.
     package var description: String {
         let name = streamID.map { "&streamid=\(URLParts.masked($0))" } ?? ""
         return "srt://\(URLParts.bracketed(host)):\(port)?mode=\(mode.rawValue)\(name)"
@@ -91,47 +92,47 @@ package struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
 
     package var debugDescription: String { description }
 
-    /// The masked form, for `dump` and mirrors.
+    /// Shows only the description without secrets in `dump` and mirrors.
     package var customMirror: Mirror { Mirror(self, children: ["address": description]) }
 
-    /// The stream ID that the receiver gets.
+    /// The stream ID that is sent to the peer, or that callers must send.
     package var streamID: String? {
         if case .text(let text)? = options[.streamid] { text } else { nil }
     }
 
-    /// The maximum length of a message in bytes: a whole number of TS packets.
+    /// The maximum size of a message in bytes, which is a multiple of the size of a TS packet.
     package var messageBytes: Int {
         if case .integer(let size)? = options[.payloadSize] { Int(size) / 188 * 188 } else { 1316 }
     }
 
-    /// Time limit for connecting, in milliseconds. libsrt's own default is 3000, and ten times that in rendezvous mode.
-    /// There we use 3000 as well, because the next attempt follows at once.
+    /// The time limit for connecting, in milliseconds. libsrt's default is 3000, and ten times that in rendezvous mode.
+    /// relay uses 3000 in both cases, because the next attempt follows at once.
     package var connectMilliseconds: Int64 { number(.connectTimeout) ?? 3000 }
 
-    /// The latency that an output requests from the receiver, in milliseconds.
+    /// The latency in milliseconds that an output requests from the receiver.
     var latencyMilliseconds: Int64 { number(.peerlatency) ?? number(.latency) ?? 200 }
 
-    /// If the peer is silent for this long, libsrt ends the connection; in milliseconds, or nil for the library's
-    /// default.
+    /// The time in milliseconds after which libsrt ends a connection to a silent peer; nil for libsrt's default.
     package var silenceMilliseconds: Int64? { number(.peerIdleTimeout) }
 
-    /// The age at which libsrt itself drops messages, in milliseconds, for a receiver with this latency
-    /// (`SRTO_SNDDROPDELAY`). `nil` if it never drops messages, which is the case unless the address has that option.
+    /// The age in milliseconds at which libsrt itself drops messages (`SRTO_SNDDROPDELAY`), for a receiver with this
+    /// latency. Nil if libsrt never drops messages. That is so if the address does not have this option, or turns
+    /// dropping off.
     package func dropAge(latency: Int64) -> Int64? {
         let delay = number(.snddropdelay) ?? -1
         if delay < 0 || options[.tlpktdrop] == .flag(false) { return nil }
         return max(1000, latency + delay)
     }
 
-    /// Our own address for a connection to `remote`; nil if it is not set. In rendezvous mode both sides must know each
-    /// other's port: by default our port is the same as the peer's.
+    /// The local address for a connection to `remote`; nil if any local address may be used. In rendezvous mode each
+    /// side must know the port of the other, so by default the local port is the port of the peer.
     package func localAddress(for remote: HostAddress) -> HostAddress? {
         if let local { return local }
         guard mode == .rendezvous else { return nil }
         return HostAddress.any(port: port).first { $0.family == remote.family }
     }
 
-    /// The packet filter's configuration.
+    /// The configuration of libsrt's packet filter; nil if the address sets no filter.
     var packetFilter: String? {
         if case .text(let text)? = options[.packetfilter] { text } else { nil }
     }
@@ -140,7 +141,7 @@ package struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
         if case .integer(let number)? = options[option] { Int64(number) } else { nil }
     }
 
-    /// Replaces every secret of this address in `text`.
+    /// Returns `text` with every secret of this address masked.
     package func masking(_ text: String) -> String {
         var masked = text
         for option in [SRTOption.passphrase, .streamid] {
@@ -153,7 +154,7 @@ package struct SRTURL: Sendable, Equatable, CustomStringConvertible, CustomDebug
 }
 
 extension SRTURL {
-    /// The parsed query of the address.
+    /// The query of the address, after parsing.
     private struct Query {
         var mode: Mode?
         var callers: Int?
@@ -190,7 +191,8 @@ extension SRTURL {
             "rendezvous": .rendezvous,
         ]
 
-        /// Our own address. In rendezvous mode both sides have the same port by default.
+        /// The local address that the query sets; nil if it sets none. In rendezvous mode the local port is by default
+        /// the port of the peer.
         func local(for mode: Mode, port: UInt16) throws(AddressError) -> HostAddress? {
             guard localAddress != nil || localPort != nil else { return nil }
             guard mode != .listener else {

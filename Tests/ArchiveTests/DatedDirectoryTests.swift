@@ -36,21 +36,25 @@ import Testing
         "2026/11/21", "2026-11-21", "21.11.2026", "20261121", "26-325", "2026_11/21-14", "20261121T140310.123Z",
         "test/2026", "14/03", "20261122", "2026-11-21T14",
     ])
-    func `A recording is found in a directory named after its date or time, in any time zone`(parent: String) throws {
+    func `A recording is found in a directory that is named after its date or time, in any time zone`(parent: String)
+        throws
+    {
         let name = try place(in: parent, start: "2026-11-21T14:03:10.123Z")
         #expect(try directory.otherSegments(of: "test") == [name])
         #expect(try directory.otherSegments(of: "other").isEmpty)
     }
 
     @Test(arguments: ["2025/11/21", "2026-45-21", "20261124", "1", "12345", "2026112", "99/99"])
-    func `A recording in a directory named after another time is a copy and is not listed`(parent: String) throws {
+    func `A recording in a directory whose name shows another time counts as a copy and is not listed`(parent: String)
+        throws
+    {
         _ = try place(in: parent, start: "2026-11-21T14:03:10.123Z")
         #expect(try directory.otherSegments(of: "test").isEmpty)
     }
 
     // All ways to divide the digits were tried, of which there were 6 to the power of 100 for one file that was recorded at
     // eleven minutes past eleven on the 11th of November 2011: the thread that asked never came back.
-    @Test func `A directory name of hundreds of digits is checked quickly, however it can be divided`() throws {
+    @Test func `The date in a directory name of hundreds of digits is checked quickly`() throws {
         let start = "2011-11-11T11:11:11.111Z"
         _ = try place(in: String(repeating: "1", count: 200) + "2", start: start)
         #expect(try directory.otherSegments(of: "test").isEmpty)

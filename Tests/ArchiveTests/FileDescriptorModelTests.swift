@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func `All pieces are written, even if they exceed one system call's limit or are empty`() throws {
+    @Test func `All parts of a write are written, even if they exceed one system call's limit or are empty`() throws {
         let file = try FileDescriptor.create(temporary.path("file"))
         let pieces = (0..<3000).map { [UInt8](repeating: UInt8(truncatingIfNeeded: $0), count: $0 % 3) }
         try file.write(pieces.map { SharedBytes($0) }, at: 7)
@@ -74,7 +74,7 @@ import Testing
         #expect(try file.size() == Int64(expected.count))
     }
 
-    @Test func `A copy beyond the end of a file fails and names the file that ends too early`() throws {
+    @Test func `Copying beyond the end of a file fails, and the error names the file that is too short`() throws {
         let file = try FileDescriptor.create(temporary.path("file"))
         let source = try FileDescriptor.create(temporary.path("source"))
         try source.write([SharedBytes([1, 2, 3])], at: 0)
@@ -113,7 +113,8 @@ import Testing
         #expect(temporary.files == ["c"])
     }
 
-    @Test func `A write changes a file's version and stamp, but not the inode number in the stamp`() throws {
+    @Test
+    func `A write changes the size and version that relay reads of a file, but not the file's inode number`() throws {
         let file = try FileDescriptor.create(temporary.path("file"))
         let (version, stamp) = (try file.version(), try file.stamp())
         #expect(try file.version() == version)
@@ -125,7 +126,7 @@ import Testing
         #expect(try other.stamp().number != stamp.number)
     }
 
-    @Test func `A file's status has its kind, its size and whether others may access it, for links too`() throws {
+    @Test func `The status of a file or link has its kind, its size and whether other users may access it`() throws {
         try temporary.write([1, 2], to: "file")
         let manager = FileManager.default
         try manager.createDirectory(atPath: temporary.path("directory"), withIntermediateDirectories: false)
@@ -154,7 +155,7 @@ import Testing
 
     // MARK: Files that have their names when they are finished
 
-    @Test func `The hidden names of a path are unique, and are found for that path only`() throws {
+    @Test func `The temporary names for an output file are unique, and are found for that output file only`() throws {
         let path = temporary.path("clip.mp4")
         let hidden = (0..<3).map { _ in FinishedFile.hidden(beside: path) }
         #expect(Set(hidden).count == 3 && hidden.allSatisfy { $0.hasPrefix(temporary.path(".clip.mp4.")) })
@@ -175,7 +176,7 @@ import Testing
         #expect(long.split(separator: "/").last.map { $0.utf8.count <= 255 } == true)
     }
 
-    @Test func `Files left by killed runs are removed, but not a file that a run is still writing`() throws {
+    @Test func `Temporary files of killed runs are removed, but not a file that a run is still writing`() throws {
         let path = temporary.path("clip.mp4")
         let (left, used) = (FinishedFile.hidden(beside: path), FinishedFile.hidden(beside: path))
         let writer = try FileDescriptor.create(used)
@@ -189,7 +190,8 @@ import Testing
         #expect(temporary.all.isEmpty)
     }
 
-    @Test func `A published file gets its name, and replaces an existing file only if it is told to`() throws {
+    @Test
+    func `A finished file gets its final name, and replaces an existing file only if that was requested`() throws {
         let (hidden, path) = (temporary.path(".hidden"), temporary.path("clip.mp4"))
         try temporary.write([1], to: ".hidden")
         try FinishedFile.publish(hidden, as: path, replaces: false)
@@ -207,7 +209,10 @@ import Testing
         #expect(throws: FileFailure.self) { try FinishedFile.publish(hidden, as: path, replaces: false) }
     }
 
-    @Test func `The check for free space passes if there is enough, and otherwise says what needs it`() throws {
+    @Test
+    func `The check for free space passes if there is enough, and otherwise its error names what needs the space`()
+        throws
+    {
         try FinishedFile.checkRoom(for: 0, at: temporary.path("clip.mp4"), "a clip needs")
         let failure = #expect(throws: FileFailure.self) {
             try FinishedFile.checkRoom(for: .max, at: temporary.path("clip.mp4"), "a clip needs")

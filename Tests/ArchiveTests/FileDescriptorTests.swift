@@ -20,13 +20,13 @@ import Testing
     // Regression: `lock()` took every failure of flock for a lock by another process, so that recovery never ran and
     // retention deleted nothing.
     @Test(arguments: [ENOLCK, ENOSYS, EBADF, EOPNOTSUPP])
-    func `On a file system without locks no file counts as in use`(code: CInt) throws {
+    func `On a file system without file locks relay does not report any file as in use`(code: CInt) throws {
         let file = try FileDescriptor.open(existing: path) { _, _ in code }
         #expect(file.lock())
         #expect(file.lockCreated())
     }
 
-    @Test func `On a file system without locks the process still knows its own open files`() throws {
+    @Test func `On a file system without file locks relay still knows which files it has open itself`() throws {
         let writer = try FileDescriptor.open(existing: path) { _, _ in ENOLCK }
         #expect(writer.lock())
         do {
@@ -37,7 +37,7 @@ import Testing
         #expect(try FileDescriptor.open(existing: path) { _, _ in ENOLCK }.lock())
     }
 
-    @Test func `A file counts as in use only if another descriptor holds its lock`() throws {
+    @Test func `A file counts as in use only if another open descriptor of the file holds its lock`() throws {
         let writer = try FileDescriptor.open(existing: path)
         #expect(writer.lock())
         #expect(try !FileDescriptor.open(existing: path).lock())

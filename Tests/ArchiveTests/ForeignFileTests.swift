@@ -37,7 +37,7 @@ import Testing
         #expect(try temporary.bytes(name) == content)
     }
 
-    @Test func `A file that a crash left empty or full of zeros is set aside`() throws {
+    @Test func `Recovery sets aside an open file that a crash left empty or full of zeros`() throws {
         for content in [[], [UInt8](repeating: 0, count: 4096)] {
             let part = SampleRecording.name + ".part"
             try temporary.write(content, to: part)
@@ -60,14 +60,15 @@ import Testing
     }
 
     // Regression: before deleting, retention checked only two boxes, which a large file from ffmpeg has, too.
-    @Test func `A remux by ffmpeg over 4 GiB is not deleted`() throws {
+    @Test func `A file of more than 4 GiB that ffmpeg wrote under a recording's name is not deleted`() throws {
         let remux = fileType + [0, 0, 0, 1] + Array("mdat".utf8) + [0, 0, 0, 1, 0x40, 0, 0, 0]
         let failure = #expect(throws: FileFailure.self) { try delete(remux) }
         #expect(failure?.description.contains("this program did not make it") == true)
         #expect(try temporary.bytes(SampleRecording.name) == remux)
     }
 
-    @Test func `Open and closed files with relay's tags are deleted, and other files are not`() throws {
+    @Test
+    func `An open or closed file with relay's tags can be deleted, and a file without these tags cannot`() throws {
         let sample = SampleRecording()
         #expect(try delete(sample.closed))
         #expect(try delete(sample.open))
@@ -75,7 +76,7 @@ import Testing
         #expect(throws: FileFailure.self) { try delete(bare) }
     }
 
-    @Test func `A file that is held after it was chosen for deletion is kept`() throws {
+    @Test func `A recording that is held after it was chosen for deletion is not deleted`() throws {
         try HoldMark.set(of: SampleRecording.name, in: directory)
         #expect(try !delete(SampleRecording().closed))
         #expect(temporary.files == [SampleRecording.name])

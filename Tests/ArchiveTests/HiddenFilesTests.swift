@@ -26,7 +26,8 @@ import Testing
             lag: lead(&random))
     }
 
-    @Test func `A remembered clock is read back as it was written, and its text always has the same length`() {
+    @Test
+    func `The clock state in a hidden file is read back as it was written, and its text always has the same length`() {
         var random = SeededRandom()
         for _ in 0..<1000 {
             let clock = anyClock(&random)
@@ -35,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func `A write that a crash interrupts leaves the old clock, the new clock or no clock`() {
+    @Test func `After a crash during a write the clock file yields the old state, the new state or none`() {
         var random = SeededRandom()
         for _ in 0..<20 {
             let (old, new) = (anyClock(&random), anyClock(&random))
@@ -48,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func `A clock file with a changed digit or an unknown format is ignored`() {
+    @Test func `A file with the clock state is ignored if one digit was changed or its format is unknown`() {
         var random = SeededRandom()
         for _ in 0..<20 {
             let text = Array(anyClock(&random).text.utf8)
@@ -63,7 +64,8 @@ import Testing
         }
     }
 
-    @Test func `A damaged clock file is not read, and a link or directory in its place is not written`() throws {
+    @Test
+    func `A damaged clock file is ignored, and relay does not write to a link or directory in its place`() throws {
         var random = SeededRandom()
         let directory = try RecordDirectory.prepare(temporary.path)
         let clock = anyClock(&random)
@@ -89,7 +91,7 @@ import Testing
 
     // MARK: What is remembered of mounted disks
 
-    @Test func `The mount memory recalls the last entry of each directory after any sequence of changes`() {
+    @Test func `The memory of mounts returns the last entry of each record directory after any sequence of changes`() {
         var random = SeededRandom()
         let memory = MountMemory(directory: temporary.path("deep/mounts"))
         let current = FileManager.default.currentDirectoryPath
@@ -119,7 +121,7 @@ import Testing
         #expect(temporary.files == ["deep"])
     }
 
-    @Test func `A damaged entry of the mount memory is ignored, and can be written again`() throws {
+    @Test func `A damaged entry in the memory of mounts is ignored, and can be written again`() throws {
         let memory = MountMemory(directory: temporary.path)
         let entry = MountMemory.Entry(mountPoint: "/mnt", mark: ".relay-archive-1")
         for text in [
@@ -136,7 +138,7 @@ import Testing
         #expect(temporary.files == ["%2Fsrv%2Fa"], "nothing is left behind")
     }
 
-    @Test func `A mount memory that has no writable directory remembers nothing and does not fail`() throws {
+    @Test func `A memory of mounts that cannot be written returns no entry and does not fail`() throws {
         try temporary.write([1], to: "file")
         for memory in [MountMemory(), MountMemory(directory: temporary.path("file/below"))] {
             memory.remember("/srv/a", MountMemory.Entry(mountPoint: "/mnt", mark: "m"))
@@ -155,7 +157,8 @@ import Testing
         #expect(temporary.files == ["file"])
     }
 
-    @Test func `A directory is refused while its remembered disk is not mounted, unless mounts are ignored`() throws {
+    @Test
+    func `A record directory is refused while its known disk is not mounted, unless the mount check is off`() throws {
         let memory = MountMemory(directory: temporary.path("mounts"))
         let record = temporary.path("record")
         try memory.checkMount(of: record, .remembered)
@@ -173,7 +176,7 @@ import Testing
 
     // MARK: Noted templates
 
-    @Test func `All templates that can be parsed are read from a damaged file of noted templates`() throws {
+    @Test func `All valid name templates are read from a damaged file that lists templates`() throws {
         let good = try NameTemplate(parsing: "{date}/{channel}-{sequence}")
         let lines = ["", "{nothing}", "../{sequence}", "{date}/{channel}-{sequence}", "\u{0}", "%", "{channel}"]
         try temporary.write(Array(lines.joined(separator: "\n").utf8) + [0xFF, 10], to: ".relay-names")
@@ -194,7 +197,7 @@ import Testing
         #expect(try temporary.bytes("outside") == Array(many.utf8), "a link is not written through")
     }
 
-    @Test func `A template is noted once, and the default template is not noted`() throws {
+    @Test func `A record directory stores each name template once, and does not store the default template`() throws {
         let template = try NameTemplate(parsing: "{date}/{sequence}")
         for _ in 0..<3 { _ = try RecordDirectory.prepare(temporary.path, template: template) }
         _ = try RecordDirectory.prepare(temporary.path)

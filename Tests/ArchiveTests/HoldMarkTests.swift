@@ -23,7 +23,7 @@ import Testing
         "-", "a/b/c/d/e.mp4", "a%2fb.mp4", "%252F", "%%", "a..mp4",
     ]
 
-    @Test func `After any sequence of holds and releases exactly the held recordings have marks`() throws {
+    @Test func `After any sequence of holds and releases exactly the held recordings have mark files`() throws {
         var random = SeededRandom()
         var held: Set<String> = []
         for _ in 0..<200 {
@@ -42,7 +42,8 @@ import Testing
         #expect(temporary.files.isEmpty, "marks are hidden files")
     }
 
-    @Test func `A directory or a link in place of a hold mark holds the recording, too`() throws {
+    @Test
+    func `If a directory or a link is in place of a recording's hold mark, the recording counts as held`() throws {
         try FileManager.default.createDirectory(
             atPath: temporary.path(".relay-hold-a.mp4"), withIntermediateDirectories: false)
         try FileManager.default.createSymbolicLink(
@@ -58,7 +59,8 @@ import Testing
 
     // The mark's name was too long for the file system, and that was taken for a mark that cannot be seen: nothing that such a
     // template named was ever deleted, and the disk filled up.
-    @Test func `A recording whose hold mark would have too long a name cannot be held, and can be deleted`() throws {
+    @Test
+    func `A recording whose hold mark would have too long a file name cannot be held, but can be deleted`() throws {
         let channel = String(repeating: "c", count: 100)
         let template = try NameTemplate(parsing: String(repeating: "a", count: 150) + "/{channel}/{sequence}")
         let directory = try RecordDirectory.prepare(temporary.path, template: template)

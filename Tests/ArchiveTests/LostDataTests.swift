@@ -41,7 +41,7 @@ import Testing
 
     // Regression: after a failed fdatasync the file was read from the system's memory and synchronised again, which
     // Linux reports as successful, so that data which was not on the disk was reported as complete.
-    @Test func `Recovery does not read data that the disk has lost from the page cache`() throws {
+    @Test func `Recovery reads from the disk and not from the page cache, so that it notices lost data`() throws {
         guard let disk = try LoopDisk() else {
             #expect(ProcessInfo.processInfo.environment["CI"] == nil, "no loop device can be mounted")
             return
@@ -67,7 +67,7 @@ import Testing
         #expect(outcome == .completed(fileName: SampleRecording.name, frames: 75, droppedBytes: lost))
     }
 
-    @Test func `Recovery drops fragments whose pages are empty after a loss of power`() throws {
+    @Test func `Recovery drops fragments of which a power failure has left zeros`() throws {
         let sample = SampleRecording()
         var torn = sample.open
         for index in sample.fragments[3] + 2048..<sample.fragments[3] + 4096 { torn[index] = 0 }
@@ -79,7 +79,7 @@ import Testing
         #expect(try SegmentReader.read(temporary.path(SampleRecording.name)).problems.isEmpty)
     }
 
-    @Test func `Reading without the page cache returns the same bytes`() throws {
+    @Test func `Reading a file without the page cache returns the same bytes as with the cache`() throws {
         let temporary = try TemporaryDirectory()
         let bytes = (0..<600_001).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
         try temporary.write(bytes, to: "file")
@@ -93,7 +93,7 @@ import Testing
     }
 
     // Regression: some file systems open a file with O_DIRECT and refuse only the reads; recovery set such files aside.
-    @Test func `A file that opens with O_DIRECT but refuses direct reads is read normally`() throws {
+    @Test func `A file that refuses direct reads although it was opened with O_DIRECT is read normally`() throws {
         let temporary = try TemporaryDirectory()
         let bytes = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
         try temporary.write(bytes, to: "file")

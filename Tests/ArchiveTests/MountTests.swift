@@ -25,7 +25,7 @@ struct MountTests {
         try #require(symlink(temporary.path(name), path) == 0)
     }
 
-    @Test("A remembered directory is read back, changed and forgotten, whatever characters its path contains")
+    @Test("The mount point of a record directory is remembered, changed and forgotten, whatever the path contains")
     func remembers() throws {
         let (odd, other) = ("/srv/a%2Fb c/ü", "/srv/a/b c/ü")
         memory.remember(odd, .init(mountPoint: "/srv", mark: ".relay-archive-1"))
@@ -41,7 +41,7 @@ struct MountTests {
     }
 
     @Test(
-        "No file is created in the empty mount point of a known disk, unless the mount check is off")
+        "relay creates no file in the empty mount point of a known disk, unless the mount check is off")
     func waits() throws {
         try FileManager.default.createDirectory(atPath: temporary.path("disk"), withIntermediateDirectories: false)
         let path = temporary.path("disk/recordings")
@@ -62,7 +62,7 @@ struct MountTests {
     }
 
     @Test(
-        "A directory on another disk is used with its own mark, and the first directory is recognized again"
+        "A directory on another disk gets its own mark, and the first directory is recognized when its disk returns"
     )
     func swapped() throws {
         try mount("first")
@@ -82,7 +82,7 @@ struct MountTests {
     }
 
     @Test(
-        "A file system that is mounted later is used and remembered",
+        "If a file system is mounted after the start, relay uses it and remembers its mount point",
         .enabled(if: access("/dev/shm", W_OK) == 0, "there is no file system in memory"))
     func otherFileSystem() throws {
         try mount("first")

@@ -26,7 +26,8 @@ import Testing
 
     // Templates are noted as texts and read again. The text of one that was nearly as long as may be was longer than that, so
     // it was forgotten, with all files that it had named.
-    @Test func `A template's text parses to the same template, and is not longer than the parsed text`() throws {
+    @Test
+    func `Printing a name template and parsing the text gives the same template, and the text is not longer`() throws {
         var random = SeededRandom()
         let all = templates(4000, &random)
         #expect(all.count > 100)
@@ -44,7 +45,7 @@ import Testing
         #expect(try RecordDirectory.prepare(directory.path).templates.contains(template))
     }
 
-    @Test func `A path made from a template stays below its directory and has no hidden component`() {
+    @Test func `A path made from a name template stays below its directory and has no hidden component`() {
         var random = SeededRandom()
         for (text, template) in templates(4000, &random) {
             let path = template.path(
@@ -56,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func `A template reads every name that it makes: open, closed, numbered and set aside`() {
+    @Test func `A name template parses every file name that it makes: open, closed, numbered and set aside`() {
         var random = SeededRandom()
         for (text, template) in templates(4000, &random) {
             let channel = random.pick(["c", "cam-1", "a_b", "studio.2", "-", "test_20261121T140310.123Z_000001"])
@@ -81,7 +82,8 @@ import Testing
 
     @Test(arguments: [
         "{sequence}{sequence}", "{sequence}_{sequence}", "{sequence}1{sequence}%y", "{sequence}/{channel}/{sequence}",
-    ]) func `A number that occurs several times in a name has to be the same each time`(text: String) throws {
+    ]) func `A file name is refused if it contains the sequence number twice with different values`(text: String) throws
+    {
         let template = try NameTemplate(parsing: text)
         for sequence in [1, 111_111, 1_111_111, 11_111_111, 123_456_789] {
             let path = template.path(
@@ -94,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func `A start that occurs several times in a name has to be the same each time`() throws {
+    @Test func `A file name is refused if it contains the start time twice with different values`() throws {
         let template = try NameTemplate(parsing: "{start}_{start}")
         let (one, two) = ("20261121T140310.123Z", "20261121T140310.124Z")
         #expect(template.read(Substring("\(one)_\(one)"), channel: "c")?.start == one)
@@ -102,14 +104,16 @@ import Testing
     }
 
     @Test(arguments: ["{channel}_{start}_{sequence}%y", "{channel}_{start}_{sequence}{sequence}"])
-    func `A number with further digits after a standard name is read as the template makes it`(text: String) throws {
+    func `A sequence number that is followed by further digits is parsed as the name template made it`(text: String)
+        throws
+    {
         let template = try NameTemplate(parsing: text)
         let name = SegmentName(
             channel: "c", start: UTCTime(milliseconds: 1_795_269_790_123), sequence: 7, template: template)
         #expect(SegmentName(usedBy: name.closed, channel: "c", template: template)?.sequence == 7)
     }
 
-    @Test func `A name that contains its channel is not read as a name of another channel`() {
+    @Test func `A file name that contains one channel's name is not parsed as a name of another channel`() {
         var random = SeededRandom()
         for (text, template) in templates(4000, &random) where template.hasChannel {
             let channel = random.pick(["c", "cam-1", "a_b", "studio.2", "1"])
@@ -122,7 +126,8 @@ import Testing
         }
     }
 
-    @Test func `A template is refused for a channel if its names could be longer than file systems store`() throws {
+    @Test
+    func `A name template is refused for a channel if its file names could be too long for the file system`() throws {
         var random = SeededRandom()
         let long = "{channel}_{channel}_{channel}_{sequence}"
         let all = templates(1000, &random) + [(text: long, template: try NameTemplate(parsing: long))]
@@ -150,7 +155,7 @@ import Testing
         #expect(results == [true, false])
     }
 
-    @Test func `A dated template makes different names for different seconds`() {
+    @Test func `A name template with the date makes different names for different seconds`() {
         var random = SeededRandom()
         for (text, template) in templates(4000, &random) where template.isDated {
             var names: Set<String> = []
@@ -162,7 +167,7 @@ import Testing
         }
     }
 
-    @Test func `Any text is parsed as a template or refused with a complete sentence`() throws {
+    @Test func `Any text is parsed as a name template or refused with a complete sentence`() throws {
         var random = SeededRandom()
         let wild =
             Self.pieces + ["{", "}", "%", "\\", ":", "\u{0}", "\u{301}", "\n", "..", "{start", "}}", "\u{1F3A5}"]
@@ -182,7 +187,7 @@ import Testing
     // The system reads bytes: for it, a slash with a combining mark behind it divides a path all the same, and a name that
     // begins with a point is hidden.
     @Test(arguments: ["a/\u{301}{sequence}", ".\u{301}{sequence}", "a/.\u{301}{sequence}"])
-    func `A template with a slash or a dot before a combining mark is refused`(text: String) {
+    func `A name template with a slash or a dot before a combining mark is refused`(text: String) {
         #expect(throws: TextFailure.self) { try NameTemplate(parsing: text) }
     }
 }

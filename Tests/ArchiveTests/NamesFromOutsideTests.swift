@@ -30,7 +30,7 @@ import Testing
         try #require(mkfifo(temporary.path("in/pipe.mp4"), 0o644) == 0)
     }
 
-    @Test func `A file in the directory is opened by its path`() throws {
+    @Test func `A file in the record directory is opened by its relative path`() throws {
         for name in ["a.mp4", "d/a.mp4", "d/\u{301}a.mp4"] {
             #expect(try directory.open(recording: name).read(at: 0, count: 9) == [1], "\(name)")
         }
@@ -41,11 +41,12 @@ import Testing
         "link/a.mp4", "link.mp4", "link/\u{301}a.mp4", "link/d/a.mp4", "../a.mp4", "d/../a.mp4", "/etc/passwd", "",
         ".h/a.mp4", ".a.mp4", "d//a.mp4", "d/", "d", "a.mp4\u{0}", "pipe.mp4", "d/./a.mp4", ".", "..", "none.mp4",
     ])
-    func `A link, a hidden name, a path out of the directory and a name of no file are refused`(name: String) {
+    func `A link, a hidden name, a path out of the record directory and a name without a file are refused`(name: String)
+    {
         #expect(throws: FileFailure.self) { try directory.open(recording: name) }
     }
 
-    @Test func `No random path opens a file that is hidden or outside of the directory`() {
+    @Test func `No random path opens a file that is hidden or outside of the record directory`() {
         var random = SeededRandom()
         let pieces = ["..", ".", "/", "link", "a.mp4", "d", "\u{301}", "//", "\u{0}", ".h", "out", "in", "\u{FE0F}"]
         var opened = 0
@@ -58,14 +59,14 @@ import Testing
         #expect(opened > 0)
     }
 
-    @Test func `A path is split at every slash, as the system does it`() {
+    @Test func `A path is split at every slash, as the operating system does it`() {
         #expect(FileDescriptor.parts(of: "a/b/c.mp4") == ["a", "b", "c.mp4"])
         #expect(FileDescriptor.parts(of: "/a//b/") == ["", "a", "", "b", ""])
         #expect(FileDescriptor.parts(of: "") == [""])
         #expect(FileDescriptor.parts(of: "a/\u{301}b") == ["a", "\u{301}b"])
     }
 
-    @Test func `Any channel name becomes a safe file name, and a safe name stays unchanged`() {
+    @Test func `Any channel name is converted to a safe file name, and a safe name stays unchanged`() {
         var random = SeededRandom()
         let allowed = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_".utf8)
         let pieces = [
@@ -89,7 +90,7 @@ import Testing
         }
     }
 
-    @Test func `A damaged name is refused, or read as a valid name that gives the same closed name`() {
+    @Test func `A damaged file name is refused, or parsed as another valid name with the same final name`() {
         var random = SeededRandom()
         let name = Array("a_b_20261121T140310.123Z_000041.mp4.part")
         for _ in 0..<5000 {
@@ -119,7 +120,7 @@ import Testing
         #expect(SegmentSalvage.originalName("a.mp4") == "a.mp4")
     }
 
-    @Test func `Each recording in any set of names counts once, as its file or as its repaired copy`() {
+    @Test func `A recording counts once, even if it also has a repaired copy`() {
         var random = SeededRandom()
         for _ in 0..<500 {
             let stems = (0..<Int.random(in: 0...6, using: &random)).map { "f\($0)" }

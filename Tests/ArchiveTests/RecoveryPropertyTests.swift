@@ -31,7 +31,8 @@ import Testing
     /// Where each fragment ends.
     private var ends: [Int] { Array(sample.fragments.dropFirst()) + [sample.open.count] }
 
-    @Test func `Recovery of a truncated file keeps every complete fragment, and a second run does nothing`() throws {
+    @Test
+    func `Recovery of a truncated file keeps every complete fragment, and a second recovery changes nothing`() throws {
         var random = SeededRandom()
         var lengths = ends + ends.map { $0 - 1 }
         for _ in 0..<12 { lengths.append(Int.random(in: MovieBox.headSize...sample.open.count, using: &random)) }
@@ -63,7 +64,10 @@ import Testing
         }
     }
 
-    @Test func `Recovery of a damaged open file leaves one file: readable, or set aside unchanged`() throws {
+    @Test
+    func `After recovery of a damaged open file there is one file: a readable one, or the unchanged file set aside`()
+        throws
+    {
         var random = SeededRandom()
         for _ in 0..<25 {
             var bytes = sample.open
@@ -89,7 +93,7 @@ import Testing
         }
     }
 
-    @Test func `A recovered file gets a number if its name is taken, and no file is lost`() throws {
+    @Test func `If the name for a recovered file is taken, the file gets a number, and no file is lost`() throws {
         let temporary = try directory(with: sample.open)
         try temporary.write([1], to: SampleRecording.name)
         try temporary.write([2], to: "\(stem).broken")
@@ -108,7 +112,7 @@ import Testing
         #expect(try temporary.bytes("\(stem).broken") == [2])
     }
 
-    @Test func `A file that was closed but not renamed is only renamed`() throws {
+    @Test func `Recovery only renames a file that was closed and not renamed before a crash`() throws {
         let temporary = try directory(with: sample.closed)
         #expect(try recover(temporary).map(\.outcome) == [.renamed(fileName: SampleRecording.name)])
         #expect(try temporary.bytes(SampleRecording.name) == sample.closed)
@@ -119,7 +123,7 @@ import Testing
         #expect(temporary.files == [SampleRecording.name])
     }
 
-    @Test func `Recovery leaves a file alone if it is in use or belongs to another channel`() throws {
+    @Test func `Recovery does not change a file that is in use or belongs to another channel`() throws {
         let temporary = try directory(with: sample.open)
         let writer = try FileDescriptor.open(existing: temporary.path(part))
         #expect(writer.lock())
@@ -130,7 +134,7 @@ import Testing
         #expect(try recover(temporary).count == 1)
     }
 
-    @Test func `A truncated transport stream keeps its complete packets`() throws {
+    @Test func `Recovery of a truncated transport stream keeps its complete packets`() throws {
         var random = SeededRandom()
         let stream = SampleRecording.streamHead(of: "test")
         var lengths = [752, 753, 939, 940, 1000, stream.count]

@@ -41,7 +41,7 @@ import Testing
         return bytes
     }
 
-    @Test func `A closed file and the same file left open have the same facts`() throws {
+    @Test func `A closed file and the same file left open have the same start, tracks, frames and duration`() throws {
         let (closed, open) = (try read(sample.closed), try read(sample.open))
         #expect(closed.isClosed && !open.isClosed)
         #expect(closed.problems.isEmpty && open.problems.isEmpty, "\(closed.problems) \(open.problems)")
@@ -64,7 +64,7 @@ import Testing
         ("co64", 20, 0, ["the video: samples lie outside of the file"]),
         ("co64", 20, .max, ["the video: samples lie outside of the file"]),
     ])
-    func `Each impossible value in the tables has its own message`(
+    func `Each impossible value in the sample tables has its own error message`(
         type: String, offset: Int, value: UInt32, expected: [String]
     ) throws {
         guard type != "stts" else {
@@ -76,7 +76,7 @@ import Testing
         #expect(try read(try patched(type, offset, value)).problems == expected)
     }
 
-    @Test func `Repeated decoding times and repeated presentation times are reported`() throws {
+    @Test func `Repeated decoding times and repeated presentation times in a file are reported`() throws {
         let problems = try read(try patched("stts", 20, 0)).problems
         #expect(problems.contains("the video: decoding times stand still"))
         #expect(problems.contains("the video: 99 samples are shown at the time of others"))
@@ -89,13 +89,13 @@ import Testing
         ("stss", 16, .max, "its table of keyframes is out of order"),
         ("mdhd", 20, 0, "a time scale is 0"), ("stsz", 12, 5, "its table of sizes is of another make"),
     ])
-    func `Contradictory tables are reported as damage, and the message names the table`(
+    func `Contradictory sample tables are reported as damage, and the message names the table`(
         type: String, offset: Int, value: UInt32, reason: String
     ) throws {
         #expect(throws: SegmentReadFailure.damaged(reason)) { try read(try patched(type, offset, value)) }
     }
 
-    @Test func `A truncated file is reported as damaged, and a file of another kind as foreign`() throws {
+    @Test func `A truncated recording is reported as damaged, and a file of another kind as foreign`() throws {
         for (length, reason) in [
             (40, "a box ends too early"), (48, "its index is missing"), (500, "its index is missing"),
             (sample.closed.count / 2, "its index is missing"), (sample.closed.count - 1, "its index is missing"),
@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    @Test func `A track that begins years late is reported as damage, before sums of times overflow`() throws {
+    @Test func `A track that begins years late is reported as damage, and no computation of times overflows`() throws {
         // The movie's time scale is seconds, and the video's only edit becomes an empty one.
         let bytes = try patch(try patched("mvhd", 20, 1), "elst", 20, .max)
         for (seconds, text) in [
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test func `Random damage never traps`() throws {
+    @Test func `Reading a file with random damage never crashes the process`() throws {
         var random = SeededRandom()
         for _ in 0..<2000 {
             var bytes = sample.closed
@@ -141,7 +141,7 @@ import Testing
         }
     }
 
-    @Test func `Either a file or its repaired copy counts, but not both`() {
+    @Test func `A file and its repaired copy together count as one recording`() {
         let names = ["a.mp4", "a.repaired.mp4", "b.mp4", "b.repaired.mp4", "c.mp4", "d.repaired.mp4"]
         let counted = SegmentSalvage.counted(names) { $0 == "b.mp4" }
         #expect(counted == ["a.repaired.mp4", "b.mp4", "c.mp4", "d.repaired.mp4"])

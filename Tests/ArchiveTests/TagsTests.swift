@@ -37,7 +37,7 @@ import Testing
             && left.version == right.version && left.position == right.position
     }
 
-    @Test func `A position in the program is read back as it was written, for every ending`() {
+    @Test func `A file's position in its program is read back as it was written, for every cause of the file's end`() {
         var random = SeededRandom()
         for _ in 0..<1000 {
             let position = anyPosition(&random)
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func `A text that is not a position in a program is read as nil`() {
+    @Test func `A text that does not describe a position in a program is parsed as nil`() {
         for text in [
             "", "run=a1", "run=a1 start=0", "start=0 ending=stop", "run= start=0 ending=stop",
             "run=a1 start=x ending=stop", "run=a1 start=0 ending=over", "run=a1 start=0.5 ending=stop",
@@ -67,7 +67,7 @@ import Testing
             other == SegmentPosition(run: "a1", programStart: 5, ending: .stop), "what later versions add is skipped")
     }
 
-    @Test func `A position read from a damaged text has a program start within bounds`() {
+    @Test func `A position parsed from a damaged text has a program start within bounds`() {
         var random = SeededRandom()
         for _ in 0..<5000 {
             var text = Array(anyPosition(&random).text.utf8)
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    @Test func `Tags are read back as they were written`() throws {
+    @Test func `The metadata tags of a recording are read back as they were written`() throws {
         var random = SeededRandom()
         for _ in 0..<500 {
             let written = anyTags(&random)
@@ -93,7 +93,8 @@ import Testing
         #expect(isEqual(read, written), "chapters follow the tags")
     }
 
-    @Test func `Long encoder settings are truncated, and all other tags are kept`() throws {
+    @Test
+    func `Encoder settings that are too long for the metadata are truncated, and all other tags are kept`() throws {
         var tags = MovieTags(
             channel: "test", start: UTCTime(milliseconds: 0), encoderSettings: String(repeating: "x", count: 9000))
         tags.position = SegmentPosition(run: "a1", programStart: 7, ending: .stop)
@@ -102,7 +103,7 @@ import Testing
         #expect(read.channel == "test" && read.position == tags.position)
     }
 
-    @Test func `Missing tags and tags of another program are not read as relay's`() throws {
+    @Test func `If relay's tags are missing or another program wrote them, they are not read as relay's`() throws {
         #expect(try MovieTagsReader.tags([]) == nil)
         var tags = MovieTags(channel: "test", start: UTCTime(milliseconds: 0), encoderSettings: "")
         let ours = tags.box
@@ -120,7 +121,7 @@ import Testing
         #expect(try MovieTagsReader.tags(tags.box)?.version == "2")
     }
 
-    @Test func `Random damage of tags is reported or skipped, and never traps`() {
+    @Test func `Random damage of metadata tags is reported or skipped, and never crashes the process`() {
         var random = SeededRandom()
         var told = 0
         for _ in 0..<3000 {
@@ -142,7 +143,7 @@ import Testing
         #expect(told > 0)
     }
 
-    @Test func `The seconds since 1904 match the start time, and never overflow`() {
+    @Test func `The creation time in seconds since 1904 matches the start time, and never overflows`() {
         let seconds = { (milliseconds: Int64) in
             MovieTags(channel: "", start: UTCTime(milliseconds: milliseconds), encoderSettings: "").secondsSince1904
         }

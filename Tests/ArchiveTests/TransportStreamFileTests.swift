@@ -65,7 +65,7 @@ import Testing
         return content
     }
 
-    @Test func `The complete frames and the missing bytes of any stream are counted`() throws {
+    @Test func `The complete frames and the missing bytes of any transport stream are counted`() throws {
         var random = SeededRandom()
         for _ in 0..<300 {
             let kinds = (0..<Int.random(in: 0...40, using: &random)).map { _ in random.pick(Kind.allCases) }
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func `The frames of a stream that takes several reads are counted once, even across two reads`() throws {
+    @Test func `Each frame of a long transport stream is counted once, even if it spans two reads`() throws {
         var random = SeededRandom()
         let kinds = (0..<9000).map { $0 % 7 == 3 ? Kind.frame : .continuation }
         let frame = makePacket(.frame, &random)
@@ -97,7 +97,7 @@ import Testing
         #expect(try TransportStreamFile.end(of: torn, size: 9000 * 188) == 9000 * 188)
     }
 
-    @Test func `A stream ends after its last valid packet, whatever follows`() throws {
+    @Test func `A transport stream ends after its last valid packet, whatever bytes follow`() throws {
         var random = SeededRandom()
         for _ in 0..<300 {
             let kinds = (0..<Int.random(in: 0...30, using: &random)).map { _ in random.pick(Kind.allCases) }
@@ -113,7 +113,7 @@ import Testing
         #expect(try TransportStreamFile.end(of: disk, size: try disk.size()) == 188)
     }
 
-    @Test func `Data that the disk cannot read is not cut off`() throws {
+    @Test func `The part of a transport stream that the disk cannot read is not truncated`() throws {
         var random = SeededRandom()
         let packet = makePacket(.frame, &random)
         let disk = Disk(
@@ -121,7 +121,7 @@ import Testing
         #expect(try TransportStreamFile.end(of: disk, size: 1880) == 1880)
     }
 
-    @Test func `The tail of a stream has only complete packets, and no more bytes than requested`() {
+    @Test func `The last part of a transport stream begins at a packet, and has no more bytes than requested`() {
         for (end, count) in [(1880, 1880), (1880, 1879), (1880, 188), (1880, 187), (1880, 0), (0, 100), (1880, 9999)]
             as [(Int64, Int64)]
         {
@@ -131,7 +131,7 @@ import Testing
         }
     }
 
-    @Test func `The channel is read from relay's streams, and not from streams of other programs`() {
+    @Test func `The channel's name is read from relay's transport streams, and not from those of other programs`() {
         for channel in ["test", "é\u{1F3A5}", String(repeating: "c", count: 100)] {
             let head = Array(SampleRecording.streamHead(of: channel).prefix(TransportStreamFile.headSize))
             #expect(TransportStreamFile.isOurs(head))
@@ -144,7 +144,7 @@ import Testing
         #expect(TransportStreamFile.channel([]) == nil)
     }
 
-    @Test func `A service name that is truncated or extends past its packet is not read`() {
+    @Test func `A service name in a transport stream that is truncated or exceeds its packet is ignored`() {
         let maker = [UInt8(5)] + Array("relay".utf8)
         for length in 0...40 {
             // The length says 20, and fewer bytes may follow.
@@ -162,7 +162,7 @@ import Testing
         #expect(TransportStreamFile.channel(head) != nil)
     }
 
-    @Test func `Random bytes after the provider name never trap`() {
+    @Test func `Random bytes after the provider name never crash the parser`() {
         var random = SeededRandom()
         let maker = [UInt8(5)] + Array("relay".utf8)
         for _ in 0..<5000 {

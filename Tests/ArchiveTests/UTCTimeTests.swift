@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func `The texts of times sort in the same order as the times`() {
+    @Test func `Times as text sort in the same order as the times themselves`() {
         var random = SeededRandom()
         let times = (0..<1000).map { _ in Int64.random(in: Self.years, using: &random) }.sorted()
         let extended = times.map { UTCTime(milliseconds: $0).extended }
@@ -51,7 +51,7 @@ import Testing
     }
 
     // 2026-02-30 was taken for the 2nd of March.
-    @Test func `A day that its month does not have is refused`() {
+    @Test func `A day that does not exist in its month is refused`() {
         for text in [
             "2026-02-29T00:00:00.000Z", "2026-02-30T00:00:00.000Z", "2024-02-30T00:00:00.000Z",
             "1900-02-29T00:00:00.000Z", "2026-04-31T00:00:00.000Z", "2026-06-31T00:00:00.000Z",
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test func `A text of random digits that is read as a time is written as the same text`() {
+    @Test func `If random digits are parsed as a time, the time is printed as the same digits`() {
         var random = SeededRandom()
         var read = 0
         for _ in 0..<5000 {
@@ -85,7 +85,7 @@ import Testing
         #expect(read > 0)
     }
 
-    @Test func `A text with one wrong, missing or additional character is not read as a time`() {
+    @Test func `A text with one wrong, missing or additional character is not parsed as a time`() {
         var random = SeededRandom()
         let text = Array("2026-11-21T14:03:10.123Z".utf8)
         for place in text.indices {
@@ -106,7 +106,7 @@ import Testing
     }
 
     // The earliest of all times overflowed.
-    @Test func `The earliest and latest times have a text, and times before 1970 have positive fractions`() {
+    @Test func `The earliest and the latest time can be printed, and times before 1970 have positive fractions`() {
         #expect(UTCTime(milliseconds: -1).extended == "1969-12-31T23:59:59.999Z")
         #expect(UTCTime(milliseconds: -1000).basic == "19691231T235959.000Z")
         for milliseconds in [Int64.min, Int64.min + 1, Int64.max] {
@@ -115,7 +115,7 @@ import Testing
         }
     }
 
-    @Test func `Floored division rounds down for negative numbers, too`() {
+    @Test func `Integer division rounds down for negative numbers, too`() {
         for (number, quotient) in [(7, 2), (6, 2), (0, 0), (-1, -1), (-3, -1), (-4, -2)] as [(Int64, Int64)] {
             #expect(number.flooredDivision(by: 3) == quotient)
         }

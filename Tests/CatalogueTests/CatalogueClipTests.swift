@@ -38,7 +38,7 @@ import Testing
 
     private var kept: [Bool] { names.map { !hold.mayDelete($0) } }
 
-    @Test func `Clips are stored, read, changed and removed`() throws {
+    @Test func `Clips are stored in the catalogue, read, changed and removed`() throws {
         #expect(try ledger.clips() == [])
         var (one, two) = (clip("one", 60, 70), clip("two", 10, nil))
         let identity = try ledger.note([one, two], removing: [])
@@ -52,7 +52,10 @@ import Testing
         #expect(try ledger.clips() == [one])
     }
 
-    @Test func `A clip keeps the files of its frames and of one frame on each side until it is exported`() throws {
+    @Test
+    func `A clip that is not exported protects the files of its frames and of one frame on each side from deletion`()
+        throws
+    {
         #expect(kept == [false, false, false, false, false])
         _ = try ledger.note([clip("x", 60, 70)], removing: [])
         #expect(kept == [false, true, false, false, false])
@@ -73,7 +76,10 @@ import Testing
         #expect(kept == [false, false, false, false, false])
     }
 
-    @Test func `All looks of retention read a file's tables once, and again after the file has changed`() throws {
+    @Test
+    func `Retention reads a file's sample tables only once for all its checks, and again after the file changed`()
+        throws
+    {
         _ = try ledger.note([clip("x", 60, 70)], removing: [])
         let reads = Reads()
         let hold = ClipHold(directory: try .prepare(directory.path), channel: "test") { path in
@@ -100,7 +106,7 @@ import Testing
         #expect(reads.count.withLock { $0 } == names.count + 1)
     }
 
-    @Test func `While the catalogue cannot be read, its last known clips keep their files`() throws {
+    @Test func `While the catalogue cannot be read, the files of its last known clips are not deleted`() throws {
         _ = try ledger.note([clip("x", 60, 70)], removing: [])
         #expect(kept == [false, true, false, false, false])
         try FileManager.default.removeItem(atPath: database)
@@ -109,13 +115,13 @@ import Testing
         #expect(throws: (any Error).self) { try ledger.clips() }
     }
 
-    @Test func `Every file is kept until the catalogue has been read once`() throws {
+    @Test func `No file is deleted until the catalogue has been read once`() throws {
         try FileManager.default.removeItem(atPath: database)
         try FileManager.default.createDirectory(atPath: database, withIntermediateDirectories: false)
         #expect(kept == [true, true, true, true, true])
     }
 
-    @Test func `A clip with a damaged row is left out`() throws {
+    @Test func `A clip whose row in the catalogue is damaged is omitted from the list of clips`() throws {
         _ = try ledger.note([clip("x", 60, 70), clip("y", 80, 90)], removing: [])
         try DatabaseQueue(path: database).write {
             try $0.execute(sql: "UPDATE clips SET end_frame = 3 WHERE id = 'x'")
@@ -123,7 +129,7 @@ import Testing
         #expect(try ledger.clips().map(\.id) == ["y"])
     }
 
-    @Test func `A catalogue from a version without clips gets a table for clips`() throws {
+    @Test func `A catalogue made by a version of relay without clips gets a table for clips`() throws {
         try DatabaseQueue(path: database).write {
             try $0.execute(sql: "DROP TABLE clips")
             try $0.execute(sql: "DELETE FROM grdb_migrations WHERE identifier IN ('3: clips', '5: seals of clips')")

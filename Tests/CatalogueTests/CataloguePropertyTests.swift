@@ -26,7 +26,7 @@ struct CataloguePropertyTests {
 
     // MARK: Gaps
 
-    @Test("Each gap between files is found with its number of frames, and no other gap is found")
+    @Test("The gaps between files are found with their numbers of frames, and no other gaps are found")
     func holes() {
         var random = SeededRandom()
         for _ in 0..<200 {
@@ -59,7 +59,7 @@ struct CataloguePropertyTests {
         }
     }
 
-    @Test("A run that ended abnormally has a gap of unknown length at its end, unless the run is still recording")
+    @Test("A recording that ended abnormally has a gap of unknown length at its end, unless it is still running")
     func suddenEnds() {
         for ending in [SegmentEnding.rotate, .error, .disk, .recovered] {
             let files = [segment("f", run: "a1", start: 0, frames: 25, ending: ending)]
@@ -80,7 +80,7 @@ struct CataloguePropertyTests {
         #expect(GapInference.gaps(in: two, living: []).isEmpty)
     }
 
-    @Test("Adjacent gaps are merged into one with all of their frames, and gaps that are not adjacent stay separate")
+    @Test("Adjacent gaps are merged into one with all of their frames, and gaps apart from each other stay separate")
     func joined() {
         var random = SeededRandom()
         for _ in 0..<300 {
@@ -110,7 +110,7 @@ struct CataloguePropertyTests {
         }
     }
 
-    @Test("Overlapping gaps are merged into one that ends with the later of them, and shared frames count once")
+    @Test("Overlapping gaps are merged into one that ends with the later gap, and shared frames count once")
     func joinedOverlaps() {
         func gap(_ from: Int64, _ to: Int64?, frames: Int?) -> CatalogueGap {
             CatalogueGap(
@@ -132,7 +132,7 @@ struct CataloguePropertyTests {
         #expect(CatalogueGap.joined([gap(10, 20, frames: 10), endless]) == [gap(10, nil, frames: nil)])
     }
 
-    @Test("Two gaps overlap if the same frame of a run is missing in both, in either order of the comparison")
+    @Test("Two gaps overlap if a frame of the same run is missing in both, whichever is compared first")
     func overlaps() {
         var random = SeededRandom()
         func gap(_ run: String, _ from: Int64, _ to: Int64?) -> CatalogueGap {
@@ -184,7 +184,7 @@ struct CataloguePropertyTests {
         }
     }
 
-    @Test("A detail of a scene event may be any text, and is written as one word")
+    @Test("The detail of a scene event may be any text, and is written as one word")
     func details() {
         var random = SeededRandom()
         let pieces = ["a", " ", "%", "%4", "=", "é", "\u{1F3A5}", "\u{0}", "\n", "(", ")", ":", "+", "e\u{301}"]
@@ -200,7 +200,7 @@ struct CataloguePropertyTests {
         }
     }
 
-    @Test("A damaged scene event is parsed as another scene or not at all, and never crashes the process")
+    @Test("A damaged scene event is parsed as another scene or refused, and never crashes the process")
     func damagedScenes() throws {
         var random = SeededRandom()
         for _ in 0..<500 {
@@ -221,7 +221,7 @@ struct CataloguePropertyTests {
 
     // MARK: Marks
 
-    @Test("Each channel that ever uploaded gets an upload mark, and a mark that is removed stays absent")
+    @Test("Each channel that ever uploaded can be marked, and a removed mark is not set again")
     func uploadMarks() throws {
         let directory = try TemporaryDirectory()
         let channels: Set = ["main", "main-cam1", "a.b", "-", "x.lock", "unknown"]
@@ -244,7 +244,7 @@ struct CataloguePropertyTests {
         #expect(throws: FileFailure.self) { try UploadMark.channels(in: directory.path("none")) }
     }
 
-    @Test("Databases with clips to restore are listed by their numbers, and lost clips leave a lasting mark")
+    @Test("Databases with clips to restore are listed, and a mark of lost clips stays until an operator removes it")
     func clipMarks() throws {
         let directory = try TemporaryDirectory()
         #expect(ClipMark.time(in: directory.path) == nil)
@@ -263,7 +263,7 @@ struct CataloguePropertyTests {
         #expect(directory.all.contains(ClipMark.unknown))
     }
 
-    @Test("A checksum covers all bytes of any number of blocks, and its progress is reported")
+    @Test("A file's checksum covers all bytes of any number of blocks, and its progress is reported")
     func checksums() throws {
         let directory = try TemporaryDirectory()
         // The sums of no byte and of "abc" (FIPS 180-4's examples).

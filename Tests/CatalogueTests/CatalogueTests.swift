@@ -13,7 +13,8 @@ import Testing
 @testable import Segmenter
 
 @Suite struct CatalogueTests {
-    @Test func `Every file and every gap has a row, and the rows agree with the files`() throws {
+    @Test
+    func `Every recorded file and every gap has a row in the catalogue, and the rows agree with the files`() throws {
         let directory = try Recording.make(hasGap: true)
         let ledger = try RecordingArchive(directory.path).onDisk()
         let (segments, gaps) = (ledger.segments, ledger.gaps)
@@ -37,7 +38,7 @@ import Testing
     }
 
     // A recorder and `relay recordings rebuild` may both find that the database is missing, and create it.
-    @Test func `Several processes can create the tables at the same time`() throws {
+    @Test func `Several processes can create the catalogue's tables at the same time`() throws {
         for _ in 0..<100 {
             let directory = try TemporaryDirectory()
             let failures = Mutex<[String]>([])
@@ -52,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func `A catalogue that another process is migrating does not count as damaged`() throws {
+    @Test func `A catalogue that another process is converting to a new version does not count as damaged`() throws {
         let directory = try TemporaryDirectory()
         let path = directory.path(".relay.sqlite")
         let (other, ours) = (try DatabaseQueue(path: path), try DatabaseQueue(path: path))
@@ -62,7 +63,7 @@ import Testing
         #expect(try ours.read(CatalogueStore.incompleteTable) == nil)
     }
 
-    @Test func `A catalogue rebuilt from the files equals the live one`() throws {
+    @Test func `A catalogue rebuilt from the files equals the one that was written during recording`() throws {
         let directory = try Recording.make(hasGap: true)
         let archive = try RecordingArchive(directory.path)
         let live = try archive.onDisk()
@@ -87,7 +88,7 @@ import Testing
         #expect(try archive.onDisk().segments == made.segments)
     }
 
-    @Test func `A damaged database is set aside and rebuilt from the files while recording continues`() throws {
+    @Test func `A damaged catalogue is set aside and rebuilt from the files while recording continues`() throws {
         for damage in [Data("this is no database, and never was one".utf8), Data(count: 8192)] {
             let directory = try Recording.make()
             let first = try RecordingArchive(directory.path).onDisk().segments
@@ -105,7 +106,7 @@ import Testing
         }
     }
 
-    @Test func `A damaged page in the middle of a database is detected`() throws {
+    @Test func `A damaged page in the middle of the catalogue's database is detected`() throws {
         let directory = try Recording.make()
         var bytes = try directory.bytes(".relay.sqlite")
         try #require(bytes.count > 8192)
@@ -122,7 +123,7 @@ import Testing
         #expect(try archive.verify(.init()).isGood)
     }
 
-    @Test func `A database from a newer version stays unchanged`() throws {
+    @Test func `A catalogue from a newer version of relay is not changed`() throws {
         let directory = try Recording.make()
         try DatabaseQueue(path: directory.path(".relay.sqlite")).write {
             try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('99: something from the future')")
@@ -136,7 +137,7 @@ import Testing
         #expect(try before.contents().segments.map(\.name) == directory.files)
     }
 
-    @Test func `Recording loses no frame if the catalogue cannot be created`() throws {
+    @Test func `If the catalogue cannot be created, recording still loses no frame`() throws {
         let directory = try TemporaryDirectory()
         // A directory takes its place, so that SQLite can neither open nor create it, whichever user runs this.
         try FileManager.default.createDirectory(
@@ -148,7 +149,7 @@ import Testing
         #expect(directory.files.count == 5)
     }
 
-    @Test func `The database is open only during writes, so that its disk can be unmounted`() throws {
+    @Test func `The catalogue's database is open only during writes, so that its disk can be unmounted`() throws {
         let directory = try TemporaryDirectory()
         let recording = try Recording(in: directory)
         recording.record(225)
@@ -168,7 +169,7 @@ import Testing
         recording.finish()
     }
 
-    @Test func `Reading the database leaves no file beside it`() throws {
+    @Test func `Reading the catalogue's database leaves no other file beside it`() throws {
         let directory = try Recording.make()
         func all() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted() }
         let before = try all()
@@ -178,7 +179,7 @@ import Testing
         #expect(try all() == before)
     }
 
-    @Test func `A database that was deleted is created again`() throws {
+    @Test func `A catalogue that was deleted is created again`() throws {
         let directory = try TemporaryDirectory()
         let recording = try Recording(in: directory)
         recording.record(150)
@@ -189,7 +190,7 @@ import Testing
         #expect(try RecordingArchive(directory.path).onDisk().segments.map(\.name) == directory.files)
     }
 
-    @Test func `Several channels share a directory and a catalogue`() throws {
+    @Test func `Several channels can share a record directory and a catalogue`() throws {
         let directory = try TemporaryDirectory()
         let recordings = try ["one", "two"].map { try Recording(in: directory, channel: $0) }
         for recording in recordings { recording.record(225) }
@@ -201,7 +202,7 @@ import Testing
         #expect(try RecordingArchive(directory.path).verify(.init()).isGood)
     }
 
-    @Test func `A file deleted by retention leaves no gap, and its row stays until older files are deleted`() throws {
+    @Test func `A file deleted by retention causes no gap, and its row is kept while older files exist`() throws {
         let directory = try Recording.make()
         let files = directory.files
         let next = Catalogue(directory: try .prepare(directory.path), channel: "test", logger: quiet)
@@ -224,7 +225,10 @@ import Testing
         #expect(try archive.ledger()?.deleted.isEmpty == true)
     }
 
-    @Test func `A fragmented recording stores how each file ended, and verifies as complete`() throws {
+    @Test
+    func `The catalogue of a fragmented recording states how each file ended, and the recording verifies as complete`()
+        throws
+    {
         let directory = try Recording.make(format: .fragmented)
         let archive = try RecordingArchive(directory.path)
         let report = try archive.verify(.init())
@@ -233,7 +237,7 @@ import Testing
         #expect(try archive.repair().isEmpty)
     }
 
-    @Test func `Checksums are computed after a file is closed, and missing ones at the next start`() throws {
+    @Test func `Checksums are computed after files are closed, and missing ones at the next start`() throws {
         let directory = try Recording.make()
         let archive = try RecordingArchive(directory.path)
         let next = Catalogue(directory: try .prepare(directory.path), channel: "test", logger: quiet)
@@ -248,7 +252,7 @@ import Testing
         #expect(try archive.onDisk().segments.map(\.name) == Array(directory.files.dropFirst()))
     }
 
-    @Test func `A symbolic link in place of the database is not followed, and recording continues`() throws {
+    @Test func `A symbolic link in place of the catalogue is not followed, and recording continues`() throws {
         let (directory, elsewhere) = (try TemporaryDirectory(), try TemporaryDirectory())
         try FileManager.default.createSymbolicLink(
             atPath: directory.path(".relay.sqlite"), withDestinationPath: elsewhere.path("database"))
@@ -263,7 +267,7 @@ import Testing
     @Test(
         .enabled(
             if: geteuid() == 0 || ProcessInfo.processInfo.environment["CI"] == "true", "only root gives files away"))
-    func `A database created by root is given to the directory's owner, unless it has another hard link`() throws {
+    func `A catalogue created by root is given to the directory's owner, unless it has another hard link`() throws {
         let directory = try TemporaryDirectory()
         let (path, link) = (directory.path(".relay.sqlite"), directory.path("link"))
         try #require(chown(directory.path, 12345, 12345) == 0)
@@ -279,7 +283,7 @@ import Testing
         #expect(try owner() == 12345)
     }
 
-    @Test func `A file that waits for its upload is kept, even in a run without uploads`() async throws {
+    @Test func `A file that waits for its upload is not deleted, even in a run without uploads`() async throws {
         let directory = try Recording.make()
         let target = try RecordDirectory.prepare(directory.path)
         let names = try RecordingArchive(directory.path).onDisk().segments.map(\.name)

@@ -33,7 +33,7 @@ import Testing
 
     // Each closed file had all gaps of its run removed and found again.
     @Test(arguments: [10, 1000])
-    func `One more file or gap changes as many rows after 1000 files as after ten`(files: Int) throws {
+    func `A new file or gap changes no more catalogue rows after 1000 files than after ten`(files: Int) throws {
         let store = try CatalogueStore()
         let rows = (0..<files).map { segment($0, start: 2 * Self.second * Int64($0)) }
         try store.put(rows, living: ["r"])
@@ -50,7 +50,10 @@ import Testing
         #expect(try changes(store) - before <= 5)
     }
 
-    @Test func `Whatever the order of files, gaps and deletions, the gaps are those that all files show`() throws {
+    @Test
+    func `In any order of new files, gaps and deletions, the catalogue lists exactly the gaps between the files`()
+        throws
+    {
         var random = SeededRandom()
         for _ in 0..<30 {
             let store = try CatalogueStore()
@@ -73,7 +76,8 @@ import Testing
         }
     }
 
-    @Test func `Deleted files are remembered only behind a remaining file of their run`() throws {
+    @Test
+    func `The catalogue keeps the row of a deleted file only while an older file of the same run exists`() throws {
         let store = try CatalogueStore()
         let rows = (0..<6).map { segment($0, start: Self.second * Int64($0)) }
         try store.put(rows, living: ["r"])

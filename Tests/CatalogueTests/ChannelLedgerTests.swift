@@ -7,7 +7,7 @@ import Testing
 @testable import Catalogue
 
 @Suite struct ChannelLedgerTests {
-    @Test func `The catalogue keeps the end of the newest file even after the file is deleted`() throws {
+    @Test func `The catalogue remembers when the newest file ended, even after the file was deleted`() throws {
         let directory = try Recording.make()
         let ledger = ChannelLedger(directory: try .prepare(directory.path), channel: "test")
         let files = try ledger.kept()

@@ -11,7 +11,7 @@ import Testing
         ClipMachine.Program(run: run, frames: frames, rate: FrameRate(25))
     }
 
-    @Test func `A clip has the frames from its press to its release`() throws {
+    @Test func `A clip has the frames from the press of its button to the release`() throws {
         var machine = ClipMachine()
         let begun = try machine.start(.init(id: "x", at: 100), in: program(0..<110))
         #expect(begun == .init(id: "x", run: "a", first: 100, end: nil))
@@ -22,20 +22,20 @@ import Testing
         #expect(machine.clip("x")?.isComplete == true && machine.openRuns.isEmpty)
     }
 
-    @Test func `A command without a frame number applies to the newest frame`() throws {
+    @Test func `A clip command without a frame number applies to the newest frame`() throws {
         var machine = ClipMachine()
         #expect(try machine.start(.init(id: "x"), in: program(0..<110)).first == 109)
         #expect(try machine.stop("x", at: nil, in: program(0..<150))?.end == 149)
     }
 
     @Test(arguments: [0, 99, 100, 101, 103] as [Int64])
-    func `A clip has at least three frames`(release: Int64) throws {
+    func `A clip has at least three frames, even if its button is released at once`(release: Int64) throws {
         var machine = ClipMachine()
         _ = try machine.start(.init(id: "x", at: 100), in: program(0..<101))
         #expect(try machine.stop("x", at: release, in: program(0..<104))?.end == 103)
     }
 
-    @Test func `A repeated command changes nothing`() throws {
+    @Test func `A repeated clip command changes nothing`() throws {
         var machine = ClipMachine()
         let first = try machine.start(.init(id: "x", at: 100), in: program(0..<110))
         #expect(try machine.start(.init(id: "x", at: 105), in: program(0..<120)) == first)
@@ -45,7 +45,7 @@ import Testing
         #expect(machine.clips.count == 1)
     }
 
-    @Test func `A release that arrives before its press completes the clip`() throws {
+    @Test func `A button release that arrives before its press completes the clip`() throws {
         var machine = ClipMachine()
         #expect(try machine.stop("x", at: 120, in: program(0..<121)) == nil)
         #expect(try machine.stop("x", at: 130, in: program(0..<131)) == nil)
@@ -53,7 +53,7 @@ import Testing
         #expect(!machine.isWaiting)
     }
 
-    @Test func `A release whose press never arrives is forgotten`() throws {
+    @Test func `A button release whose press never arrives is discarded`() throws {
         var machine = ClipMachine()
         for number in 0..<500 { #expect(try machine.stop("\(number)", at: 10, in: program(0..<20)) == nil) }
         machine.complete(program(0..<270), recordedUpTo: 260)
@@ -67,7 +67,7 @@ import Testing
         #expect(machine.close(run: "a", at: 280) == [] && !machine.isWaiting && machine.openRuns.isEmpty)
     }
 
-    @Test func `A release ends the clip of its press, whichever run is recorded when it arrives`() throws {
+    @Test func `A button release ends the clip of its press, even if another run is recorded when it arrives`() throws {
         var machine = ClipMachine()
         #expect(try machine.stop("x", at: 120, in: program(0..<121)) == nil)
         machine.complete(program(90..<122, run: "b"), recordedUpTo: 100)
@@ -75,7 +75,8 @@ import Testing
         #expect(clip.run == "b" && clip.end == 120 && !machine.isWaiting)
     }
 
-    @Test func `A release that arrives after the end of the recording ends the clip at its own frame`() throws {
+    @Test
+    func `A button release that arrives after the end of the recording ends the clip at the release's frame`() throws {
         var machine = ClipMachine()
         for id in ["x", "early", "y", "z"] { _ = try machine.start(.init(id: id, at: 900), in: program(0..<901)) }
         // The file is being closed, and nothing is recorded any more.
@@ -90,7 +91,7 @@ import Testing
         #expect(machine.openRuns.isEmpty)
     }
 
-    @Test func `If the disk takes no more data, an ended clip has the frames recorded so far`() throws {
+    @Test func `If the disk accepts no more data, an ended clip has the frames recorded so far`() throws {
         var machine = ClipMachine()
         for (id, at) in [("runs", 100), ("ended", 110), ("later", 140)] as [(String, Int64)] {
             _ = try machine.start(.init(id: id, at: at), in: program(0..<141))
@@ -102,7 +103,7 @@ import Testing
         #expect(machine.clips.map(\.end) == [nil, 130, 140] && machine.clips.map(\.isComplete) == [false, true, true])
     }
 
-    @Test func `Frames before the press are included as far as they were recorded`() throws {
+    @Test func `A clip includes the requested frames before its press, as far as they were recorded`() throws {
         var machine = ClipMachine()
         let whole = try machine.start(.init(id: "x", at: 300, before: 250), in: program(10..<310))
         #expect(whole.first == 50 && whole.lacking == 0)
@@ -110,7 +111,7 @@ import Testing
         #expect(short.first == 10 && short.lacking == 1210)
     }
 
-    @Test func `An impossible command is refused, and changes nothing`() throws {
+    @Test func `An impossible clip command is refused, and changes nothing`() throws {
         var machine = ClipMachine()
         #expect(throws: ClipMachine.Refusal.notRecorded) {
             try machine.start(.init(id: "x", at: 9, before: 20), in: program(10..<310))
@@ -128,7 +129,7 @@ import Testing
         #expect(try machine.start(.init(id: "x", at: 20), in: program(0..<30)).first == 20)
     }
 
-    @Test func `The number of clips is limited`() throws {
+    @Test func `A channel's number of clips is limited`() throws {
         let kept = (0..<ClipMachine.mostClips).map {
             ClipMachine.Clip(id: "\($0)", run: "a", first: 0, end: 5, isComplete: true)
         }
@@ -140,14 +141,14 @@ import Testing
         #expect(try machine.start(.init(id: "x", at: 20), in: program(0..<30)).first == 20)
     }
 
-    @Test func `After the recording ended, a release at a frame before its press changes nothing`() throws {
+    @Test func `After the recording ended, a button release at a frame before its press changes nothing`() throws {
         var machine = ClipMachine()
         _ = try machine.start(.init(id: "x", at: 100), in: program(0..<101))
         #expect(machine.release("x", at: 20, FrameRate(25))?.end == nil)
         #expect(machine.release("x", at: 150, FrameRate(25))?.end == 150)
     }
 
-    @Test func `A clip without a release ends after an hour`() throws {
+    @Test func `A clip that is never released ends after an hour`() throws {
         var machine = ClipMachine()
         _ = try machine.start(.init(id: "x", at: 100), in: program(0..<101))
         #expect(machine.complete(program(0..<90_099), recordedUpTo: 90_000) == [])
@@ -156,7 +157,8 @@ import Testing
         #expect(try machine.stop("x", at: 90_200, in: program(0..<90_201))?.end == 90_100)
     }
 
-    @Test func `A run is needed while it has an incomplete clip or a release that waits for its press`() throws {
+    @Test
+    func `A recording run is kept while it has an unfinished clip or a button release without its press`() throws {
         var machine = ClipMachine()
         #expect(!machine.needs("a", isRecorded: true))
         #expect(try machine.stop("x", at: 120, in: program(0..<121)) == nil)
@@ -171,7 +173,7 @@ import Testing
         #expect(!machine.needs("a", isRecorded: true))
     }
 
-    @Test func `The end of a recording completes all of its clips`() throws {
+    @Test func `When a recording run ends, all clips of that run are completed`() throws {
         var machine = ClipMachine()
         for (id, at) in [("runs", 100), ("ended", 110), ("later", 150)] as [(String, Int64)] {
             _ = try machine.start(.init(id: id, at: at), in: program(0..<151))
@@ -207,7 +209,7 @@ import Testing
     /// Commands 20 ms to 3 s apart. Each is delayed by up to 2 s, so that about half of them arrive before the previous
     /// one took effect, and many in another order; one in ten arrives twice.
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func `A thousand presses and releases make clips with exactly their frames`(seed: UInt64) throws {
+    func `A thousand presses and releases of clip buttons make clips with exactly their frames`(seed: UInt64) throws {
         var dice = Dice(state: seed)
         let rate = FrameRate(30_000, 1001)
         func frame(_ milliseconds: Int64) -> Int64 {

@@ -105,7 +105,9 @@ import Testing
 
     // Regression: the clips of a damaged catalogue were not taken over, and a second later the files that they kept
     // were deleted.
-    @Test func `Whichever page is damaged, files of clips are kept and readable clips stay in the catalogue`() throws {
+    @Test
+    func `Whichever database page is damaged, files of clips are kept and readable clips stay in the catalogue`() throws
+    {
         var random = SeededRandom()
         let bytes = try original.bytes(".relay.sqlite")
         let pages = bytes.count / Self.pageSize
@@ -144,7 +146,7 @@ import Testing
         }
     }
 
-    @Test func `After clips are lost, retention keeps older recordings until an operator removes the mark`() throws {
+    @Test func `After clips are lost, older recordings are not deleted until an operator removes the mark`() throws {
         var bytes = try original.bytes(".relay.sqlite")
         // The file is no database any more.
         bytes.replaceSubrange(0..<100, with: [UInt8](repeating: 0, count: 100))
@@ -172,7 +174,7 @@ import Testing
     }
 
     // A process that is killed before the clips are in the new catalogue leaves the mark.
-    @Test func `Clips of a catalogue that was set aside are restored at the next start`() throws {
+    @Test func `Clips of a damaged catalogue that was set aside are restored at the next start`() throws {
         let directory = try copy(try original.bytes(".relay.sqlite"))
         let target = try RecordDirectory.prepare(directory.path)
         #expect(try CatalogueFiles.setAside(in: target) == ".relay.sqlite.broken-1")

@@ -65,7 +65,7 @@ import Testing
         return try archive.onDisk()
     }
 
-    @Test func `A row with an invalid value in any cell is rebuilt from its file`() throws {
+    @Test func `A catalogue row with an invalid value in any cell is rebuilt from its file`() throws {
         let directory = try Recording.make(hasGap: true)
         let path = directory.path(".relay.sqlite")
         let whole = try RecordingArchive(directory.path).onDisk()
@@ -96,7 +96,7 @@ import Testing
         return segment
     }
 
-    @Test func `A damaged row still shows that its file waits for upload`() throws {
+    @Test func `A damaged catalogue row still shows that its file waits for upload`() throws {
         let directory = try Recording.make()
         let path = directory.path(".relay.sqlite")
         let name = directory.files[1]
@@ -112,7 +112,7 @@ import Testing
         #expect(try RecordingArchive(directory.path).verify(.init()).isGood)
     }
 
-    @Test func `The sum of durations of years does not overflow`() throws {
+    @Test func `The sum of file durations of many years does not overflow`() throws {
         let directory = try Recording.make()
         let length = Int64(31_536_000_000_000_000)
         try DatabaseQueue(path: directory.path(".relay.sqlite")).write { database in

@@ -27,7 +27,7 @@ struct EventTests {
 
     private func texts() throws -> [String] { try store.events().map(\.text) }
 
-    @Test("Scene events are kept back to the oldest file's start, with the last one before it")
+    @Test("Scene events are kept from the start of the oldest file on, together with the last one before it")
     func scenes() throws {
         for start: Int64 in [1000, 2000, 3000] { try put(SceneEvent.kind, "\(start)", at: start) }
         // Without a file it is not yet known which scenes must be kept.
@@ -65,7 +65,7 @@ struct EventTests {
         #expect(written.count == 1 && SceneEvent(json: written[0]) == scene)
     }
 
-    @Test("Scene events stored as text are rewritten as JSON once; other text stays unchanged")
+    @Test("Scene events stored as plain text are converted to JSON once; other text stays unchanged")
     func rewritten() throws {
         let words = ["duo: pip cam1 cam2 width=0.3 from frame 120 of 3f2a (fade 0.5 s)", "nothing of the kind"]
         for (index, text) in words.enumerated() { try put(SceneEvent.kind, text, at: Int64(index)) }

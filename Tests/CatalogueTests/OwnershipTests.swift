@@ -136,7 +136,8 @@ private struct Neighbourhood {
 @Suite struct OwnershipTests {
     // Regression: retention deleted 4 of 5 files that an operator kept in a directory, and each file of a record
     // directory below, although one was held.
-    @Test func `Only files of the channel are deleted, completed, uploaded or counted`() async throws {
+    @Test
+    func `Only the files of its own channel are deleted, completed, uploaded or counted by a catalogue`() async throws {
         var seeds = SeededRandom()
         for _ in 0..<12 {
             let seed = seeds.next()
@@ -183,7 +184,8 @@ private struct Neighbourhood {
     }
 
     // A catalogue from an earlier version has rows for the files of a record directory below.
-    @Test func `Rows of another record directory are removed, and its files are not uploaded any more`() async throws {
+    @Test
+    func `Rows for files of a nested record directory are removed, and these files are not uploaded`() async throws {
         let directory = try Recording.make()
         let inner = directory.path("inner")
         try FileManager.default.createDirectory(atPath: inner, withIntermediateDirectories: false)
@@ -206,7 +208,7 @@ private struct Neighbourhood {
         #expect(throws: FileFailure.self) { try target.delete(recording: "inner/\(name)", of: "test") }
     }
 
-    @Test func `A template that the directory has stored still matches recordings after a new one is used`()
+    @Test func `A name template that a directory has stored still matches its files after another template is used`()
         throws
     {
         let directory = try TemporaryDirectory()

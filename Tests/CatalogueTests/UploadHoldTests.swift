@@ -33,7 +33,7 @@ import Testing
         Catalogue(directory: try .prepare(directory.path), channel: "test", logger: quiet)
     }
 
-    @Test func `Files that wait for their upload are known before the catalogue is started`() throws {
+    @Test func `Which files wait for their upload is known before the catalogue is started`() throws {
         let catalogue = try catalogue()
         #expect(names.map(catalogue.mayDelete) == [true, false, true, true, true])
         #expect(names.allSatisfy(catalogue.needsUpload))
@@ -52,7 +52,7 @@ import Testing
 
     // Regression: one file that became unreadable kept retention from deleting for ever.
     @Test(arguments: [true, false])
-    func `If the channel never uploaded, an unreadable catalogue keeps no file`(isDirectory: Bool) throws {
+    func `An unreadable catalogue prevents no deletion if the channel never uploaded a file`(isDirectory: Bool) throws {
         try FileManager.default.removeItem(atPath: directory.path(Catalogue.uploadLockName(of: "test")))
         if isDirectory {
             try FileManager.default.removeItem(atPath: database)
@@ -67,7 +67,10 @@ import Testing
         #expect(names.allSatisfy(catalogue.needsUpload), "what this run uploads still waits")
     }
 
-    @Test func `A query does not wait for the catalogue's queue, for example while it scans a large archive`() throws {
+    @Test
+    func `Asking whether a file may be deleted does not wait for a scan of the archive on the catalogue's queue`()
+        throws
+    {
         let catalogue = try catalogue()
         let (release, answered) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         catalogue.uploads(besides: []) { _ in release.wait() }
@@ -111,7 +114,8 @@ import Testing
     }
 
     // Regression: `relay recordings rebuild` forgot the waiting files, and the next run deleted them.
-    @Test func `After another process replaced an unreadable catalogue, all files wait for their upload`() throws {
+    @Test
+    func `If another process replaced an unreadable catalogue, all files count as waiting for their upload`() throws {
         try destroy()
         #expect(try RecordingArchive(directory.path).rebuild().setAside != nil)
         let catalogue = try catalogue()
@@ -127,7 +131,7 @@ import Testing
         #expect(names.map(last.mayDelete) == [true, false, false, false, false])
     }
 
-    @Test func `After another process replaced a damaged catalogue, its readable upload states are kept`() throws {
+    @Test func `If another process replaced a damaged catalogue, its readable upload states are kept`() throws {
         try upload()
         try DatabaseQueue(path: database).write { database in
             try database.execute(sql: "PRAGMA ignore_check_constraints = ON")
@@ -142,7 +146,9 @@ import Testing
 
     // Regression: the row was removed together with its upload state.
     @Test(arguments: [true, false])
-    func `An unreadable file that waits for its upload still waits after a rebuild`(isDamaged: Bool) throws {
+    func `An unreadable file that waits for its upload still waits after the catalogue was rebuilt`(isDamaged: Bool)
+        throws
+    {
         try directory.write([UInt8]("something that is no recording any more".utf8), to: names[1])
         try directory.write([UInt8]("nor is this, which waits for nothing".utf8), to: names[3])
         if isDamaged {
@@ -182,7 +188,9 @@ import Testing
     // Regression: a run that was killed between setting a damaged database aside and writing the new rows forgot the
     // waiting files.
     @Test(arguments: [true, false])
-    func `No waiting file is forgotten if relay is killed while it replaces a damaged catalogue`(isBegun: Bool) throws {
+    func `If relay is killed while it replaces a damaged catalogue, it still knows which files wait for upload`(
+        isBegun: Bool
+    ) throws {
         try FileManager.default.moveItem(atPath: database, toPath: database + ".broken-1")
         if isBegun {
             let store = try CatalogueStore(directory: directory.path)
@@ -197,7 +205,7 @@ import Testing
         #expect(!names.contains(where: next.mayDelete))
     }
 
-    @Test func `A transport stream with an unknown upload state waits for its upload, too`() async throws {
+    @Test func `A transport stream with an unknown upload state counts as waiting for its upload, too`() async throws {
         let directory = try Recording.make(format: .ts)
         try directory.write([], to: Catalogue.uploadLockName(of: "test"))
         try directory.write([UInt8]("this is no database".utf8), to: ".relay.sqlite")
@@ -213,7 +221,7 @@ import Testing
 
     // Regression: each time the database was reopened, files that another process had uploaded meanwhile were queued
     // again.
-    @Test func `Old upload states do not queue files again that were uploaded or given up`() throws {
+    @Test func `Upload states from an older catalogue do not queue files that were uploaded or given up`() throws {
         let store = try CatalogueStore(directory: directory.path)
         try store.setUploads([names[0]: .done, names[1]: .done, names[2]: .none])
         try store.setUploads([names[0]: .waiting, names[2]: .waiting, names[3]: .waiting])
@@ -258,7 +266,7 @@ import Testing
     // Regression: files that a run had queued only in the database were forgotten with it; a waiting stream was never
     // uploaded, and an uploaded one could never be deleted.
     @Test(arguments: [RecordFormat.ts, .hybrid], Loss.allCases)
-    func `Files that this run queued or uploaded stay known when the catalogue is replaced`(
+    func `Which files this run queued or uploaded stays known when the catalogue is replaced`(
         format: RecordFormat, loss: Loss
     ) async throws {
         let directory = try TemporaryDirectory()
@@ -283,7 +291,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `After the catalogue becomes unreadable, all files wait if the channel ever uploaded`(
+    func `If the channel ever uploaded, all files wait for upload after the catalogue became unreadable`(
         wasUploaded: Bool
     ) throws {
         if !wasUploaded {

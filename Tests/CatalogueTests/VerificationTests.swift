@@ -31,7 +31,7 @@ import Testing
         #expect(report.frames == 225)
     }
 
-    @Test func `A file between its creation and its lock is not reported as left open by a crash`() throws {
+    @Test func `An open file that was just created and is not locked yet is not reported as left by a crash`() throws {
         let directory = try Recording.make()
         let name = "relay_20261121T140310.250Z_000099.mp4.part"
         try directory.write([UInt8](), to: name)
@@ -48,7 +48,7 @@ import Testing
         try FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: path)
     }
 
-    @Test func `A gap is reported with its bounds, its audio and the recorder's cause`() throws {
+    @Test func `A gap is reported with its bounds, its missing audio and the cause that the recorder noted`() throws {
         let directory = try Recording.make(hasGap: true)
         let report = try verify(directory)
         let ledger = try RecordingArchive(directory.path).onDisk()
@@ -77,7 +77,7 @@ import Testing
         #expect(abs(samples - length * 48 / 1_000_000) < 10, "\(report.lines)")
     }
 
-    @Test func `An audio-only file with one short packet after the hidden packet is complete`() throws {
+    @Test func `An audio-only file whose last packet is shorter than the others verifies as complete`() throws {
         let directory = try TemporaryDirectory()
         let recording = try Recording(in: directory, hasVideo: false)
         var packets = Recording.program(100).filter { $0.track == .audio && (0..<95 * 1024).contains($0.pts) }
@@ -90,7 +90,7 @@ import Testing
         #expect(report.isGood && report.segments == 2, "\(report.lines)")
     }
 
-    @Test func `A missing file of an audio-only recording is a gap`() throws {
+    @Test func `A missing file of an audio-only recording is reported as a gap`() throws {
         let directory = try Recording.make(hasVideo: false)
         #expect(try verify(directory).isGood)
         try FileManager.default.removeItem(atPath: directory.path(directory.files[2]))
@@ -99,7 +99,7 @@ import Testing
         #expect((95_000..<97_100).contains(report.missing.first?.audioSamples ?? 0), "\(report.lines)")
     }
 
-    @Test func `A missing file is reported as a gap, with its name from the catalogue`() throws {
+    @Test func `A missing file is reported as a gap, with the file's name from the catalogue`() throws {
         let directory = try Recording.make()
         let gone = directory.files[2]
         try FileManager.default.removeItem(atPath: directory.path(gone))
@@ -109,7 +109,7 @@ import Testing
         #expect(report.missing.first?.cause == "a file is missing or damaged")
     }
 
-    @Test func `A truncated file is reported as damaged, and repair copies its content without changing it`() throws {
+    @Test func `A truncated file is reported as damaged, and repair makes a copy without changing the file`() throws {
         let directory = try Recording.make()
         let name = directory.files[1]
         let whole = try directory.bytes(name)
@@ -134,7 +134,7 @@ import Testing
         #expect(try archive.repair().isEmpty)
     }
 
-    @Test func `Changed bytes are found only by the checksum`() throws {
+    @Test func `Changed bytes in a recording are found only by the checksum`() throws {
         let directory = try Recording.make()
         let archive = try RecordingArchive(directory.path)
         let catalogue = Catalogue(directory: try .prepare(directory.path), channel: "test", logger: quiet)
@@ -149,7 +149,7 @@ import Testing
         #expect(try archive.verify(.init(checksums: false)).isGood)
     }
 
-    @Test func `Foreign files stay unchanged and do not affect the result of verify`() throws {
+    @Test func `Files that relay did not record are not changed and do not affect the result of verify`() throws {
         let directory = try Recording.make()
         try directory.write([UInt8]("no MP4".utf8), to: "notes.mp4")
         try directory.write([UInt8](), to: "empty.mp4")
@@ -164,7 +164,7 @@ import Testing
         #expect(try verify(directory).problems.map(\.file) == [lost])
     }
 
-    @Test func `Repair completes a file that a crash left open, and the crash leaves a gap without an end`() throws {
+    @Test func `Repair completes a file that a crash left open, and a gap of unknown length follows the file`() throws {
         let directory = try Recording.make()
         let name = try #require(directory.files.last)
         let closed = try directory.bytes(name)
@@ -183,7 +183,7 @@ import Testing
         #expect(gap.to == nil && gap.cause.contains("killed"))
     }
 
-    @Test func `While a recorder runs, nothing is missing and its open file does not count as a crash`() throws {
+    @Test func `While a recorder runs, verify reports no missing frames and no crash for the open file`() throws {
         let directory = try TemporaryDirectory()
         let recording = try Recording(in: directory)
         recording.feed(Recording.program(160))
@@ -196,7 +196,7 @@ import Testing
         #expect(try archive.verify(.init()).sentence == "4 segments, 0:00:06, no frame missing")
     }
 
-    @Test func `Files that retention deletes during verify are neither problems nor gaps`() throws {
+    @Test func `Files that retention deletes during verify are reported neither as problems nor as gaps`() throws {
         let directory = try TemporaryDirectory()
         let recording = try Recording(in: directory)
         recording.feed(Recording.program(225))
@@ -217,7 +217,7 @@ import Testing
         recording.finish()
     }
 
-    @Test func `A run whose last file is missing counts as ended suddenly`() throws {
+    @Test func `A run whose last file is missing counts as having ended abnormally`() throws {
         let directory = try Recording.make()
         let last = try #require(directory.files.last)
         try FileManager.default.removeItem(atPath: directory.path(last))
@@ -229,7 +229,7 @@ import Testing
         #expect(try gap.from == archive.onDisk().segments.last?.programEnd && gap.cause.contains("killed"))
     }
 
-    @Test func `An unusable directory is reported in one sentence`() throws {
+    @Test func `An unusable record directory is reported in one sentence`() throws {
         let directory = try TemporaryDirectory()
         try directory.write([1], to: "file")
         for (path, text) in [

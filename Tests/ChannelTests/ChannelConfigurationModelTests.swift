@@ -45,14 +45,16 @@ struct ChannelConfigurationModelTests {
         return configuration
     }
 
-    @Test("A default configuration has one source, the test pattern, named by its address")
+    @Test("A channel without configuration has one source, the test pattern, which is named by its address")
     func usual() {
         let configuration = ChannelConfiguration()
         #expect(configuration.sources.map(\.name) == ["test:"] && configuration.sources[0].input.isTest)
         #expect(!configuration.hasScenes && !configuration.hasChoice && configuration.allInputs.count == 1)
     }
 
-    @Test("A source lists its inputs in the order of preference, and is named by its name or else its address")
+    @Test(
+        "A source lists its inputs in the order of preference; the first is called by the source's name or its address"
+    )
     func inputs() {
         var random = SeededRandom()
         for _ in 0..<200 {
@@ -87,7 +89,7 @@ struct ChannelConfigurationModelTests {
         }
     }
 
-    @Test("A source can keep packets if all of its inputs are live and none is a device, and only then")
+    @Test("A source can provide packets to copy exactly if all of its inputs are live and none is a device")
     func keepsPackets() {
         var random = SeededRandom()
         let live = Set(Self.live.map { InputLocation($0) })
@@ -100,7 +102,7 @@ struct ChannelConfigurationModelTests {
         #expect(kept > 0)
     }
 
-    @Test("A source chooses between inputs by its own options, with a slate if the program has one")
+    @Test("A source switches between its inputs by its own options, and uses a slate if the program has one")
     func choice() {
         var random = SeededRandom()
         for _ in 0..<200 {
@@ -128,7 +130,7 @@ struct ChannelConfigurationModelTests {
         }
     }
 
-    @Test("An output is named by its given name, or else by its protocol and the lowest free number")
+    @Test("An output has its configured name, or else its protocol's name and the lowest free number")
     func outputNames() throws {
         var random = SeededRandom()
         for _ in 0..<500 {
@@ -152,7 +154,7 @@ struct ChannelConfigurationModelTests {
         }
     }
 
-    @Test("Outputs have different names in any order, unless a name is given twice")
+    @Test("Outputs never get the same name, unless a name is configured twice")
     func uniqueNames() throws {
         var random = SeededRandom()
         var doubled: [[String]] = []
@@ -165,7 +167,7 @@ struct ChannelConfigurationModelTests {
         #expect(doubled.isEmpty, "\(doubled.count): \(doubled.prefix(3))")
     }
 
-    @Test("A new output is named by its protocol and the lowest number that no other output has")
+    @Test("A new output gets its protocol's name and the lowest number that no other output has")
     func freeNames() throws {
         var random = SeededRandom()
         for _ in 0..<500 {
@@ -176,7 +178,7 @@ struct ChannelConfigurationModelTests {
         }
     }
 
-    @Test("The list of unused renditions has those that no output takes, each once and in order")
+    @Test("The list of unused renditions has each rendition that no output takes, once and in order")
     func untakenRenditions() throws {
         var random = SeededRandom()
         for _ in 0..<200 {
@@ -192,7 +194,7 @@ struct ChannelConfigurationModelTests {
         }
     }
 
-    @Test("A channel without a recording has no recorded names and no recorded videos")
+    @Test("A channel without a recording lists no recorded names and no recorded videos")
     func recordsNothing() {
         var random = SeededRandom()
         let program = configuration(of: 3, &random)

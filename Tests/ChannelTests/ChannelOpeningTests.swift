@@ -7,9 +7,9 @@ import Testing
 
 @testable import Channel
 
-@Suite("The opening of a channel")
+@Suite("Cancelling the opening of a channel")
 struct ChannelOpeningTests {
-    @Test("Work that was set before or after a cancellation is done exactly once")
+    @Test("Clean-up that is registered before or after a cancelled opening runs exactly once")
     func cancelled() {
         let opening = ChannelOpening()
         let done = Mutex<[String]>([])
@@ -27,7 +27,7 @@ struct ChannelOpeningTests {
         #expect(done.withLock { $0.count } == 4)
     }
 
-    @Test("A cancellation after the channel is open has no effect, neither then nor on later work")
+    @Test("A cancellation after the channel is open has no effect, neither then nor on later clean-up")
     func finished() {
         let opening = ChannelOpening()
         let count = Atomic(0)
@@ -38,7 +38,7 @@ struct ChannelOpeningTests {
         #expect(count.load(ordering: .relaxed) == 0)
     }
 
-    @Test("Work that is set by many threads during a cancellation is done exactly once")
+    @Test("Clean-up that many threads register during a cancellation runs exactly once")
     func concurrent() {
         for _ in 0..<50 {
             let opening = ChannelOpening()

@@ -8,7 +8,7 @@ import Testing
 @testable import Channel
 @testable import RTMP
 
-@Suite("Commands that decide about clients")
+@Suite("Commands that accept or refuse RTMP clients")
 struct ClientCommandTests {
     private final class Notices: Sendable {
         private let all = Mutex<[String]>([])
@@ -32,7 +32,7 @@ struct ClientCommandTests {
         RTMPStreamRequest(.publish, app: "live", name: name, client: "test/1", capabilities: RTMPCapabilities())
     }
 
-    @Test("A command that ends with status 0 allows the client, and gets the facts in its environment only")
+    @Test("A command that exits with status 0 allows the client; it gets the client's data only in its environment")
     func allows() async throws {
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let command = try command(
@@ -44,7 +44,7 @@ struct ClientCommandTests {
         #expect(notices.texts.isEmpty)
     }
 
-    @Test("A command that fails or is missing refuses the client, with a reason in the log without the key")
+    @Test("A command that fails or is missing refuses the client, and the logged reason does not contain the key")
     func refuses() async throws {
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let command = try command("echo $RELAY_STREAM >&2; exit 3")
@@ -58,7 +58,7 @@ struct ClientCommandTests {
                 == true)
     }
 
-    @Test("A command is killed together with its child processes when its task is cancelled")
+    @Test("A command that decides about a client is killed with its child processes when its task is cancelled")
     func ends() async throws {
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let command = try command("sleep 60 & wait")

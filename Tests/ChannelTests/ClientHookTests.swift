@@ -9,7 +9,7 @@ import Testing
 @testable import Channel
 @testable import RTMP
 
-@Suite("Servers that decide about clients")
+@Suite("HTTP servers that accept or refuse RTMP clients")
 struct ClientHookTests {
     private final class Notices: Sendable {
         private let all = Mutex<[String]>([])
@@ -34,7 +34,7 @@ struct ClientHookTests {
         "http://relay:topsecret@127.0.0.1:\(server.port)/topsecret?token=topsecret"
     }
 
-    @Test("A decision server gets one POST at its configured path, with the client's facts as JSON")
+    @Test("A server that decides about clients gets one POST at its configured path, with the client's data as JSON")
     func asks() async throws {
         let server = try HookServer { _ in HookServer.status(200) }
         let hook = try hook(address(of: server))
@@ -54,7 +54,7 @@ struct ClientHookTests {
             ])
     }
 
-    @Test("A decision server's status from 200 to 299 allows the client; any other refuses it and is logged")
+    @Test("A decision server's status from 200 to 299 allows the client; any other refuses the client and is logged")
     func statuses() async throws {
         var random = SeededRandom()
         let server = try HookServer { HookServer.status(Int($0.facts["stream"] ?? "") ?? 500) }
@@ -71,7 +71,7 @@ struct ClientHookTests {
         #expect(notices.texts.count == refused)
     }
 
-    @Test("A decision server that redirects refuses the client, and the redirect is not followed")
+    @Test("If a decision server redirects, the client is refused, and the redirect is not followed")
     func redirection() async throws {
         let server = try HookServer { request in
             let isFirst = request.head.hasPrefix("POST /first ")
@@ -82,7 +82,7 @@ struct ClientHookTests {
         #expect(!isAllowed && server.requests.count == 1 && notices.texts.count == 1)
     }
 
-    @Test("A closed port as the decision server refuses the client, and the notice contains no secret")
+    @Test("A decision server whose port is closed refuses the client, and the logged reason contains no secret")
     func closedPort() async throws {
         let server = try HookServer(open: false) { _ in nil }
         let hook = try hook(address(of: server))
@@ -112,7 +112,7 @@ struct ClientHookTests {
         return answers
     }
 
-    @Test("An answer that is not HTTP, or is incomplete, refuses the client, and the notice contains no secret")
+    @Test("A decision server's invalid or incomplete response refuses the client, and the log contains no secret")
     func nonsense() async throws {
         var random = SeededRandom()
         let answers = garbage(&random)
@@ -129,7 +129,7 @@ struct ClientHookTests {
         #expect(server.requests.count == answers.count && !notices.texts.joined().contains("topsecret"))
     }
 
-    @Test("A client that leaves while the decision server is silent is refused, and the server is disconnected")
+    @Test("If a client leaves while the decision server is silent, the client is refused and the server disconnected")
     func silence() async throws {
         let server = try HookServer { _ in nil }
         let hook = try hook(address(of: server))
@@ -142,7 +142,7 @@ struct ClientHookTests {
         #expect(!notices.texts.joined().contains("topsecret"))
     }
 
-    @Test("Each of many concurrent clients gets the decision server's answer to its own request")
+    @Test("Each of many concurrent clients gets the decision server's response to its own request")
     func atOnce() async throws {
         let server = try HookServer { HookServer.status($0.facts["stream"]?.hasPrefix("good") == true ? 204 : 403) }
         let hook = try hook(address(of: server))
@@ -164,7 +164,7 @@ struct ClientHookTests {
     }
 }
 
-@Suite("Parsing of the program or server that decides about clients")
+@Suite("Parsing of the program or server that accepts or refuses clients")
 struct ClientDecisionTests {
     private let secrets = SecretReferences { ["TOKEN": "topsecret", "SPACE": "top secret", "MARK": "top#secret"][$0] }
 
@@ -178,7 +178,7 @@ struct ClientDecisionTests {
         }
     }
 
-    @Test("The address of a decision server may contain references to secrets and an upper-case scheme")
+    @Test("The address of a decision server may contain references to secrets, and upper case in its scheme")
     func addresses() throws {
         let meant = try ClientDecision("http://u:topsecret@host:81/a?b=topsecret", of: "--on-play")
         #expect(
@@ -188,7 +188,7 @@ struct ClientDecisionTests {
         #expect(isServer)
     }
 
-    @Test("A decision program must be an executable file, and its path is taken without replacing references")
+    @Test("A program that decides about clients must be executable, and ${} in its path is not replaced")
     func programs() throws {
         let directory = try TemporaryDirectory()
         let path = directory.path("decide-${TOKEN}:x")
@@ -210,7 +210,7 @@ struct ClientDecisionTests {
     }
 
     @Test(
-        "A wrong address of a decision server is refused with the reason, without parts that may be secret",
+        "An invalid address of a decision server is refused with the reason, without parts that may be secret",
         arguments: [
             ("http://", "names no host"), ("https:/host/topsecret", "no scheme"), ("https:topsecret", "no scheme"),
             ("https://u:topsecret@host:99999/a", "bad port"), ("http://[::1/topsecret", "closing bracket"),
@@ -226,7 +226,7 @@ struct ClientDecisionTests {
     }
 
     @Test(
-        "An address with a mistyped scheme is refused as a program, without repeating its password",
+        "An address of a decision server with a mistyped scheme is refused without repeating its password",
         arguments: ["htps://relay:topsecret@host/may-publish", " https://relay:topsecret@host/may-publish"])
     func mistypedScheme(text: String) {
         let sentence = fault(text)

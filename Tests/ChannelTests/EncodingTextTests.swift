@@ -96,7 +96,7 @@ struct EncodingTextTests {
         }
     }
 
-    @Test("A size is accepted only if both sides are even and from 32 to 8192")
+    @Test("A frame size is accepted only if both sides are even and from 32 to 8192")
     func sizes() {
         var random = SeededRandom()
         for _ in 0..<2000 {
@@ -115,7 +115,7 @@ struct EncodingTextTests {
         }
     }
 
-    @Test("A frame rate is parsed to the same fraction in any notation, and refused unless it is from 1 to 120")
+    @Test("A frame rate may be written as a number or a fraction, and must be from 1 to 120")
     func frameRates() {
         var random = SeededRandom()
         for _ in 0..<2000 {
@@ -135,7 +135,7 @@ struct EncodingTextTests {
         }
     }
 
-    @Test("A random text is parsed to values within their ranges, or refused with a sentence")
+    @Test("A random text for an encoding option is refused with a sentence, or gives a value within its range")
     func randomTexts() {
         var random = SeededRandom()
         var read = 0
@@ -170,7 +170,7 @@ struct EncodingTextTests {
         ].compactMap(\.self)
     }
 
-    @Test("A number with hundreds of digits is refused as a bitrate, a size and a frame rate")
+    @Test("A number with hundreds of digits is refused as a bitrate, a frame size and a frame rate")
     func longNumbers() {
         for digit in ["1", "9"] {
             let digits = String(repeating: digit, count: 400)

@@ -11,7 +11,7 @@ import Testing
 struct InputSpecificationTests {
     private let secrets = SecretReferences { ["URL": "rtsp://u:p,w#x=1@cam/x", "KEY": "k,1"][$0] }
 
-    @Test("An input's options follow its address, and its backups keep their order")
+    @Test("An input's options follow its address, and its backup inputs keep their order")
     func all() throws {
         let text =
             "srt://h:9000?mode=caller#name=cam1,backup=rtsp://b/x,backup=loop.mp4,timeout=500ms,standby=hot,"
@@ -25,7 +25,7 @@ struct InputSpecificationTests {
         #expect(input.standby == .hot)
     }
 
-    @Test("The audio of an input, even of a file, begins with the given gain and muting")
+    @Test("The options for gain and mute set an input's initial audio, even for a file")
     func audio() throws {
         let input = try InputSpecification("udp://@:5000#name=guest,gain=-6.5,muted=yes")
         #expect(input.audio.gain == -6.5 && input.audio.isMuted && input.audioOption != nil)
@@ -54,7 +54,7 @@ struct InputSpecificationTests {
         #expect(try InputSpecification("12:30#name=x.mp4").location.isFile)
     }
 
-    @Test("A backup's address may contain %2C for a comma, and its own options after its own #")
+    @Test("A backup's address may contain %2C for a comma, and the backup's own options after a #")
     func nested() throws {
         let input = try InputSpecification(
             "srt://h:1#backup=http://h/a%2Cb#latency=1s,backup=udp://@:5#latency=2s,timeout=1s")
@@ -63,7 +63,7 @@ struct InputSpecificationTests {
         #expect(input.selection.timeout == .seconds(1))
     }
 
-    @Test("A secret is inserted without splitting an input's text, and is not shown")
+    @Test("A # or comma in a secret is part of the input's address, and the printed input hides the secret")
     func references() throws {
         let input = try InputSpecification("${URL}#backup=rtmp://h/live/${KEY},name=a", secrets: secrets)
         #expect(input.name == "a")
@@ -72,7 +72,7 @@ struct InputSpecificationTests {
     }
 
     @Test(
-        "An input's invalid option is refused with one sentence without secrets",
+        "An invalid option of an input is refused in one sentence without secrets",
         arguments: [
             "srt://h:1#timeout=0,backup=rtmp://h/a/secret", "srt://h:1#timeout=2m", "srt://h:1#standby=warm",
             "srt://h:1#return=2h", "srt://h:1#name=a b", "srt://h:1#name=", "srt://h:1#secret=1",

@@ -32,7 +32,7 @@ struct OutputPlacesTests {
     }
 
     @Test(
-        "A directory of the configuration and directories in it are accepted, by any path",
+        "An output of the API may write to a configured directory and to directories in it, by any path",
         arguments: [
             "www/live", "www/live/", "www/live/new", "www/live/part", "www/live/part/new", "www/alias/new",
             "other/in", "other/in/new", "www/live/part/../new",
@@ -40,7 +40,7 @@ struct OutputPlacesTests {
     func inside(path: String) throws { #expect(try refusal(path) == nil) }
 
     @Test(
-        "Any other directory is refused, also by a path that begins with one of the configuration, and nothing is made",
+        "An output of the API is refused in any other directory, even a similarly named one, and creates nothing",
         arguments: [
             "www", "www/new", "www/live-too", "www/live/../new", "www/live/out", "www/live/out/new", "other/new",
             "www/live/..", "www/live/missing/new", "www/live/new/..",
@@ -50,7 +50,7 @@ struct OutputPlacesTests {
         #expect(!FileManager.default.fileExists(atPath: temporary.path("www/new")))
     }
 
-    @Test("A backup is checked like the output itself, and outputs to the network are not checked")
+    @Test("The API checks a backup's directory like the output's own, and does not check outputs to the network")
     func kinds() throws {
         let backup = ",backup=hls:\(temporary.path("other/new"))"
         #expect(try refusal("www/live", option: "#name=a" + backup)?.contains("other/new is not in") == true)

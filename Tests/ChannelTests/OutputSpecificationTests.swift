@@ -17,7 +17,7 @@ struct OutputSpecificationTests {
         }
     }
 
-    @Test("An output without options has the default limits and retry policy")
+    @Test("An output without options has the default queue limits and the default retry policy")
     func defaults() throws {
         let output = try OutputSpecification("rtmp://host/live/key")
         #expect(output.text == "rtmp://host/live/key" && output.name == nil && output.backup == nil)
@@ -38,13 +38,13 @@ struct OutputSpecificationTests {
         #expect(output.backup?.kind.name == "srt")
     }
 
-    @Test("If an output's queue is short, its drop thresholds are below the queue's length")
+    @Test("If an output's queue is configured short, its drop thresholds are lowered accordingly")
     func shortQueue() throws {
         let limits = try OutputSpecification("rtmp://host/live/key#queue=500ms").limits
         #expect(limits.disposableThreshold == .milliseconds(350) && limits.videoThreshold == .milliseconds(450))
     }
 
-    @Test("The #! of an SRT stream id does not begin an output's options")
+    @Test("The #! of an SRT stream ID does not begin an output's options")
     func streamID() throws {
         let plain = try OutputSpecification("srt://h:9000?streamid=#!::r=live,m=publish")
         #expect(plain.name == nil && plain.text.hasSuffix("m=publish"))
@@ -52,14 +52,14 @@ struct OutputSpecificationTests {
         #expect(named.name == "x" && named.text.hasSuffix("m=publish"))
     }
 
-    @Test("The option retry=forever means no limit of an output's attempts")
+    @Test("The option retry=forever removes the limit of an output's connection attempts")
     func forever() throws {
         #expect(try OutputSpecification("srt://h:9000#retry=forever").retry.attemptLimit == nil)
         #expect(try OutputSpecification("srt://h:9000#retry=0").retry.attemptLimit == 0)
     }
 
     @Test(
-        "An output's invalid option is refused by its name, without a value that may be secret",
+        "An invalid option of an output is refused by its name, without a value that may be secret",
         arguments: [
             ("rtmp://host/live/key#queue=1h", "queue="), ("rtmp://host/live/key#name=a b", "name="),
             ("rtmp://host/live/key#retry=-1", "retry="), ("rtmp://host/live/key#color=secret", "Option number 1"),

@@ -15,7 +15,7 @@ struct RecordedNamesTests {
             sources: sources, rendition: rendition)
     }
 
-    @Test("A channel records its program under its own name, and each source under both names")
+    @Test("A program is recorded under the channel's name, and each source under the channel's and its own name")
     func recordedNames() {
         var random = SeededRandom()
         for _ in 0..<100 {
@@ -31,7 +31,7 @@ struct RecordedNamesTests {
         }
     }
 
-    @Test("A rendition counts as used if it is recorded or an output takes it")
+    @Test("A rendition counts as used if it is recorded or if an output publishes it")
     func takenRenditions() throws {
         var program = ChannelConfiguration()
         program.renditions = try ["a", "b", "c"].map { try RenditionSpecification("\($0)#gop=1s") }

@@ -11,7 +11,7 @@ import Testing
 
 @testable import Channel
 
-@Suite("The slot of a recording that cannot be set up")
+@Suite("A channel's recording that cannot be set up")
 struct RecordingSlotTests {
     /// The reason why there is no recording.
     private struct NoRecording: Error, Equatable, CustomStringConvertible {
@@ -90,7 +90,7 @@ struct RecordingSlotTests {
 
     init() { slot = RecordingSlot(hub: PacketStream(), group: group) }
 
-    @Test("A start that fails throws its error, and leaves the slot idle")
+    @Test("A recording start that fails throws its error, and the channel has no recording afterwards")
     func failedStart() throws {
         let tries = Tries()
         for number in 1...3 {
@@ -137,7 +137,7 @@ struct RecordingSlotTests {
         }
     }
 
-    @Test("A slot is idle, retries the newest missing recording, or has ended, after any sequence of calls")
+    @Test("After any sequence of starts, stops and failures a channel's recording has the state that a model predicts")
     func anyOrder() throws {
         var random = SeededRandom()
         for _ in 0..<200 {
@@ -171,7 +171,7 @@ struct RecordingSlotTests {
         #expect(group.wait(timeout: .now()) == .success)
     }
 
-    @Test("A slot that is starting a recording refuses another start, a stop and a missing recording at once")
+    @Test("While a recording is being started, another start or stop is refused at once")
     func whileStarting() throws {
         let (slow, tries) = (SlowStart(in: slot), Tries())
         #expect(throws: RecordingSlotError.alreadyRecording) { try slot.start { try tries.fail("second") } }
@@ -184,7 +184,7 @@ struct RecordingSlotTests {
         #expect(try Shown.reason(slot) == nil)
     }
 
-    @Test("A slot whose program ends while a recording is being set up starts nothing afterwards")
+    @Test("If the program ends while a recording is being set up, no recording starts afterwards")
     func overWhileStarting() throws {
         let (slow, tries) = (SlowStart(in: slot), Tries())
         slot.finish()
@@ -205,7 +205,7 @@ struct RecordingSlotTests {
         func note() { value.withLock { $0 += 1 } }
     }
 
-    @Test("A slot never sets up two recordings concurrently, and each of many threads gets the correct error")
+    @Test("A channel never sets up two recordings concurrently, and each of many threads gets the correct error")
     func manyThreads() throws {
         let (slot, tries, refused, failed) = (slot, Tries(), Counter(), Counter())
         DispatchQueue.concurrentPerform(iterations: 8) { _ in
@@ -259,7 +259,7 @@ struct RecordingSlotTests {
         func fail() -> String? { start.withLock { $0 }?.fail() }
     }
 
-    @Test("A slot still retries its missing recording after two concurrent starts have failed")
+    @Test("A channel still retries its missing recording after two concurrent starts have failed")
     func lackBesideStarts() throws {
         let (tries, second) = (Tries(), SecondStart(in: slot))
         slot.lack("no mount") { try tries.fail("no mount") }
@@ -269,7 +269,7 @@ struct RecordingSlotTests {
     }
 
     /// Takes the ten seconds after which a recording is retried.
-    @Test("A slot retries only its newest missing recording, not one that was stopped, replaced or ended")
+    @Test("A channel retries only its newest missing recording, not one that was stopped, replaced or ended")
     func retry() async throws {
         let (stopped, replaced, newest, ended) = (Tries(), Tries(), Tries(), Tries())
         let over = RecordingSlot(hub: PacketStream(), group: group)

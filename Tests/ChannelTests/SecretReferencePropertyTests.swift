@@ -70,7 +70,7 @@ struct SecretReferencePropertyTests {
             .joined()
     }
 
-    @Test("A random text with references is expanded to the same text as by a simple model")
+    @Test("Random texts with references to secrets are expanded to the same text as by a simple model")
     func reader() {
         var random = SeededRandom()
         let values = values
@@ -91,7 +91,7 @@ struct SecretReferencePropertyTests {
         #expect(expanded > 0 && refused > 0)
     }
 
-    @Test("A text in which each ${ is escaped expands to the original text")
+    @Test("If each ${ in a text is escaped, the text expands to the original")
     func escaped() throws {
         var random = SeededRandom()
         for _ in 0..<2000 {
@@ -100,7 +100,7 @@ struct SecretReferencePropertyTests {
         }
     }
 
-    @Test("A secret's file is accepted if only its owner has access, and refused with any other mode")
+    @Test("A file with a secret is accepted if only its owner has access, and refused otherwise")
     func modes() throws {
         for mode in 0o400...0o777 where mode & 0o400 != 0 {
             try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
@@ -114,7 +114,7 @@ struct SecretReferencePropertyTests {
         }
     }
 
-    @Test("A secret's link is treated like its target, and a pipe, directory or device is refused at once")
+    @Test("A link to a secret's file is treated like that file; a pipe, directory or device is refused at once")
     func kinds() throws {
         let (link, pipe) = (directory.path("link"), directory.path("pipe"))
         try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: path)
@@ -129,7 +129,7 @@ struct SecretReferencePropertyTests {
         }
     }
 
-    @Test("A secret's file is accepted up to 64 KiB, and refused if it is longer")
+    @Test("A file with a secret may have up to 64 KiB")
     func lengths() throws {
         for count in [1, 2, 4095, 4096, 4097, 65_535, 65_536, 65_537, 70_000, 200_000] {
             let text = String(repeating: "x", count: count)
@@ -141,7 +141,7 @@ struct SecretReferencePropertyTests {
         }
     }
 
-    @Test("A secret's file of random bytes is read as one line without its line end, or refused")
+    @Test("A file with a secret is read as one line without its line end, or refused, whatever bytes it contains")
     func bytes() throws {
         var random = SeededRandom()
         let bytes: [UInt8] = [0x20, 0x24, 0x41, 0x42, 0x61, 0x7B, 0x7D, 0x7E, 0x0A, 0x0D, 0x00, 0x7F, 0xC3, 0xA9, 0xFF]

@@ -39,14 +39,16 @@ final class SecretReferencesTests: Sendable {
         }
     }
 
-    @Test("A reference to an environment variable is replaced by the unchanged value")
+    @Test("A reference to an environment variable is replaced by the variable's value")
     func variables() throws {
         let environment = ["KEY": "a,b#c${KEY}", "HOST_1": "host"]
         #expect(try expand("rtmp://${HOST_1}/live/${KEY}?x", environment) == "rtmp://host/live/a,b#c${KEY}?x")
         #expect(try expand("${KEY}", environment) == "a,b#c${KEY}")
     }
 
-    @Test("A text without references is unchanged", arguments: ["", "$", "a$b", "{}", "$KEY", "rtmp://h/a/k$", "100%"])
+    @Test(
+        "A text without references to secrets is unchanged",
+        arguments: ["", "$", "a$b", "{}", "$KEY", "rtmp://h/a/k$", "100%"])
     func plain(text: String) throws { #expect(try expand(text) == text) }
 
     @Test("An escaped $${ becomes the characters ${")
@@ -55,20 +57,22 @@ final class SecretReferencesTests: Sendable {
         #expect(try expand("$${${KEY}", ["KEY": "x"]) == "${x")
     }
 
-    @Test("A reference to a file is replaced by its text, without the final line feed", arguments: ["\n", "", "\r\n"])
+    @Test(
+        "A reference to a file is replaced by the file's text, without the final line feed",
+        arguments: ["\n", "", "\r\n"])
     func files(ending: String) throws {
         let path = try file("topsecret" + ending)
         #expect(try expand("rtmp://h/live/${file:\(path)}") == "rtmp://h/live/topsecret")
     }
 
-    @Test("A secret's file that other users may read is refused", arguments: [0o640, 0o604, 0o644, 0o660, 0o606])
+    @Test("A file with a secret that other users may read is refused", arguments: [0o640, 0o604, 0o644, 0o660, 0o606])
     func permissions(mode: Int) throws {
         let path = try file("topsecret\n", mode: mode)
         let text = refusal("${file:\(path)}")
         #expect(text.contains("chmod 600 \(path)") && !text.contains("topsecret"))
     }
 
-    @Test("A file in the service manager's credentials is accepted with group bits, but not by way of ..")
+    @Test("A file in the service manager's credentials may have group permissions, but not if its path contains ..")
     func credentials() throws {
         let environment = ["CREDENTIALS_DIRECTORY": directory.path]
         let path = try file("topsecret\n", mode: 0o440)
@@ -79,7 +83,7 @@ final class SecretReferencesTests: Sendable {
         #expect(refusal("${file:\(path)}", ["CREDENTIALS_DIRECTORY": ""]).contains("chmod"))
     }
 
-    @Test("An invalid reference is refused with the reason, without repeating a value")
+    @Test("An invalid reference to a secret is refused with the reason, without repeating a value")
     func refusals() throws {
         #expect(refusal("rtmp://h/a/${MISSING}").contains("MISSING is not set"))
         #expect(refusal("${EMPTY}", ["EMPTY": ""]).contains("EMPTY is not set"))
@@ -112,7 +116,7 @@ final class SecretReferencesTests: Sendable {
         #expect(failure?.description.contains("MISSING") == true)
     }
 
-    @Test("An input with a secret is shown with the reference instead of the secret")
+    @Test("An input with a secret is printed with the reference instead of the secret")
     func inputs() throws {
         let path = try file("topsecret\n")
         let input = try InputSpecification("https://host/${file:\(path)}/x.m3u8").location

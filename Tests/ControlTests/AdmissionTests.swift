@@ -47,7 +47,7 @@ struct AdmissionTests {
         try gate.admit(.sample(endpoint.method, endpoint.path, headers), of: "192.0.2.1", to: endpoint)
     }
 
-    @Test("Without tokens each request is admitted under the server's own host names, and under no other name")
+    @Test("Without tokens each request to one of the server's own host names is admitted, and any other is refused")
     func withoutTokens() {
         for authority in ["localhost", "localhost:8080", "127.0.0.1:80", "[::1]:80", "LOCALHOST", "127.1.2.3"] {
             #expect(refusal(makeGate(), act, authority: authority) == nil, "\(authority)")
@@ -60,7 +60,7 @@ struct AdmissionTests {
         }
     }
 
-    @Test("A request is accepted for a listed or bound host name, for any IP if bound to all, and else refused")
+    @Test("A request is accepted for a configured host name, and for any IP address if the server listens on all")
     func names() {
         let listed = makeGate { settings in settings.hosts = ["relay.example"] }
         #expect(refusal(listed, look, authority: "relay.example:443") == nil)
@@ -117,7 +117,7 @@ struct AdmissionTests {
         #expect(try role(gate, anyone, view) == .view)
     }
 
-    @Test("A session admits the requests of its token's role until the session ends")
+    @Test("A session admits requests for the role of its token until the session ends")
     func sessions() throws {
         let tokens = TokenGuard(Self.tokens)
         let gate = RequestGate(settings: ControlSettings(), tokens: tokens, isLocal: false)
@@ -128,7 +128,7 @@ struct AdmissionTests {
         #expect(refusal(gate, act, headers) == .unauthenticated)
     }
 
-    @Test("A client that was admitted by a session is served until the session ends or expires, and others for ever")
+    @Test("A long response of a session ends when the session ends or expires; one with a token continues")
     func streams() throws {
         let clock = ManualClock()
         let tokens = TokenGuard(Self.tokens, clock: clock)
@@ -165,14 +165,14 @@ struct AdmissionTests {
         #expect(refusal(gate, look, [.cookie: "relay_session_8081=\(name)"]) == .unauthenticated)
     }
 
-    @Test("A request over the local socket is admitted without a host name, token or origin")
+    @Test("A request over the local control socket is admitted without a host name, token or origin")
     func local() throws {
         let gate = makeGate(Self.tokens, isLocal: true)
         let request = Request.sample(.post, "/v1/act", [.origin: "http://evil.example"], authority: nil)
         #expect(try gate.admit(request, of: "", to: act) == .operate)
     }
 
-    @Test("A right token is let in however many wrong ones came, from however many addresses and networks")
+    @Test("A valid token is accepted however many wrong tokens came, from any number of addresses and networks")
     func crowd() throws {
         let tokens = TokenGuard(Self.tokens)
         for index in 0..<1010 {
@@ -187,7 +187,7 @@ struct AdmissionTests {
         #expect(tokens.failures == 2020)
     }
 
-    @Test("Behind a trusted proxy, the client is the last forwarded address that is no trusted proxy itself")
+    @Test("Behind a trusted proxy, the client is the last forwarded address that is not a trusted proxy itself")
     func forwarded() throws {
         var settings = ControlSettings()
         settings.trustedProxies = ["10.0.0.0/8", "::1"].compactMap { AddressRange($0) }
@@ -208,7 +208,7 @@ struct AdmissionTests {
         #expect(settings.client(of: twice, from: "10.0.0.1") == "192.0.2.7")
     }
 
-    @Test("Behind a trusted proxy, wrong tokens count for the client that the proxy names, and not for the proxy")
+    @Test("Behind a trusted proxy, wrong tokens are counted for the client that the proxy names, not for the proxy")
     func forwardedGuesses() throws {
         let gate = makeGate(Self.tokens) { settings in
             settings.trustedProxies = ["192.0.2.1"].compactMap { AddressRange($0) }
@@ -223,7 +223,7 @@ struct AdmissionTests {
         #expect(refusal(gate, look, [.authorization: "Bearer wrong"]) == .unauthenticated)
     }
 
-    @Test("Random tokens are equal if all of their bytes are, and not if only their canonical Unicode forms are")
+    @Test("Two tokens are equal only if all of their bytes are equal, not if just their Unicode characters are")
     func equality() {
         var random = SeededRandom()
         for _ in 0..<2000 {
@@ -233,7 +233,7 @@ struct AdmissionTests {
         }
     }
 
-    @Test("A request's path matches an endpoint if all of its components do")
+    @Test("An endpoint matches a request's path if all components match")
     func paths() {
         let endpoint = Endpoint(.get, "/v1/channels/{channel}/clips", .view) { _ in Response(status: .ok) }
         #expect(endpoint.isAt("/v1/channels/main/clips") && endpoint.isAt("/v1/channels/a%2Fb/clips"))
@@ -246,7 +246,7 @@ struct AdmissionTests {
         #expect(!look.changesSomething && act.changesSomething)
     }
 
-    @Test("A number in a query that is malformed or out of bounds is refused")
+    @Test("A malformed or out-of-range number in a request's query is refused")
     func numbers() throws {
         #expect(try ControlRequest.sample(.get, "/f?limit=5").integer("limit", in: 1...10) == 5)
         #expect(try ControlRequest.sample(.get, "/f").integer("limit", in: 1...10) == nil)

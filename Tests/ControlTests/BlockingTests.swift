@@ -6,10 +6,10 @@ import Testing
 
 @testable import Control
 
-@Suite("Limits of blocking work", .serialized)
+@Suite("Limits of requests that block", .serialized)
 struct BlockingTests {
     @Test(
-        "Commands, lists and clips are admitted while viewers' requests have reached the limit of their own places",
+        "Slow requests of viewers, even at their limit, do not block commands, lists and clips",
         arguments: [
             (Blocking.disk, [Blocking.changes, .clips, .control, .thumbnails, .stills]),
             (.thumbnails, [.disk, .changes, .clips, .control, .stills]),

@@ -60,7 +60,7 @@ struct BodyPropertyTests {
         return false
     }
 
-    @Test("A request body of any JSON is accepted, or refused with a sentence")
+    @Test("A request body with any JSON is accepted, or refused with a sentence")
     func anyJSON() {
         var random = SeededRandom()
         for _ in 0..<1500 {
@@ -104,7 +104,7 @@ struct BodyPropertyTests {
         #expect(!isTaken(String(repeating: "[", count: levels), as: OverlayRequest.self))
     }
 
-    @Test("A value of a wrong type is refused by its key, and the message does not repeat the value")
+    @Test("A request value of a wrong type is refused with its key, and the message does not repeat the value")
     func secrets() {
         for key in SourceRequest.keys {
             let text = "{\"\(key)\":\"hunter2\"}"
@@ -118,7 +118,7 @@ struct BodyPropertyTests {
         }
     }
 
-    @Test("null differs from an absent key only for an overlay's visibility, and not for a source's gain or mute")
+    @Test("In requests null differs from an absent key only for an overlay's visibility, not for gain or mute")
     func nulls() throws {
         let decode = { (text: String) in try JSON.decode(OverlayRequest.self, from: Data(text.utf8)) }
         #expect(try decode("{}").visible == nil)
@@ -131,7 +131,7 @@ struct BodyPropertyTests {
         #expect(source.isEmpty)
     }
 
-    @Test("Infinities and NaN are encoded to JSON as strings, and keys are sorted")
+    @Test("In responses infinities and NaN are encoded to JSON as strings, and keys are sorted")
     func numbers() {
         struct Values: Encodable {
             var z = Double.infinity

@@ -9,7 +9,7 @@ import Testing
 @Suite("Byte ranges of HTTP requests")
 struct ByteRangeTests {
     @Test(
-        "A single range, from the start or from the end, is limited to the file's size",
+        "A single byte range, counted from the start or from the end, is limited to the file's size",
         arguments: [
             ("bytes=0-99", ByteRange.part(0..<100)), ("bytes=0-0", .part(0..<1)), ("bytes=5-", .part(5..<1000)),
             ("bytes=-5", .part(995..<1000)), ("bytes=-5000", .part(0..<1000)), ("bytes=999-", .part(999..<1000)),
@@ -21,7 +21,7 @@ struct ByteRangeTests {
     }
 
     @Test(
-        "A range that contains no byte of the file is unsatisfiable",
+        "A byte range that is outside of the file is unsatisfiable",
         arguments: ["bytes=1000-", "bytes=1000-2000", "bytes=-0", "bytes=99999999999999999999999-"])
     func beyond(text: String) {
         #expect(ByteRange(text, size: 1000) == .unsatisfiable)
@@ -37,7 +37,7 @@ struct ByteRangeTests {
         #expect(ByteRange(text, size: 1000) == .whole)
     }
 
-    @Test("No range of an empty file is satisfiable, and without a Range header the complete file is sent")
+    @Test("A byte range of an empty file is unsatisfiable; without a Range header the empty file is sent")
     func empty() {
         #expect(ByteRange("bytes=0-", size: 0) == .unsatisfiable)
         #expect(ByteRange("bytes=-1", size: 0) == .unsatisfiable)
@@ -56,7 +56,7 @@ struct ClockTimeTests {
     }
 
     @Test(
-        "A time that is not complete and in UTC is refused",
+        "A time in a request that is incomplete or not in UTC is refused",
         arguments: ["", "now", "2026-11-21", "2026-11-21T14:03:10", "2026-11-21T14:03:10.Z"])
     func refuses(text: String) {
         #expect(throws: Refusal.self) { try ClockTime.milliseconds(text, "from") }

@@ -38,7 +38,7 @@ struct ConnectionSeatsTests {
         try channel.writeOutbound(HTTPResponsePart.end(nil))
     }
 
-    @Test("Silent connections of one network, IPv4 or IPv6, give way to a new one, the oldest first")
+    @Test("If all places are taken, a new connection replaces the oldest idle connection of the busiest network")
     func silent() throws {
         let clients = Clients(4)
         let operators = try clients.connect(from: "192.0.2.1")
@@ -50,7 +50,7 @@ struct ConnectionSeatsTests {
         #expect([operators, next, last].map(\.isActive) == [true, true, true])
     }
 
-    @Test("A connection whose request is being answered keeps its place, and loses it after the answer")
+    @Test("A connection keeps its place while its request is being answered, and may lose the place afterwards")
     func busy() throws {
         let clients = Clients(2)
         let (first, second) = (try clients.connect(from: "192.0.2.1"), try clients.connect(from: "192.0.2.2"))
@@ -63,7 +63,7 @@ struct ConnectionSeatsTests {
         #expect(first.isActive && !second.isActive && !third.isActive)
     }
 
-    @Test("A request that is sent slowly does not keep its connection's place")
+    @Test("A connection that sends its request slowly may be replaced by another one")
     func slow() throws {
         let clients = Clients(2)
         let slow = try clients.connect(from: "192.0.2.1")
@@ -73,7 +73,7 @@ struct ConnectionSeatsTests {
         #expect(!slow.isActive && other.isActive)
     }
 
-    @Test("Whatever the clients of a network do, idle connections make room, and another network's only one stays")
+    @Test("Idle connections of one network never displace the only connection of another network")
     func walk() throws {
         var random = SeededRandom()
         let clients = Clients(8)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Control
 
-@Suite("Places at which the HTTP server listens")
+@Suite("Addresses on which the HTTP server listens")
 struct ControlServerTests {
     private let directory: TemporaryDirectory
     private let log = CollectedLog()
@@ -30,7 +30,7 @@ struct ControlServerTests {
         return settings
     }
 
-    @Test("A port that is taken keeps nothing off air: it is told once, and opened when it is free")
+    @Test("If the HTTP port is in use, relay starts, logs this once, and opens the port as soon as it is free")
     func takenPort() async throws {
         let other = try await other()
         let port = try #require(other.localAddress?.port)
@@ -46,7 +46,7 @@ struct ControlServerTests {
         server.stop()
     }
 
-    @Test("A certificate that cannot be read, and a socket in a missing directory, keep nothing off air")
+    @Test("relay starts even if the HTTP certificate is unreadable and the socket's directory is missing")
     func missingFiles() throws {
         var settings = settings(0, socket: directory.path("missing/relay.sock"))
         settings.certificate = (directory.path("certificate.pem"), directory.path("key.pem"))
@@ -56,7 +56,7 @@ struct ControlServerTests {
         server.stop()
     }
 
-    @Test("A socket at which another relay answers prevents the start, and no port stays open")
+    @Test("If another relay answers at the control socket, relay does not start, and leaves no port open")
     func takenSocket() throws {
         let path = directory.path("relay.sock")
         let first = server(settings(0, socket: path))
@@ -68,7 +68,7 @@ struct ControlServerTests {
         first.stop()
     }
 
-    @Test("A trial tells a port that another process holds from an address that cannot be used")
+    @Test("The check of listening addresses distinguishes a port in use from an address that cannot be used")
     func trials() async throws {
         let other = try await other()
         let port = try #require(other.localAddress?.port)

@@ -26,7 +26,7 @@ struct ControlSocketTests {
         return failure?.description ?? ""
     }
 
-    @Test("A socket is bound where only its user may enter, and has its mode before it has its name")
+    @Test("The control socket is created in a private directory, and gets its permissions before its final name")
     func mode() throws {
         let socket = try ControlSocket(path)
         let listener = try UnixListener(socket.bindPath)
@@ -39,7 +39,7 @@ struct ControlSocketTests {
         withExtendedLifetime(listener) {}
     }
 
-    @Test("A socket at which another process answers is left alone, and the refusal says what to do")
+    @Test("A control socket at which another process answers is kept, and the refusal says what to do")
     func inUse() throws {
         let listener = try UnixListener(path)
         #expect(refusal().contains("another process answers there; name another path with --http-socket"))
@@ -47,7 +47,7 @@ struct ControlSocketTests {
         withExtendedLifetime(listener) {}
     }
 
-    @Test("The socket of a process that was killed is replaced")
+    @Test("The control socket of a process that was killed is replaced")
     func abandoned() throws {
         _ = try UnixListener(path)
         let socket = try ControlSocket(path)
@@ -57,14 +57,14 @@ struct ControlSocketTests {
         withExtendedLifetime(listener) {}
     }
 
-    @Test("A file that is no socket is not removed")
+    @Test("A file at the control socket's path that is not a socket is not removed")
     func otherFile() throws {
         try directory.write([1, 2, 3], to: "relay.sock")
         #expect(refusal().contains("no socket"))
         #expect(try directory.bytes("relay.sock") == [1, 2, 3])
     }
 
-    @Test("A process that takes the path while a socket is being made keeps it")
+    @Test("If another process creates the control socket first, its socket is kept, and an error says so")
     func race() throws {
         let socket = try ControlSocket(path)
         let listeners = (try UnixListener(socket.bindPath), try UnixListener(path))
@@ -75,7 +75,7 @@ struct ControlSocketTests {
         withExtendedLifetime(listeners) {}
     }
 
-    @Test("At its end a server removes its own socket only, and not one that another process has put there")
+    @Test("When a server ends it removes its own control socket, but not a socket of another process")
     func removal() throws {
         let socket = try ControlSocket(path)
         let listener = try UnixListener(socket.bindPath)
@@ -87,7 +87,7 @@ struct ControlSocketTests {
         withExtendedLifetime((listener, other)) {}
     }
 
-    @Test("A second server at the same path does not start, and leaves the first server's socket when it ends")
+    @Test("A second server at the same control socket does not start, and leaves the first server's socket")
     func servers() throws {
         var settings = ControlSettings()
         settings.socket = path

@@ -26,7 +26,7 @@ struct EventLogTests {
         (log ?? self.log).events(after: id).map { $0.id - Self.beginning }
     }
 
-    @Test("A client that reconnects with the ID of its last event gets all newer events, once and in order")
+    @Test("A client that reconnects to the event stream with the ID of its last event gets all newer events once")
     func resumed() {
         #expect(log.events(after: 0).isEmpty && log.last == 0)
         add(3)
@@ -36,7 +36,7 @@ struct EventLogTests {
         #expect(log.events(after: Self.beginning + 5).isEmpty && log.last == Self.beginning + 5)
     }
 
-    @Test("The newest 500 events are kept, and a client that missed more of them gets these 500 and the difference")
+    @Test("The event log keeps the newest 500 events, and tells a client how many more it missed")
     func bounded() {
         add(1200)
         #expect(numbers(after: 0) == Array(701...1200))
@@ -46,7 +46,7 @@ struct EventLogTests {
         #expect(log.batch(after: Self.beginning + 700).missed == 0)
     }
 
-    @Test("A client that knows 500 events of an earlier run gets all events of the new one, however soon it began")
+    @Test("A client that reconnects to the event stream with an ID of an earlier run gets all events of the new run")
     func restarted() {
         add(500)
         for milliseconds in [1, 5, 60_000, 86_400_000] as [Int64] {

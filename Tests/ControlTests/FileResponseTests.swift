@@ -30,7 +30,7 @@ struct FileResponseTests {
         try FileResponse.response(to: .sample(method, path, headers), for: file ?? self.file())
     }
 
-    @Test("A request without a range gets the complete file, with its type, ETag and length")
+    @Test("A file request without a range gets the complete file, with its type, ETag and length")
     func whole() throws {
         let response = try answer()
         #expect(response.status == .ok && response.body.contentLength == Self.content.count)
@@ -61,7 +61,7 @@ struct FileResponseTests {
         }
     }
 
-    @Test("A range that contains no byte of the file gets status 416 with the file's length")
+    @Test("A file request with a range outside of the file gets status 416 with the file's length")
     func unsatisfiable() throws {
         for range in ["bytes=700001-", "bytes=-0", "bytes=99999999999999999999-"] {
             let response = try answer([.range: range])
@@ -70,7 +70,7 @@ struct FileResponseTests {
         }
     }
 
-    @Test("A request whose If-None-Match contains the file's ETag gets status 304 without content")
+    @Test("A file request whose If-None-Match contains the file's ETag gets status 304 without content")
     func notModified() throws {
         for known in ["\"t1\"", "W/\"t1\"", "*", "\"a\", \"t1\"", "\"a\",\"t1\"", " \"t1\" ", "\"a\" , W/\"t1\""] {
             let response = try answer([.ifNoneMatch: known, .range: "bytes=0-5"])
@@ -82,7 +82,7 @@ struct FileResponseTests {
         }
     }
 
-    @Test("A range whose If-Range is not the file's ETag is ignored, and the complete file is sent")
+    @Test("If If-Range is not the file's ETag, the range is ignored, and the complete file is sent")
     func otherContent() throws {
         #expect(try answer([.range: "bytes=0-5", .ifRange: "\"t1\""]).status == .partialContent)
         for other in ["\"t2\"", "W/\"t1\"", "Sat, 21 Nov 2026 14:03:10 GMT", ""] {
@@ -96,7 +96,7 @@ struct FileResponseTests {
     }
 
     @Test(
-        "A download has its file name as ASCII and as percent-encoded UTF-8, whatever characters it contains",
+        "A downloaded file's name is given as ASCII and as percent-encoded UTF-8, whatever it contains",
         arguments: [
             "a.mp4", "Ä b\"c\r\n.mp4", "\u{1F3A5};x=1.mp4", "100%.mp4", "a'b\\.mp4", "\u{0}\u{7F}", "", "..",
         ])
@@ -126,7 +126,7 @@ struct FileResponseTests {
         return bytes
     }
 
-    @Test("A byte range is sent byte for byte, in pieces of at most 256 KiB")
+    @Test("A byte range of a file is sent byte for byte, in pieces of at most 256 KiB")
     func bytes() async throws {
         var random = SeededRandom()
         for round in 0..<20 {
@@ -142,7 +142,7 @@ struct FileResponseTests {
         }
     }
 
-    @Test("A HEAD request gets the length without content, and does not count as a reader")
+    @Test("A HEAD request for a file gets the length without content, and does not count as a reader")
     func head() async throws {
         let collected = CollectedBody()
         var responses: [Response] = []
@@ -151,7 +151,7 @@ struct FileResponseTests {
         #expect(collected.bytes.isEmpty && responses.allSatisfy { $0.body.contentLength == Self.content.count })
     }
 
-    @Test("The response for a file that became shorter is aborted, so that no client takes it for complete")
+    @Test("If a file becomes shorter while it is sent, the response is aborted, so that it does not look complete")
     func shorter() async throws {
         let response = try answer(file: file(size: 900_000))
         let collected = CollectedBody()
@@ -161,7 +161,7 @@ struct FileResponseTests {
         #expect(!collected.isFinished && collected.bytes.count == Self.content.count)
     }
 
-    @Test("64 files are sent at a time; a further request is refused until one of these responses has ended")
+    @Test("At most 64 files are sent at a time, and further requests are refused until one of these ends")
     func readers() throws {
         var held: [Response] = []
         for _ in 0..<64 { held.append(try answer()) }

@@ -23,7 +23,7 @@ struct MetersTests {
         return report
     }
 
-    @Test("The meters contain the levels of a program and its sources, with or without loudness, rounded to tenths")
+    @Test("The meters contain the rounded levels of a program and its sources, with or without loudness")
     func levels() throws {
         let parts = [
             PartStatus(name: "one", isOnAir: true, selection: nil, feed: FeedStatus(), levels: [-12.345, -60]),
@@ -35,7 +35,7 @@ struct MetersTests {
         #expect(text == #"{"channel":"main","program":[-6,-7],"sources":{"one":[-12.3,-60],"two":[]}}"#)
     }
 
-    @Test("The meters include a source that is audible but never visible, and so is not in the status's scene")
+    @Test("The meters include a source that is only audible, and so is not in the status's scene")
     func heard() throws {
         let parts = [PartStatus(name: "one", isOnAir: true, selection: nil, levels: [-12])]
         let meters = try #require(EventStream.Meters(report(parts, heard: ["audio": [-20.04, -21]])))

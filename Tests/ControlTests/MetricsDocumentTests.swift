@@ -8,7 +8,7 @@ import Testing
 /// Compares the table of metrics in `docs/metrics.md`, and the files installed with it, with the code.
 ///
 /// `RELAY_WRITE_REFERENCE=1 swift test --filter MetricsDocumentTests` writes the table again.
-@Suite("The reference of metrics")
+@Suite("The documentation of metrics")
 struct MetricsDocumentTests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent()
@@ -62,7 +62,7 @@ struct MetricsDocumentTests {
         }
     }
 
-    @Test("Each alert has a paragraph in docs/runbook.md and a test case, and each paragraph of it has an alert")
+    @Test("Each alert has a paragraph in docs/runbook.md and a test case, and each paragraph has an alert")
     func alerts() throws {
         let rules = try text("Config/prometheus/relay.rules.yml").matches(of: /- alert: (\w+)/).map { String($0.1) }
         #expect(Set(rules).count == rules.count && rules.count > 20)

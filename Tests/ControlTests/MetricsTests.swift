@@ -68,7 +68,7 @@ struct MetricsTests {
 
     private func lines(_ channels: [ChannelReport]) -> [Substring] { render(channels).split(separator: "\n") }
 
-    @Test("With several sources, the metrics count late frames per source")
+    @Test("The metrics count repeated, late and dropped frames for each source")
     func parts() {
         var (status, feed) = (status(), FeedStatus())
         (feed.framesRepeated, feed.framesLate, feed.framesDropped) = (7, 3, 2)
@@ -82,7 +82,7 @@ struct MetricsTests {
 
     // MARK: The format
 
-    @Test("Backslash, quote and line feed in labels are escaped, and no other characters")
+    @Test("In labels of metrics backslash, quote and line feed are escaped, and no other characters")
     func escaping() {
         #expect(MetricSamples.escaped("a\\b\"c\nd") == "a\\\\b\\\"c\\nd")
         #expect(MetricSamples.escaped("x\r\ny") == "x\r\\ny")
@@ -91,7 +91,7 @@ struct MetricsTests {
         #expect(lines([report("a\"b\n")]).contains("relay_channel_on_air{channel=\"a\\\"b\\n\"} 1"))
     }
 
-    @Test("Metric values are written without losing a digit")
+    @Test("Values of metrics are written without losing a digit")
     func numbers() {
         let values = [0, -0.012, 1_099_511_627_776, 0.1, .infinity, -.infinity, 1e300, 9_007_199_254_740_992]
         let texts = ["0", "-0.012", "1099511627776", "0.1", "+Inf", "-Inf", "1e+300", "9007199254740992.0"]
@@ -121,7 +121,7 @@ struct MetricsTests {
 
     // MARK: The families
 
-    @Test("Metric names are unique, have prefix and base unit, and those of counters end in _total")
+    @Test("Names of metrics are unique and have a prefix and a base unit, and those of counters end in _total")
     func names() {
         let units = [
             "seconds", "bytes", "ratio", "hertz", "cores", "ppm", "lufs", "dbtp", "decibels", "info", "state", "files",
@@ -148,7 +148,7 @@ struct MetricsTests {
         }
     }
 
-    @Test("A status snapshot is written as the expected metric lines")
+    @Test("A channel's status is written as the expected lines of metrics")
     func values() {
         let lines = Set(lines([report()]))
         for line in [
@@ -182,7 +182,7 @@ struct MetricsTests {
         }
     }
 
-    @Test("A recorder that records only clips and fails counts as a problem, even if no recording is requested")
+    @Test("A failed recorder for clips counts as a problem, even if no recording is requested")
     func clips() {
         var status = status()
         status.clipsRecorder = RecorderStatus()
@@ -193,7 +193,7 @@ struct MetricsTests {
         #expect(lines([report]).contains(#"relay_clips_recorder_state{channel="news",state="suspended"} 1"#))
     }
 
-    @Test("The level metrics of the program and of each source are those of its loudest channel")
+    @Test("The audio level in the metrics is that of the loudest channel")
     func levels() {
         var status = status()
         status.program.levels = [-12.5, -6]
@@ -211,7 +211,7 @@ struct MetricsTests {
         #expect(!self.lines([self.report()]).contains { $0.hasPrefix("relay_program_level_decibels") })
     }
 
-    @Test("A metric without a known value has neither a sample nor a header")
+    @Test("A metric without a known value is omitted together with its header")
     func absent() {
         var status = status()
         (status.storage, status.monitor, status.outputs) = (nil, nil, [])
@@ -224,7 +224,7 @@ struct MetricsTests {
         #expect(lines([closed]).contains("relay_channel_state{channel=\"closed\",state=\"waiting\"} 1"))
     }
 
-    @Test("A passed-through program has no encoder or feed metrics, and its frames count as the program's")
+    @Test("A copied program has no metrics of encoders and decoded sources, and its frames count as the program's")
     func passthrough() {
         var status = status()
         status.passthrough = PassthroughStatus()
@@ -234,7 +234,7 @@ struct MetricsTests {
         #expect(!text.contains("relay_encoder_") && !text.contains("relay_feed_"))
     }
 
-    @Test("The input metrics distinguish backup, slate and nothing on air, and name sources after their inputs")
+    @Test("The metrics tell whether an input, a backup, the slate or nothing is on air, and name the inputs")
     func selection() {
         func state(_ onAir: String?, _ number: Int?) -> [Substring] {
             var status = status()
@@ -251,7 +251,7 @@ struct MetricsTests {
             state("cam1", 0).contains("relay_source_state{channel=\"news\",source=\"loop\",state=\"closed\"} 1"))
     }
 
-    @Test("The metric of write latencies is a histogram with cumulative buckets")
+    @Test("The latency of writes is a histogram with cumulative buckets in the metrics")
     func histogram() {
         var latencies = LatencyHistogram()
         for milliseconds in [0, 1, 2, 30, 20_000] { latencies.record(Int64(milliseconds) * 1_000_000) }
@@ -268,7 +268,7 @@ struct MetricsTests {
         #expect(lines[14] == "relay_recorder_write_duration_seconds_bucket{channel=\"news\",le=\"+Inf\"} 5")
     }
 
-    @Test("The metrics count recording gaps by cause")
+    @Test("The metrics count gaps in the recording by cause")
     func gaps() {
         var recorder = RecorderStatus()
         for cause in [RecordingGap.Cause.overflow, .overflow, .storage] {
@@ -282,7 +282,7 @@ struct MetricsTests {
         #expect(lines.contains("relay_recorder_gap_frames_total{channel=\"news\"} 9"))
     }
 
-    @Test("The metrics contain no input or output addresses")
+    @Test("The metrics do not contain addresses of inputs or outputs")
     func secrets() { #expect(!render([report()]).contains("://")) }
 
     @Test("The metrics contain the process's start time, CPU time and memory")

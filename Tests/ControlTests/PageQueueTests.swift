@@ -10,7 +10,7 @@ import Testing
 /// The page's scripts have numbers of their own, which must be those of the drop policy.
 @Suite("Queues of outputs on the web page")
 struct PageQueueTests {
-    @Test("The marks of a queue on the page are the thresholds at which a live output drops frames")
+    @Test("The web page marks an output's queue at the thresholds at which a live output drops frames")
     func marks() throws {
         let text = String(buffer: try #require(BuiltInFile.named("page/outputs.js")).content)
         let marks = try #require(text.firstMatch(of: /queueTicks = \[(\d+), (\d+)\]/)).output

@@ -81,7 +81,7 @@ struct PageStyleTests {
         }
     }
 
-    @Test("A CSS class that two stylesheets define without being listed as shared is detected")
+    @Test("A CSS class that two stylesheets define and that is not listed as shared is detected")
     func second() {
         let sheets = [
             "page.css": [".segment", ".seg .btn", ".btn"],

@@ -35,7 +35,7 @@ struct PreviewTests {
     }
 
     @Test(
-        "Each packet is in one preview fragment, in order, within 150 ms, and each keyframe begins a fragment",
+        "Each packet is in one preview fragment within 150 ms, in order, and each keyframe begins a fragment",
         arguments: UInt64(1)...40)
     func fragments(seed: UInt64) throws {
         let stream = makeStream(seed)
@@ -66,7 +66,7 @@ struct PreviewTests {
     }
 
     @Test(
-        "The preview's fragments are the same, however the packets are grouped when they are pushed",
+        "The preview's fragments do not depend on how many packets are passed to it at a time",
         arguments: UInt64(1)...10)
     func bundles(seed: UInt64) {
         var random = SeededRandom(seed: seed)
@@ -83,7 +83,7 @@ struct PreviewTests {
         #expect(found == expected && one.head == other.head)
     }
 
-    @Test("When the coding changes, the preview sends a new header in front of the next fragment")
+    @Test("When the coding changes, the preview sends a new header before the next fragment")
     func changes() throws {
         let (before, after) = (plainStream(3), plainStream(4))
         var muxer = PreviewMuxer(before.description)
@@ -159,7 +159,7 @@ struct PreviewTests {
     @Test("A preview of a program without tracks is refused, because nothing is on air yet")
     func nothing() { #expect(PreviewFeed(of: PacketStream()).refusal == "Nothing is on air yet.") }
 
-    @Test("A snapshot is made once for all requests in its lifetime, and again after one that failed or expired")
+    @Test("A snapshot is made once for all requests during its lifetime, and again after it expired or failed")
     func snapshots() throws {
         let cache = SnapshotCache(for: .seconds(3600))
         var made = 0

@@ -21,7 +21,7 @@ struct RangePropertyTests {
         )
     }
 
-    @Test("Any Range header yields bytes of the file, is unsatisfiable, or is ignored")
+    @Test("Any Range header selects bytes of the file, is unsatisfiable, or is ignored")
     func ranges() {
         var random = SeededRandom()
         let pieces = [
@@ -54,7 +54,7 @@ struct RangePropertyTests {
         #expect(parts > 10)
     }
 
-    @Test("A time is parsed to the millisecond, with any allowed number of digits in its fraction")
+    @Test("A time in a request is parsed to the millisecond, with any allowed number of fractional digits")
     func moments() throws {
         var random = SeededRandom()
         for _ in 0..<1000 {
@@ -69,7 +69,7 @@ struct RangePropertyTests {
     }
 
     @Test(
-        "A text that is not a time in UTC is refused with the name of the parameter",
+        "If a time in a request is not in UTC, the error names the parameter",
         arguments: [
             "2026-02-30T00:00:00Z", "2026-11-21T14:03:10.0000000000Z", "2026-11-21T14:03:10.25.1Z",
             "2026-11-21T14:03:10,250Z", "2026-11-21T14:03:10.-50Z", "2026-11-21T14:03:10+01:00",
@@ -82,7 +82,7 @@ struct RangePropertyTests {
         #expect(refusal?.kind == .malformed && refusal?.detail.hasPrefix("from is a time in UTC") == true)
     }
 
-    @Test("A cached value is computed once in its lifetime for any number of threads, and again after the lifetime")
+    @Test("A cached value is computed once per lifetime, for any number of threads")
     func cached() async {
         let made = Counter()
         let lasting = Cached(for: .seconds(3600)) { made.next() }

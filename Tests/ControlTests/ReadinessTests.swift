@@ -30,7 +30,7 @@ struct ReadinessTests {
         return report
     }
 
-    @Test("A process is ready while frames come in each channel, and not when a channel stands still for three seconds")
+    @Test("The process is ready while every channel outputs frames, and not if one outputs none for three seconds")
     func frames() {
         let readiness = Readiness(clock: clock)
         #expect(readiness.lacks([]) == "There is no channel.")
@@ -41,7 +41,7 @@ struct ReadinessTests {
         #expect(readiness.lacks([running("a", 2), running("b", 2)]) == nil)
     }
 
-    @Test("A channel that has ended as intended keeps no process from being ready; one that failed to start does")
+    @Test("A channel that ended normally does not affect readiness; one that failed to start makes the process unready")
     func ended() {
         let readiness = Readiness(clock: clock)
         #expect(readiness.lacks([running("a", 1), over("b", isDone: true)]) == nil)

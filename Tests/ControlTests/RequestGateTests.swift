@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Host names of the server")
 struct RequestGateTests {
-    @Test("Host names that only look like loopback addresses or IP addresses do not count as such")
+    @Test("A host name that only looks like a loopback address or an IP address does not count as one")
     func loopback() {
         for host in ["localhost", "127.0.0.1", "127.8.9.10", "::1"] { #expect(ControlSettings.isLoopback(host)) }
         for host in [
@@ -20,7 +20,7 @@ struct RequestGateTests {
         for host in ["1.2.3.com", "1.2.3", "a:b", ""] { #expect(!ControlSettings.isAddress(host), "\(host)") }
     }
 
-    @Test("The host is separated from the port of a request's authority, and is converted to lower case")
+    @Test("The host name is separated from the port in a request, and is converted to lower case")
     func hosts() {
         #expect(RequestGate.host(of: "127.0.0.1:8080") == "127.0.0.1")
         #expect(RequestGate.host(of: "[::1]:8080") == "::1")

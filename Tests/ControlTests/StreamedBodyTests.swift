@@ -8,13 +8,13 @@ import Testing
 
 @testable import Control
 
-@Suite("Responses that are written piecewise")
+@Suite("Streamed HTTP responses")
 struct StreamedBodyTests {
     private final class Session: Sendable {
         let isOver = Mutex(false)
     }
 
-    @Test("A stream ends with the session of its client, before its next piece is written")
+    @Test("A streamed response ends with its client's session, before the next piece is written")
     func sessionEnd() async throws {
         let session = Session()
         var request = ControlRequest.sample()

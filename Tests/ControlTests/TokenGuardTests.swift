@@ -11,7 +11,7 @@ struct TokenGuardTests {
         .init(role: .view, secret: "looking-only-1"), .init(role: .operate, secret: "everything-22"),
     ])
 
-    @Test("A configured token has its role, and any other text has no role")
+    @Test("A configured token gives its role, and any other text gives no role")
     func roles() throws {
         #expect(try tokens.role(ofToken: "looking-only-1", from: "192.0.2.1") == .view)
         #expect(try tokens.role(ofToken: "everything-22", from: "192.0.2.1") == .operate)
@@ -27,7 +27,7 @@ struct TokenGuardTests {
         return refusal?.kind
     }
 
-    @Test("After ten wrong tokens from one address further wrong ones are too many, and a right one is still let in")
+    @Test("After ten wrong tokens from one address further ones get 'too many', and a valid one is still accepted")
     func guesses() throws {
         let kinds = (0..<12).map { _ in refusal(from: "192.0.2.1") }
         #expect(kinds == Array(repeating: .unauthenticated, count: 10) + [.tooMany, .tooMany])
@@ -43,7 +43,7 @@ struct TokenGuardTests {
         #expect(refusal(from: "2001:db8:0:1::1") == .unauthenticated)
     }
 
-    @Test("A session has its token's role until the session ends, and its name does not reveal another session's name")
+    @Test("A session has its token's role until it ends, and its ID does not reveal the ID of another session")
     func sessions() {
         let (one, two) = (tokens.beginSession(.view), tokens.beginSession(.operate))
         #expect(one != two && one.count == 64)
@@ -53,7 +53,7 @@ struct TokenGuardTests {
         #expect(tokens.role(ofSession: "") == .none)
     }
 
-    @Test("There are at most a thousand sessions, and a further session replaces the oldest")
+    @Test("At most a thousand sessions exist, and a further session replaces the oldest")
     func bounded() {
         let first = tokens.beginSession(.view)
         let others = (0..<1000).map { _ in tokens.beginSession(.view) }

@@ -9,9 +9,9 @@ import Testing
 
 @testable import Control
 
-@Suite("Connections of a server that stops")
+@Suite("Connections to a server that is stopping")
 struct UnhandledConnectionTests {
-    @Test("A connection that arrives while the server stops, and is never handled, does not end the process")
+    @Test("A connection that arrives while the HTTP server stops does not crash the process")
     func unhandled() throws {
         let channel = EmbeddedChannel()
         do {

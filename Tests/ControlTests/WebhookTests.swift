@@ -23,7 +23,7 @@ struct WebhookTests {
 
     // MARK: The queue
 
-    @Test("Whatever the receiver answers, events arrive in order and once; each one is delivered, dropped or queued")
+    @Test("Whatever a webhook's receiver answers, each event is delivered in order, dropped or still queued")
     func queue() {
         var random = SeededRandom()
         for _ in 0..<30 {
@@ -62,7 +62,7 @@ struct WebhookTests {
         }
     }
 
-    @Test("Intervals between failed deliveries double from 1 s to 60 s, and are 1 s again after a delivery")
+    @Test("Retry intervals of a webhook double from 1 s to 60 s, and are 1 s again after a delivery")
     func waits() {
         var queue = WebhookQueue()
         queue.append([makeEvent(1), makeEvent(2)])
@@ -77,7 +77,7 @@ struct WebhookTests {
         #expect(delivered == .zero && failed == .seconds(1))
     }
 
-    @Test("An event that the receiver refused five times is dropped, so that the next event is delivered")
+    @Test("An event that a webhook's receiver refused five times is dropped, so that the next event is delivered")
     func refused() {
         var queue = WebhookQueue()
         queue.append([makeEvent(1), makeEvent(2)])
@@ -94,7 +94,7 @@ struct WebhookTests {
         #expect(queue.leftOut == 0 && queue.leftOutInAll == 1 && queue.delivered == 1 && queue.failed == 10)
     }
 
-    @Test("If an event is dropped from a full queue while it is being delivered, no other event is removed for it")
+    @Test("If a full queue drops the event that is being delivered, the result of that delivery removes no other event")
     func inFlight() {
         var queue = WebhookQueue()
         queue.append((1...500).map { makeEvent($0) })
@@ -106,7 +106,9 @@ struct WebhookTests {
         #expect(queue.next?.id == 2)
     }
 
-    @Test("An event that is dropped from a full queue while it is being delivered counts once, by whether it arrived")
+    @Test(
+        "An event that a full queue drops during its delivery counts once, as delivered if it arrived, else as dropped"
+    )
     func countedOnce() {
         var random = SeededRandom()
         for _ in 0..<200 {
@@ -126,7 +128,7 @@ struct WebhookTests {
 
     // MARK: What is sent
 
-    @Test("A webhook gets events of its kinds and minimum level, and never events about webhooks")
+    @Test("A webhook gets events of its kinds and its minimum level, and never events about webhooks")
     func settings() throws {
         var settings = WebhookSettings(try HTTPEndpoint("http://127.0.0.1:1/hook"))
         for kind in EventKind.allCases { #expect(settings.takes(makeEvent(1, kind: kind)) == (kind != .webhook)) }
@@ -141,7 +143,7 @@ struct WebhookTests {
         #expect(ControlEvent.Level.allCases == ControlEvent.Level.allCases.shuffled().sorted())
     }
 
-    @Test("A delivery contains the event, the host that sent it, and the number of events dropped before it")
+    @Test("A webhook's delivery contains the event, the host that sent it, and the number of earlier dropped events")
     func message() throws {
         let time = UTCTime(milliseconds: 1_795_269_790_123)
         let plain = WebhookMessage(event: makeEvent(7), host: "box", startedAt: time, leftOut: 0)
@@ -156,7 +158,7 @@ struct WebhookTests {
     }
 
     // HMAC-SHA256 of "1795269790.{}" with the key "secret", computed by Python's hmac.
-    @Test("The signature is the HMAC-SHA256 of time stamp and body, and changes with each of them and the secret")
+    @Test("A webhook's signature is the HMAC-SHA256 of time and body, and changes with both and with the secret")
     func signature() {
         let body = Array("{}".utf8)
         let text = WebhookSignature.text(of: body, at: "1795269790", secret: "secret")

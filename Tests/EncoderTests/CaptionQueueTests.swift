@@ -8,7 +8,7 @@ import Testing
 @Suite struct CaptionQueueTests {
     private let head: [UInt8] = [0xB5, 0x00, 0x31, 0x47, 0x41, 0x39, 0x34, 0x03]
 
-    @Test("A frame's captions become one A/53 message, and a frame without captions has no message")
+    @Test("A frame's captions become one A/53 message, and a frame without captions gets no message")
     func message() {
         var queue = CaptionQueue()
         #expect(queue.message(adding: []) == nil)
@@ -16,7 +16,7 @@ import Testing
         #expect(queue.message(adding: []) == nil)
     }
 
-    @Test("Captions that exceed one message are sent with the following frames, in order; old ones are dropped")
+    @Test("Captions that exceed one message are sent in order with the next frames, and the oldest are dropped")
     func overflow() {
         var queue = CaptionQueue()
         let runs = (0..<70).flatMap { [0xFC, UInt8($0), 0] as [UInt8] }

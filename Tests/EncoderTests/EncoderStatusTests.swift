@@ -14,7 +14,7 @@ struct EncoderStatusTests {
         return status
     }
 
-    @Test("An encoder's speed follows from the busiest of its caller's thread, x264's threads and the process")
+    @Test("The encoder's speed is limited by the program's thread, x264's threads or the process, whichever is slowest")
     func longest() {
         let before = status(caller: 1, threads: 10, process: 20, cores: 4)
         func speed(_ caller: Double, _ threads: Double, _ process: Double) -> Double {
@@ -30,7 +30,7 @@ struct EncoderStatusTests {
         #expect(speed(0, 0, 0) == 0)
     }
 
-    @Test("The number of x264's threads limits the speed if it is lower than the number of cores")
+    @Test("If x264 has fewer threads than there are cores, the number of its threads limits the encoder's speed")
     func fewThreads() {
         var now = status(caller: 0, threads: 2, process: 2, cores: 16)
         now.threads = 2

@@ -56,7 +56,7 @@ struct EncoderSessionTests {
         #expect(sink.isFinished.withLock { $0 })
     }
 
-    @Test("IDR frames are at the GOP's length and nowhere else, and B-frames are disposable")
+    @Test("IDR frames occur only at multiples of the GOP's length, and B-frames are disposable")
     func gop() throws {
         let (sink, _) = try encode(frames: 130)
         #expect(sink.of(.video).filter(\.isKeyframe).map(\.pts) == [0, 60, 120])
@@ -75,7 +75,7 @@ struct EncoderSessionTests {
         #expect(sink.of(.video).filter(\.isKeyframe).map(\.pts) == [0, 60, 77, 137])
     }
 
-    @Test("The first audio packet precedes the program's start by the priming, and no sample is missing")
+    @Test("The first audio packet precedes the program's start by the encoder delay, and no sample is missing")
     func audioTrack() throws {
         let (sink, session) = try encode(frames: 90)
         let audio = sink.of(.audio)
@@ -85,7 +85,7 @@ struct EncoderSessionTests {
         #expect(session.description.audio?.decoderConfiguration.array.prefix(2) == [0x11, 0x90])
     }
 
-    @Test("The decoder configuration contains x264's parameter sets")
+    @Test("The video track's decoder configuration contains x264's parameter sets")
     func configuration() throws {
         let (_, session) = try encode(frames: 1)
         let record = try #require(session.description.video).decoderConfiguration.array
@@ -95,7 +95,7 @@ struct EncoderSessionTests {
         #expect(session.description.video?.encoderSettings.contains("x264") == true)
     }
 
-    @Test("Settings that x264 refuses cause an error that names them")
+    @Test("If x264 refuses settings, the error names these settings")
     func refusal() {
         var settings = EncoderSettings()
         settings.profile = .baseline

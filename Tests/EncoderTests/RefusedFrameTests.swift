@@ -61,7 +61,7 @@ struct RefusedFrameTests {
     }
 
     @Test(
-        "An invalid sample that the AAC encoder refuses costs some audio frames, but no packet is missing",
+        "If the AAC encoder refuses an invalid sample, some audio becomes silence, but no packet is missing",
         arguments: [Float.nan, .infinity, 1e30])
     func audioRefused(sample: Float) throws {
         let session = try session()
@@ -83,7 +83,7 @@ struct RefusedFrameTests {
         #expect(level[46_000..<90_000].allSatisfy { abs($0 - 0.1) < 0.05 })
     }
 
-    @Test("An AAC encoder that refuses every frame is given up after a certain number of frames")
+    @Test("An AAC encoder that refuses every frame fails after a certain number of frames")
     func audioForEver() throws {
         let encoder = try AACEncoder(format: .program, bitrate: 128_000)
         var frames = 0
@@ -98,7 +98,7 @@ struct RefusedFrameTests {
         #expect(frames < 4 * AACEncoder.mostRefusals)
     }
 
-    @Test("Only the frame that x264 refuses is missing, and a keyframe that was due is the next frame")
+    @Test("If x264 refuses a frame, only that frame is missing, and a due keyframe is the next frame")
     func videoRefused() throws {
         let session = try session()
         session.requestKeyframe(at: Self.rate.timeBase.rescale(20, to: .nanoseconds))
@@ -133,7 +133,7 @@ struct RefusedFrameTests {
         func flush() throws(EncoderError) -> EncodedPacket? { try inner.flush() }
     }
 
-    @Test("If the encoder session itself fails, a new session continues with the next frame, in the same coding")
+    @Test("If the x264 session fails, a new session continues with the next frame and the same parameter sets")
     func videoRestarted() throws {
         var settings = EncoderSettings()
         (settings.preset, settings.bFrames) = (.ultrafast, 2)
@@ -154,7 +154,7 @@ struct RefusedFrameTests {
         #expect(encoder.refused.frames == 1)
     }
 
-    @Test("An x264 that refuses all frames fails after a limit")
+    @Test("An x264 session that refuses every frame fails after a certain number of frames")
     func videoForEver() throws {
         let session = try session()
         var frames = 0

@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(
-        "A transcoder outputs each frame once at its own time, in a decodable order, at any rate",
+        "A transcoder outputs each frame once at its own time, in a decodable order, at any frame rate",
         arguments: [false, true])
     func video(isVariable: Bool) throws {
         let clip = try clip()
@@ -60,7 +60,7 @@ import Testing
         #expect(transcoder.errors == 0)
     }
 
-    @Test("A requested keyframe is the first frame at or after the requested time")
+    @Test("A keyframe requested of a transcoder is the first frame at or after the requested time")
     func keyframes() throws {
         let clip = try clip()
         let track = try #require(clip.description.video)
@@ -72,7 +72,7 @@ import Testing
         #expect(times.count == 2 && abs(times[1] - 1.48) < 0.001, "\(times)")
     }
 
-    @Test("Audio is output at the sender's times: gaps become silence, and repeated audio is dropped")
+    @Test("A transcoder outputs audio at the sender's times: gaps become silence, and repeated audio is dropped")
     func audio() throws {
         let clip = try clip()
         let packets = clip.packets.filter { $0.track == .audio }
@@ -91,7 +91,7 @@ import Testing
     }
 
     @Test(
-        "Audio whose samples are slower or faster than its timestamps follows these, without silence and cuts",
+        "If audio samples run slower or faster than their timestamps, a transcoder resamples without silence or cuts",
         arguments: [-2, 2])
     func drift(step: Int64) throws {
         let clip = try clip()
@@ -123,7 +123,7 @@ import Testing
         #expect((-2048...0).contains(first), "\(first)")
     }
 
-    @Test("A pause of minutes in the audio does not become minutes of silence")
+    @Test("A pause of minutes in the audio does not become minutes of silence in a transcoder's output")
     func pause() throws {
         let clip = try clip()
         let packets = clip.packets.filter { $0.track == .audio }
@@ -141,7 +141,7 @@ import Testing
         func finish() {}
     }
 
-    @Test("A copied track stays unchanged, and the transcoded track is complete at the end")
+    @Test("If one track is transcoded, the other is copied unchanged, and both are complete at the end")
     func sink() throws {
         let clip = try clip()
         let (copied, coded) = (Collector(), Collector())
@@ -176,7 +176,7 @@ import Testing
     }
 
     @Test(
-        "A transcoder that fails is reported once and gets no more packets, and the other track continues"
+        "If one track's transcoder fails, this is reported once, and the other track continues"
     )
     func failure() throws {
         let clip = try clip()
@@ -221,7 +221,7 @@ import Testing
         }
     }
 
-    @Test("A thread that waits for a slow encoder, or flushes an encoder, does not count as hanging")
+    @Test("A thread that waits for a slow transcoder, or flushes it, does not count as hanging")
     func slow() async throws {
         let packet = try #require(try clip().packets.first { $0.track == .audio })
         let progress = Progress()

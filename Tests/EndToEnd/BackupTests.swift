@@ -8,7 +8,7 @@ extension SerialPeers {
     @Suite("Outputs with a backup address")
     struct BackupTests {
         @Test(
-            "The backup server gets the stream while the primary is away, and returns it to the primary without a gap")
+            "The backup server gets the stream while the primary is away, and the primary gets it back without a gap")
         func thereAndBack() async throws {
             let (primary, backup, other) = (
                 try await RTMPServer.running(), try await RTMPServer.running(), try await RTMPServer.running()
@@ -44,7 +44,7 @@ extension SerialPeers {
             #expect(!result.log.contains("secretkey"))
         }
 
-        @Test("An output with a limited number of attempts reports that it gave up, and the other outputs continue")
+        @Test("An output that reaches its limit of connection attempts reports this, and other outputs continue")
         func givesUp() async throws {
             let server = try await RTMPServer.running()
             let dead = "rtmp://127.0.0.1:\(try Ports.free())/live/key#retry=1"

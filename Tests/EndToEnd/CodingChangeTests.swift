@@ -48,7 +48,7 @@ extension SerialPeers {
             return data[try #require(start)...]
         }
 
-        @Test("A UDP input that changes from H.264 and AAC to HEVC and MP2 is visible and audible after the change")
+        @Test("A UDP input that changes from H.264 and AAC to HEVC and MP2 stays visible and audible")
         func decoded() async throws {
             let stream = try await stream(audio: "mp2")
             let port = try Ports.free()

@@ -79,7 +79,7 @@ extension Serial {
             }
         }
 
-        @Test("An output address without a flag, or as the value of another flag, is refused without showing its key")
+        @Test("An output address without a flag, or in place of another flag's value, is refused without its key")
         func misplacedAddresses() async throws {
             let address = "rtmp://host/live/topsecretkey"
             for arguments in [
@@ -109,7 +109,7 @@ extension Serial {
         }
 
         @Test(
-            "An invalid overlay, stinger, rendition or input of a show is refused like an invalid flag value")
+            "An invalid overlay, stinger, rendition or rendered show's input is refused like any invalid flag value")
         func wrongParts() async throws {
             let rtmp = ["--rtmp", "rtmp://127.0.0.1:24000/live/key"]
             try await refuses(
@@ -164,7 +164,7 @@ extension Serial {
             try await refuses(shape + ["--record", "/proc/relay"], status: 73, hint: "/proc/relay")
         }
 
-        @Test("Without a reachable server and without a recording relay ends with exit status 69")
+        @Test("If no server can be reached and there is no recording, relay ends with exit status 69")
         func nobodyListens() async throws {
             let (first, second) = (try Ports.free(), try Ports.free())
             let result = try await RelayProcess.run(
@@ -175,7 +175,7 @@ extension Serial {
             #expect(!result.log.contains("topsecret"), "\(result.log)")
         }
 
-        @Test("Without a reachable server relay continues if it makes a recording")
+        @Test("If no server can be reached and there is a recording, relay continues")
         func recordingIsEnough() async throws {
             let set = RecordingSet(directory: directory.file("r"))
             let result = try await RelayProcess.run(
@@ -273,7 +273,7 @@ extension Serial {
             #expect(try await DecodedFrames(try await server.recording()).breaksBeforeEnd.isEmpty)
         }
 
-        @Test("Each line of a JSON log is an object with time, level and message")
+        @Test("Each line of the JSON log is an object with time, level and message")
         func jsonLog() async throws {
             let server = try await RTMPServer.running()
             let result = try await RelayProcess.run(
@@ -303,7 +303,7 @@ extension Serial {
             }
         }
 
-        @Test("--help and --version print text for people, and end with exit status 0")
+        @Test("--help and --version print readable text, and end with exit status 0")
         func help() async throws {
             let help = try await RelayProcess.run(["--help"])
             #expect(help.ending == .exited(0))

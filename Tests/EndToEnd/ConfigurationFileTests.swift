@@ -67,7 +67,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A channel that waits for its publisher is changed and ended by reloads, while the other channel continues")
+            "Reloads change and end a channel that waits for its publisher, and the other channel continues")
         func channels() async throws {
             let server = try await RTMPServer.running()
             let port = try Ports.free()
@@ -152,7 +152,7 @@ extension SerialShows {
             #expect(try await DecodedFrames(try await server.recording()).breaksBeforeEnd.isEmpty)
         }
 
-        @Test("A channel that is reopened goes on air even if its recording cannot be set up")
+        @Test("When a channel is reopened, it goes on air even if its recording cannot be set up")
         func lacking() async throws {
             let server = try await RTMPServer.running()
             // What is no directory can become one.
@@ -192,7 +192,7 @@ extension SerialShows {
             let rows: [Row]
         }
 
-        @Test("relay check reports which inputs, outputs and disks would work, and changes none of them")
+        @Test("relay check reports which inputs, outputs and disks would work, and changes nothing")
         func check() async throws {
             let server = try await RTMPServer.running()
             let port = try Ports.free()
@@ -237,7 +237,7 @@ extension SerialShows {
             #expect(server.recordings.isEmpty && !FileManager.default.fileExists(atPath: directory.file("new")))
         }
 
-        @Test("relay check of several sources reports the cost of decoding and of composing them")
+        @Test("relay check of a program with several sources reports the cost of decoding and composing them")
         func checkedSources() async throws {
             let port = try Ports.free()
             let clip = directory.file("clip.mp4")
@@ -266,7 +266,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A missing or invalid file ends relay with exit status 64 and an error with its position, without secrets")
+            "A missing or invalid configuration file ends relay with exit status 64 and an error without secrets")
         func wrong() async throws {
             try write("channels:\n  - outputs: [rtmp://host/live/secretkey]\n    encoder: {gop: never}\n")
             let result = try await RelayProcess.run(["--config", path])

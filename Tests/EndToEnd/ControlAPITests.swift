@@ -96,7 +96,7 @@ extension SerialShows {
         }
 
         @Test(
-            "Requests without a token are refused, a view token changes nothing, and a web page needs its session"
+            "Requests without a token are refused, a view token can change nothing, and the web page needs a session"
         )
         func roles() async throws {
             let (relay, api) = try await start([
@@ -205,7 +205,7 @@ extension SerialShows {
             _ = try await relay.end(by: SIGTERM, within: .seconds(10))
         }
 
-        @Test("A client of the event stream that reconnects gets each event once, and statuses in between")
+        @Test("A client that reconnects to the event stream gets each event once, with statuses in between")
         func events() async throws {
             let (relay, api) = try await start(["--record", directory.file("recordings")])
             // The server answers before the channel is on air.

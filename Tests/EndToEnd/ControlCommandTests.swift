@@ -37,7 +37,7 @@ extension SerialShows {
         }
 
         @Test(
-            "Events reach a webhook over verified TLS signed, in order and once each, after initial failures"
+            "After initial failures a webhook gets signed events over verified TLS, in order and once each"
         )
         func webhook() async throws {
             let authority = try await Authority()
@@ -66,7 +66,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A webhook whose receiver is absent or has an untrusted certificate gets no event, and relay continues")
+            "If a webhook's receiver is absent or has an untrusted certificate, it gets no event, and relay continues")
         func deadWebhook() async throws {
             let authority = try await Authority()
             let certificate = try await authority.issue("IP:127.0.0.1")
@@ -120,7 +120,7 @@ extension SerialShows {
             _ = try await second.end(by: SIGINT, within: .seconds(20))
         }
 
-        @Test("Commands of relay ctl show and change a running relay, and their exit status gives the result")
+        @Test("The commands of relay ctl show and change a running relay, and their exit status gives the result")
         func commands() async throws {
             let port = try Ports.free()
             let token = try write("a-token-of-the-operator\n", to: "token")
@@ -173,7 +173,7 @@ extension SerialShows {
             #expect(over.code == .exited(69) && over.errors.contains("No relay answers"), "\(over)")
         }
 
-        @Test("A diagnostic report contains none of the secrets that were planted in configuration and environment")
+        @Test("A diagnostic report contains none of the secrets in the test's configuration and environment")
         func diagnose() async throws {
             let token = try write("planted-file-token\n", to: "token")
             let config = try write(

@@ -239,7 +239,7 @@ extension SerialPeers {
             #expect(result.log.contains(sentence), "\(result.log)")
         }
 
-        @Test("Copied HEVC is refused by its name if an RTMP output would have to carry it")
+        @Test("If an RTMP output would have to carry copied HEVC, it is refused, and the message names HEVC")
         func refusedCodec() async throws {
             let input = directory.file("hevc.mp4")
             try await Clip.make(

@@ -109,7 +109,7 @@ extension SerialPeers {
             #expect((0...1024).contains(heard - whole), "\(heard) of \(whole)")
         }
 
-        @Test("Encoded frames of a variable rate keep their timestamps next to copied audio")
+        @Test("If audio is copied and video is encoded at a variable frame rate, all timestamps are kept")
         func variableRate() async throws {
             let input = directory.file("variable.mp4")
             try await Clip.make(
@@ -127,7 +127,7 @@ extension SerialPeers {
         }
 
         @Test(
-            "Flags of an encoder that --copy leaves unused are reported",
+            "Encoder flags that have no effect because of --copy are reported",
             arguments: [
                 (["--copy-video", "--preset", "fast"], "--preset is for the video encoder, and --copy-video has none"),
                 (["--copy-video", "--fps", "25"], "--fps is for the video encoder"),

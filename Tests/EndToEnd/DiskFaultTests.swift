@@ -69,7 +69,7 @@ extension SerialRecordings {
             }
         }
 
-        @Test("A recording directory that was removed is used again after it was created again")
+        @Test("A recording directory that was removed is used again when it exists again")
         func directoryRemoved() async throws {
             let disk = try await SmallDisk(megabytes: 50)
             let path = "\(disk.path)/recordings"
@@ -116,7 +116,9 @@ extension SerialRecordings {
             withExtendedLifetime(third) {}
         }
 
-        @Test("A file system that becomes read-only is released, and used for recording again after its repair")
+        @Test(
+            "A recording closes its files on a file system that becomes read-only, and uses it again after its repair"
+        )
         func becomesReadOnly() async throws {
             let disk = try await LoopDisk.ext4(megabytes: 100, memory: 60, options: "sync,errors=remount-ro")
             let trial = try await Run(recordingTo: disk.path)
@@ -133,7 +135,7 @@ extension SerialRecordings {
 
         /// Without `sync` the failure takes with it what the system had not written yet: that is a gap as well.
         @Test(
-            "A disk that answers every call with an I/O error is released, and used again when it works",
+            "A recording closes its files on a disk with I/O errors, and uses the disk again when it works",
             arguments: [("sync", 1...1), ("commit=1", 1...2)])
         func inputOutputError(options: String, gaps: ClosedRange<Int>) async throws {
             let disk = try await LoopDisk(
@@ -148,7 +150,7 @@ extension SerialRecordings {
             try await trial.check(gaps: gaps)
         }
 
-        @Test("A disk whose actual space is smaller than it reports is used again when it has actual space")
+        @Test("A disk that has less space than it reports is used again once it really has space")
         func thinlyProvisioned() async throws {
             let disk = try await LoopDisk.ext4(megabytes: 300, memory: 60, options: "sync,errors=continue")
             let trial = try await Run(recordingTo: disk.path)
@@ -168,7 +170,7 @@ extension SerialRecordings {
         }
 
         @Test(
-            "Recording handles an exhausted quota like a full disk",
+            "An exhausted quota has the same effect on a recording as a full disk",
             .needs((try? Tools.path(of: "mkfs.btrfs")) != nil, "mkfs.btrfs is not installed"))
         func quota() async throws {
             let disk = try await LoopDisk(

@@ -6,7 +6,7 @@ import Testing
 
 extension SerialPeers {
     /// How relay ends: by signals, and by a blow.
-    @Suite("Ends of the relay process")
+    @Suite("Ending relay by signals")
     struct EndTests {
         private let directory: TemporaryDirectory
         private let set: RecordingSet
@@ -16,7 +16,7 @@ extension SerialPeers {
             set = RecordingSet(directory: directory.file("recordings"))
         }
 
-        @Test("After kill -9 the open file is playable, lacks at most 0.6 s, and is completed by the next start")
+        @Test("After kill -9 the open file can be played, lacks at most 0.6 s, and is completed at the next start")
         func killed() async throws {
             let server = try await RTMPServer.running()
             let arguments = Shape.small + ["--record", set.directory, "--segment", "4s"]
@@ -51,7 +51,7 @@ extension SerialPeers {
         }
 
         @Test(
-            "SIGINT and SIGTERM end relay cleanly: all files are closed, and receivers got all that was recorded",
+            "On SIGINT and SIGTERM relay closes all files, and receivers have got all that was recorded",
             arguments: [SIGINT, SIGTERM])
         func signalled(number: Int32) async throws {
             let server = try await RTMPServer.running()
@@ -100,7 +100,7 @@ extension SerialPeers {
             #expect(result.ending == .exited(128 + number))
         }
 
-        @Test("Two signals microseconds apart, as timeout sends them, end relay cleanly")
+        @Test("relay ends normally after two signals microseconds apart, such as those of the command timeout")
         func signalledTogether() async throws {
             let relay = try RelayProcess(Shape.small + ["--record", set.directory])
             try await eventually("something is recorded", within: .seconds(20)) {
@@ -114,7 +114,7 @@ extension SerialPeers {
             #expect(set.open.isEmpty && set.finished.count == 1)
         }
 
-        @Test("relay under nohup outlives its terminal, because it keeps ignoring an inherited ignored SIGHUP")
+        @Test("relay started with nohup keeps running when its terminal closes")
         func nohup() async throws {
             let arguments = Shape.small + ["--record", set.directory]
             let relay = try RelayProcess(process: ChildProcess("nohup", [try Tools.relay()] + arguments))
@@ -132,7 +132,7 @@ extension SerialPeers {
             #expect(DecodedFrames.breaks(in: try await set.counters()).isEmpty)
         }
 
-        @Test("SIGHUP ends relay cleanly if it was not inherited as ignored")
+        @Test("relay ends normally on SIGHUP, unless it was started with SIGHUP ignored")
         func hangup() async throws {
             // Whatever the tests were started by.
             let arguments = ["--default-signal=HUP", try Tools.relay()] + Shape.small + ["--record", set.directory]

@@ -86,7 +86,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A clip across three files has every frame once, with audio in sync and packets as recorded",
+            "A clip across three files has every frame once, with audio in sync and the packets as recorded",
             arguments: [false, true])
         func clips(isExact: Bool) async throws {
             try await record()
@@ -113,7 +113,7 @@ extension SerialShows {
             }
         }
 
-        @Test("A recording gap stays in an exported clip: frames and audio after it keep their timestamps")
+        @Test("A recording gap is kept in an exported clip: frames and audio after it keep their timestamps")
         func gap() async throws {
             try await record()
             try FileManager.default.removeItem(atPath: set.finished[1])
@@ -134,7 +134,7 @@ extension SerialShows {
             }
         }
 
-        @Test("The first frame of a clip that begins one frame before a keyframe is encoded after a hidden frame")
+        @Test("If a clip begins one frame before a keyframe, its first frame is encoded after a hidden frame")
         func headOfOneFrame() async throws {
             try await record()
             let recorded = try await set.counters()
@@ -148,7 +148,7 @@ extension SerialShows {
             #expect(try await AVOffset(path, frames: frames).worst < 1)
         }
 
-        @Test("An export from a damaged or foreign file names the file; after a repair the repaired copy is used")
+        @Test("An export from a damaged or foreign file fails with the file's name; after a repair the copy is used")
         func damaged() async throws {
             try await record()
             let start = try await start()
@@ -178,7 +178,7 @@ extension SerialShows {
             #expect(again.files == 3 && again.gaps.isEmpty)
         }
 
-        @Test("An export from a file that is still being written names the file, which does not count as a gap")
+        @Test("An export from a file that is still being written fails with the file's name")
         func beingWritten() async throws {
             try await record()
             let start = try await start()
@@ -202,7 +202,7 @@ extension SerialShows {
             #expect(none.log.contains("There is no finished recording in \(set.directory)."), "\(none.log)")
         }
 
-        @Test("An export into the recordings' directory, or over a recording, is refused")
+        @Test("An export into the recording directory, or over a recording, is refused")
         func outputs() async throws {
             try await record()
             let start = try await start()
@@ -242,7 +242,7 @@ extension SerialShows {
             #expect(try await Probe.complaints(path) == "")
         }
 
-        @Test("Files with another codec are re-encoded in a clip, with each frame at its time, and gaps are reported")
+        @Test("In a clip, files with another codec are re-encoded with each frame at its time, and gaps are reported")
         func different() async throws {
             for (size, length) in [("320x180", "5s"), ("480x270", "3s")] {
                 let recorded = try await RelayProcess.run(
@@ -264,7 +264,7 @@ extension SerialShows {
             #expect(try await Probe.complaints(path) == "")
         }
 
-        @Test("Several ranges are exported to one clip each, or to one common clip", arguments: [false, true])
+        @Test("Several ranges are exported to one clip each, or to one clip together", arguments: [false, true])
         func ranges(isJoined: Bool) async throws {
             try await record()
             let recorded = try await set.counters()
@@ -315,7 +315,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A lack of disk space for an export is reported before any data is written",
+            "Too little disk space for an export is reported before any data is written",
             .needs(SmallDisk.isPossible, "only root can mount a small disk, where it may mount at all"))
         func noRoom() async throws {
             try await record()

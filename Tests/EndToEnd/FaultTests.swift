@@ -33,7 +33,7 @@ extension SerialPeers {
             }
         }
 
-        @Test("An RTMP server that freezes does not affect the other outputs, and relay ends cleanly")
+        @Test("An RTMP server that freezes does not affect the other outputs, and relay still ends normally")
         func frozen() async throws {
             let (healthy, frozen) = (try await RTMPServer.running(), try await RTMPServer.running())
             defer { frozen.thaw() }
@@ -65,7 +65,7 @@ extension SerialPeers {
             }
         }
 
-        @Test("An RTMP server that was killed and started again soon gets the program from a keyframe on")
+        @Test("An RTMP server that was killed and restarted soon gets the program again from a keyframe on")
         func killed() async throws {
             let (healthy, killed) = (try await RTMPServer.running(), try await RTMPServer.running())
             let relay = try await start(40, ["--rtmp", killed.url(), "--rtmp", healthy.url()])

@@ -58,7 +58,7 @@ extension SerialShows {
             for (index, place) in second.enumerated() { #expect(abs(place - Double(index + 13)) <= 1.5, "\(second)") }
         }
 
-        @Test("With when-off=close a file starts again exactly on its frame if its scene was scheduled ahead")
+        @Test("With when-off=close a file starts again exactly on its frame if its scene was scheduled in advance")
         func closes() async throws {
             let (frames, starts, ends) = try await visits("close")
             for (start, end) in zip(starts, ends) {
@@ -67,7 +67,7 @@ extension SerialShows {
             }
         }
 
-        @Test("A file that is off air is sought by the API, and an impossible position is refused")
+        @Test("The API moves a file that is off air to another position, and refuses an impossible position")
         func seeks() async throws {
             let source = "/v1/channels/relay/sources/ramp"
             let (frames, starts, ends) = try await visits("pause") { api in
@@ -87,7 +87,7 @@ extension SerialShows {
             for (index, place) in places.enumerated() { #expect(abs(place - Double(index + 30)) <= 1.5, "\(places)") }
         }
 
-        @Test("when-off= is refused unless the file is one of several sources")
+        @Test("The option when-off= is refused unless the file is one of several sources")
         func refused() async throws {
             let file = try await ramp()
             for (inputs, text) in [

@@ -31,7 +31,7 @@ extension Serial {
             try await eventually("\(count) segments", within: limit) { segments(of: text).count >= count }
         }
 
-        @Test("A player gets every frame, whether it follows the live edge or starts after the end")
+        @Test("An HLS player gets every frame, whether it follows the live edge or starts after the end")
         func follows() async throws {
             let relay = try RelayProcess(
                 Shape.size + ["--fps", "29.97", "--duration", "13s", "--output", "hls:\(live)"])
@@ -63,7 +63,7 @@ extension Serial {
             #expect(zip(times, times.dropFirst()).allSatisfy { abs($1 - $0 - 1024.0 / 48000) < 0.0005 })
         }
 
-        @Test("Old segments are deleted, the playlist never names an incomplete file, and foreign files are kept")
+        @Test("Old HLS segments are deleted, the playlist never lists an incomplete file, and foreign files are kept")
         func window() async throws {
             try FileManager.default.createDirectory(atPath: live, withIntermediateDirectories: true)
             let foreign = "\(live)/holiday.m4s"
@@ -102,7 +102,7 @@ extension Serial {
             return offset == file.count && offset > 0
         }
 
-        @Test("After a crash the playlist continues with a discontinuity, and old segments keep their header")
+        @Test("After a crash the HLS playlist continues with a discontinuity, and old segments keep their header")
         func restart() async throws {
             let arguments = Shape.small + ["--output", "hls:\(live)#segment=2s,list=20"]
             let first = try RelayProcess(arguments)
@@ -122,7 +122,7 @@ extension Serial {
         }
 
         @Test(
-            "A full disk under the HLS output does not affect other outputs; the output resumes when there is space",
+            "A full disk under the HLS output affects no other output; the output resumes when there is space",
             .needs(SmallDisk.isPossible, "only root can mount a small disk, where it may mount at all"))
         func fullDisk() async throws {
             let disk = try await SmallDisk(megabytes: 50)
@@ -158,7 +158,7 @@ extension Serial {
         }
 
         @Test(
-            "An HLS directory that cannot be created is reported with the system's error, and used as soon as it can be"
+            "An HLS directory that cannot be created is reported with the system's error, and used once it can be"
         )
         func missing() async throws {
             let parent = directory.file("parent")

@@ -69,7 +69,7 @@ extension Serial {
             if let first { #expect(after.first == first) }
         }
 
-        @Test("An HLS player continues to play across a clean restart of relay")
+        @Test("An HLS player continues to play when relay is stopped and started again")
         func restart() async throws {
             let target = "hls:\(live)#" + options.map { "\($0)=\($1)" }.joined(separator: ",")
             let arguments = Shape.small + ["--gop", "1s", "--output", target]
@@ -87,7 +87,7 @@ extension Serial {
             #expect(frames[1] == 150)
         }
 
-        @Test("An HLS player continues to play across a pause of the output")
+        @Test("An HLS player continues to play when the output is paused and resumed")
         func pause() async throws {
             let target = "hls:\(live)#name=hls," + options.map { "\($0)=\($1)" }.joined(separator: ",")
             let configuration = try RunCommand.parse(
@@ -115,7 +115,7 @@ extension Serial {
             #expect(status == .done)
         }
 
-        @Test("An HLS player of the backup continues when the output uses the backup again after the primary")
+        @Test("A player of the HLS backup continues when the output uses the backup again")
         func backup() async throws {
             let primary = try RTMPServer()
             let target = "\(primary.url())#name=main,backup=hls:\(live),backup-after=1,primary-check=1s"

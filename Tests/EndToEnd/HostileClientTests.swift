@@ -166,7 +166,7 @@ extension SerialPeers {
             #expect(try await CodedUnits(try #require(set.finished.first)) == CodedUnits(input))
         }
 
-        @Test("Hostile clients are disconnected, relay's memory is bounded, and the publisher loses no frame")
+        @Test("Hostile RTMP clients are disconnected, relay's memory is bounded, and the publisher loses no frame")
         func besidePublisher() async throws {
             // Clients with a wrong key wait for 5 s after ten of them.
             let (input, port) = (try await clip(seconds: 35), try Ports.free())
@@ -192,7 +192,7 @@ extension SerialPeers {
             try await expectRecorded(input, by: relay)
         }
 
-        @Test("A client with a valid key that sends garbage uses bounded memory, and the next publisher is recorded")
+        @Test("If a client with a valid key sends garbage, memory stays bounded, and the next publisher is recorded")
         func withKey() async throws {
             let (input, port) = (try await clip(seconds: 3), try Ports.free())
             let relay = try await start(port)

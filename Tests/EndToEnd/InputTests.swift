@@ -235,7 +235,7 @@ extension SerialPeers {
             #expect(abs(decoded.samples.count - 144_000) <= 1024)
         }
 
-        @Test("Converting the size and the frame rate changes neither the length nor the position of the audio")
+        @Test("Conversion of frame size and frame rate changes neither the length nor the position of the audio")
         func converted() async throws {
             let path = try await record(try await signal(seconds: 4), ["--size", "640x360", "--fps", "60"])
             #expect(try await Probe.value(path, "v:0", "width") == "640")

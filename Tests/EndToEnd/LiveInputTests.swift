@@ -110,7 +110,7 @@ extension SerialPeers {
             try await check(recording, against: clip)
         }
 
-        @Test("relay's RTMP server receives and decodes every frame of HEVC that relay's output sends in Enhanced RTMP")
+        @Test("relay's RTMP server receives and decodes every HEVC frame that relay's Enhanced RTMP output sends")
         func enhanced() async throws {
             let clip = try await signal()
             let hevc = directory.file("hevc.mp4")
@@ -128,7 +128,8 @@ extension SerialPeers {
         }
 
         @Test(
-            "A killed publisher and a later one with another frame size make one program for outputs and files")
+            "After a killed publisher another one with a new frame size continues the program, for outputs and files"
+        )
         func publishersChange() async throws {
             let clip = try await signal()
             let large = directory.file("large.mp4")
@@ -173,7 +174,7 @@ extension SerialPeers {
             }
         }
 
-        @Test("A first publisher of audio alone does not end relay, and the next publisher goes on air")
+        @Test("A first publisher that sends only audio does not end relay, and the next publisher goes on air")
         func audioAloneFirst() async throws {
             let clip = try await signal()
             let port = try Ports.free()
@@ -195,7 +196,7 @@ extension SerialPeers {
             #expect(times.count > 80, "\(result.log)")
         }
 
-        @Test("With several sources, audio of a second publisher is audible if the first publisher sent none")
+        @Test("With several sources a second publisher's audio is audible even if the first publisher sent none")
         func audioComesLater() async throws {
             let clip = try await signal()
             let port = try Ports.free()
@@ -217,7 +218,7 @@ extension SerialPeers {
             #expect(audio.beeps.count > 3, "\(audio.beeps)\n\(result.log)")
         }
 
-        @Test("A live HLS playlist is played at its own rate, with every frame")
+        @Test("A live HLS playlist is played at its own frame rate, with every frame")
         func playlist() async throws {
             let clip = try await signal(seconds: 40)
             let served = directory.file("served")

@@ -43,7 +43,7 @@ extension SerialPeers {
         }
 
         @Test(
-            "The tests' login server also accepts a login by FFmpeg", arguments: LoginServer.Scheme.allCases)
+            "FFmpeg can log in to the RTMP server that the login tests use", arguments: LoginServer.Scheme.allCases)
         func ffmpeg(scheme: LoginServer.Scheme) async throws {
             let server = try await LoginServer(scheme)
             try await run(

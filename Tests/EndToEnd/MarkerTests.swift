@@ -99,7 +99,7 @@ extension SerialShows {
             }
         }
 
-        @Test("A recording plays with its markers as chapters, and more than 60 markers a minute are refused")
+        @Test("The markers of a recording are chapters in its files, and more than 60 markers a minute are refused")
         func recorded() async throws {
             let http = try Ports.free()
             let relay = try RelayProcess(

@@ -6,7 +6,7 @@ import Testing
 
 extension SerialRecordings {
     /// What was on air, made again from the recordings of its sources.
-    @Suite("Rendering a recorded show again")
+    @Suite("Rendering a recorded show")
     struct MendedShowTests {
         private struct Listing: Decodable {
             struct Segment: Decodable {
@@ -27,7 +27,7 @@ extension SerialRecordings {
             shows = ShowFiles(directory: directory)
         }
 
-        @Test("A show rendered from the recordings of its sources has each cut and transition on the frame as on air")
+        @Test("A show rendered from its sources' recordings has each cut and transition on the same frame as on air")
         func again() async throws {
             try await record()
             let aired = try await aired()

@@ -34,7 +34,7 @@ extension SerialShows {
             return try #require(lines.last.flatMap { Double($0.split(separator: " ").dropFirst().first ?? "") })
         }
 
-        @Test("Audio of -35 and of -16 LUFS is sent at -23 LUFS, in sync with its video", arguments: [-35.0, -16])
+        @Test("Audio of -35 LUFS and of -16 LUFS is sent at -23 LUFS, in sync with its video", arguments: [-35.0, -16])
         func leveled(input: Double) async throws {
             // The test signal, at another level.
             let plain = directory.file("plain")
@@ -63,7 +63,7 @@ extension SerialShows {
             for offset in found { #expect(abs(offset - own[own.count / 2]) <= 2, "\(found)") }
         }
 
-        @Test("Silent, black and frozen parts of an input are reported with their beginning and duration")
+        @Test("Silence, black video and frozen video of an input are reported with their beginning and duration")
         func alarms() async throws {
             let clip = directory.file("clip.mkv")
             try await Clip.make(

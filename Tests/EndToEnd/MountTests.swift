@@ -55,7 +55,7 @@ extension SerialRecordings {
         }
 
         @Test(
-            "Recording uses a disk whenever it is mounted, and the directory underneath before the first mount",
+            "A recording uses its disk whenever it is mounted, and the directory underneath before the first mount",
             arguments: ["", "/recordings"])
         func whileRecording(below: String) async throws {
             let under = RecordingSet(directory: disks.under + below)
@@ -88,7 +88,7 @@ extension SerialRecordings {
             #expect(second.finished.count >= 6)
         }
 
-        @Test("After a restart an empty mount point is recognized, and recording begins when the disk is mounted")
+        @Test("After a restart relay recognizes an empty mount point, and records when the disk is mounted")
         func remembered() async throws {
             let set = RecordingSet(directory: disks.first + "/recordings")
             try disks.mount(disks.first)
@@ -99,7 +99,7 @@ extension SerialRecordings {
             try await startsLate([], set)
         }
 
-        @Test("With --record-mount recording begins only after a disk is mounted, even at the first start")
+        @Test("With --record-mount recording begins only when a disk is mounted, even at the first start")
         func required() async throws {
             try await startsLate(["--record-mount"], RecordingSet(directory: disks.first + "/recordings"))
         }

@@ -13,7 +13,7 @@ extension Serial {
         init() throws { directory = try TemporaryDirectory() }
 
         @Test(
-            "RTMP, SRT and MP4 receive every frame once and in order, with audio and video in sync",
+            "RTMP, SRT and MP4 outputs get every frame once and in order, with audio and video in sync",
             arguments: [("30", 12, 360), ("29.97", 7, 210), ("25", 6, 150)])
         func completeAndInSync(fps: String, seconds: Int, frames: Int) async throws {
             let server = try await RTMPServer.running()

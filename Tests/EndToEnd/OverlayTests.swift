@@ -19,7 +19,7 @@ extension SerialShows {
                 "logo.png", "color=white:size=160x180,format=rgba,colorchannelmixer=aa=0.5", ["-frames:v", "1"])
         }
 
-        @Test("An image overlay appears with its scene, disappears on command, and fades in from the commanded frame")
+        @Test("An image overlay appears with its scene, disappears on command, and fades in at the commanded frame")
         func image() async throws {
             let (relay, api) = try await studio.start([
                 "--input", "\(try await studio.clip("black", rate: "30", tone: 440))#name=black",
@@ -64,7 +64,7 @@ extension SerialShows {
             #expect(frames[changed + 5..<changed + 20].allSatisfy { $0.right <= 1 && $0.left > 0 })
         }
 
-        @Test("An invalid overlay is refused with the known alternatives")
+        @Test("An invalid overlay is refused with a list of the possible values")
         func refused() async throws {
             let (relay, api) = try await studio.start([
                 "--input", "test:#name=one", "--input", "test:#name=two",
@@ -94,7 +94,7 @@ extension SerialShows {
             #expect(noImage.ending == .exited(66) && noImage.log.contains("overlay a cannot be shown"), "\(noImage)")
         }
 
-        @Test("A stinger hides the cut, which is on its frame, and can be used again at once")
+        @Test("A stinger hides a cut that is on its exact frame, and can be used again at once")
         func stinger() async throws {
             let filter = "color=gray:size=320x180:rate=30:duration=1,format=rgba,geq=r=128:g=128:b=128:a="
             let card = try await studio.make("card.mov", filter + "'255*between(N,10,19)'", ["-c:v", "qtrle"])

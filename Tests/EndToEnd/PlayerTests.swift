@@ -32,7 +32,7 @@ extension SerialPeers {
             return try #require(frames.span, "\(name)")
         }
 
-        @Test("Players that start with the program, start late or pause for a while each get every frame")
+        @Test("RTMP players that start with the program, start late or pause for a while each get every frame")
         func program() async throws {
             let port = try Ports.free()
             let url = "rtmp://127.0.0.1:\(port)/live/program"
@@ -67,7 +67,7 @@ extension SerialPeers {
             #expect(try await Probe.complaints(directory.file("sleepy.flv")).isEmpty)
         }
 
-        @Test("A player that does not read for long loses frames or its connection, and other players lose no frame")
+        @Test("An RTMP player that does not read for long loses frames or its connection, and other players lose none")
         func sleeper() async throws {
             let clip = try await Clip.noisy(seconds: 20, in: directory)
             let port = try Ports.free()
@@ -91,7 +91,7 @@ extension SerialPeers {
         }
 
         @Test(
-            "A stream that is published to relay's port is played from it with the same NAL units, with TLS and a key")
+            "A stream that is published to relay can be played from relay with the same NAL units, with TLS and a key")
         func samePort() async throws {
             let clip = try await Clip.noisy(seconds: 8, in: directory)
             let authority = try await Authority()
@@ -128,7 +128,7 @@ extension SerialPeers {
             withExtendedLifetime(authority) {}
         }
 
-        @Test("Programs run by --on-publish and --on-play accept or refuse clients by their stream name and query")
+        @Test("Programs that are run by --on-publish and --on-play accept or refuse clients by stream name and query")
         func commands() async throws {
             let clip = try await Clip.noisy(seconds: 6, in: directory)
             let script = directory.file("decide")

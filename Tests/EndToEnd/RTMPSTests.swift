@@ -31,7 +31,7 @@ extension SerialPeers {
         }
 
         @Test(
-            "An RTMPS server receives every frame with TLS 1.2 and 1.3, by its host name and by its IP address",
+            "An RTMPS server gets every frame with TLS 1.2 and 1.3, by its host name and by its IP address",
             arguments: [("TLSv1.3", "localhost"), ("TLSv1.3", "127.0.0.1"), ("TLSv1.2", "localhost")])
         func whole(protocols: String, host: String) async throws {
             let server = try await RTMPServer.running()
@@ -62,7 +62,7 @@ extension SerialPeers {
             #expect(server.recordings.isEmpty)
         }
 
-        @Test("A certificate of an unknown authority is refused, unless verification is off")
+        @Test("A certificate of an unknown authority is refused, unless certificate checks are off")
         func unknownAuthority() async throws {
             let server = try await RTMPServer.running()
             let front = try await TLSFront(try await authority.issue("DNS:other.example"), target: server.port)
@@ -141,7 +141,7 @@ extension SerialPeers {
             }
         }
 
-        @Test("A refusal by the proxy is distinguished from a server that the proxy cannot reach")
+        @Test("If a proxy refuses a connection, or cannot reach the server, the two errors differ")
         func proxyRefusals() async throws {
             let server = try await RTMPServer.running()
             let (http, socks) = (try await TestProxy.http(target: server.port), try await TestProxy.socks())

@@ -46,7 +46,7 @@ extension SerialRecordings {
             }
         }
 
-        @Test("A recording started and stopped twice on air has new files from keyframes; the outputs lose no frame")
+        @Test("A recording started and stopped twice on air has new files from keyframes on; outputs lose no frame")
         func startedTwice() async throws {
             let server = try await RTMPServer.running()
             let set = RecordingSet(directory: directory.file("recordings"))
@@ -83,7 +83,7 @@ extension SerialRecordings {
             }
         }
 
-        @Test("The recording of the start is stopped and started again while the channel stays on air")
+        @Test("The recording that begins with the channel is stopped and started again while the channel stays on air")
         func restarted() async throws {
             let server = try await RTMPServer.running()
             let set = RecordingSet(directory: directory.file("recordings"))

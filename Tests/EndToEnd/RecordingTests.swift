@@ -17,7 +17,7 @@ extension SerialRecordings {
         }
 
         @Test(
-            "A disk that does not answer for 10 s costs the recording no frame",
+            "If a disk does not respond for 10 s, the recording still loses no frame",
             .needs(FreezableDisk.isPossible, "only root can mount a loop device, where there are any"))
         func stalledDisk() async throws {
             let disk = try await FreezableDisk(megabytes: 200)
@@ -46,7 +46,9 @@ extension SerialRecordings {
             for path in set.finished { #expect(try await Probe.complaints(path).isEmpty, "\(path)") }
         }
 
-        @Test("The signal for a split begins a new file at once, and no frame is lost between the two files")
+        @Test(
+            "The signal that splits a recording begins a new file at once, and no frame is lost between the two files"
+        )
         func cutOnDemand() async throws {
             let relay = try RelayProcess(Shape.small + ["--record", set.directory, "--disk-reserve", "10MB"])
             try await eventually("a file is open", within: .seconds(20)) { set.open.count == 1 }
@@ -66,7 +68,7 @@ extension SerialRecordings {
             #expect(counters.first == 0)
         }
 
-        @Test("Recording files begin at wall-clock multiples of their length")
+        @Test("Each recording file begins when the wall clock shows a multiple of the file length")
         func clockAligned() async throws {
             let result = try await RelayProcess.run(
                 Shape.small + ["--record", set.directory, "--segment", "2s", "--segment-align", "clock"]
@@ -83,7 +85,9 @@ extension SerialRecordings {
             }
         }
 
-        @Test("Recordings in each format play, with every frame once", arguments: ["hybrid", "fragmented", "ts"])
+        @Test(
+            "A recording in each format can be played, and has every frame once",
+            arguments: ["hybrid", "fragmented", "ts"])
         func formats(format: String) async throws {
             let result = try await RelayProcess.run(
                 Shape.small + ["--record", set.directory, "--segment", "2s", "--record-format", format]

@@ -69,7 +69,7 @@ extension SerialShows {
             return recorder
         }
 
-        @Test("Recordings are served completely and by ranges from both ends, and other files are not served")
+        @Test("Recordings are served by HTTP completely and in byte ranges, and other files are not served")
         func ranges() async throws {
             let recorder = try await recorder(files: 1)
             let first = try #require(try await recorder.list().first)
@@ -94,7 +94,7 @@ extension SerialShows {
             try await recorder.end()
         }
 
-        @Test("A recording's playlist contains each encoded frame of a file once, and the files follow each other")
+        @Test("A recording's playlist contains each frame of a file once, and the files follow each other")
         func playlist() async throws {
             let recorder = try await recorder(files: 2)
             let files = try await recorder.list().filter { $0.state == "finished" }
@@ -165,7 +165,9 @@ extension SerialShows {
             #expect(FileManager.default.contentsEqual(atPath: clip, andPath: same))
         }
 
-        @Test("A held recording is not deleted; another is deleted on the second request, and marked in the catalogue")
+        @Test(
+            "A held recording is not deleted; another one is deleted on a second request, and marked in the catalogue"
+        )
         func keeping() async throws {
             let recorder = try await recorder(files: 2)
             let list = try await recorder.list()
@@ -187,7 +189,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A thumbnail is a JPEG of the requested size and frame, and a marker is a chapter of its recording"
+            "A recording's thumbnail is a JPEG of the requested size and frame, and a marker becomes a chapter"
         )
         func thumbnailsAndMarkers() async throws {
             let recorder = try await Recorder()

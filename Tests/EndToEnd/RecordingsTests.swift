@@ -72,7 +72,7 @@ extension SerialRecordings {
         }
 
         @Test(
-            "A flawless recording verifies as complete, with and without --deep, also after a rebuild of the catalogue")
+            "A recording without errors verifies as complete, with and without --deep, and after a rebuild")
         func whole() async throws {
             let result = try await RelayProcess.run(
                 Shape.small + ["--record", set.directory, "--segment", "2s", "--duration", "7s"])
@@ -160,7 +160,7 @@ extension SerialRecordings {
             #expect(report.missing.map(\.frames) == [missing] && report.missing.first?.cause == gap.cause)
         }
 
-        @Test("An unusable directory or file is reported in one sentence and by the exit status")
+        @Test("relay recordings reports an unusable directory or file in one sentence and by the exit status")
         func refused() async throws {
             for (arguments, status, text) in [
                 (["list", directory.file("nowhere")], Int32(66), "There is no "),
@@ -174,7 +174,7 @@ extension SerialRecordings {
             }
         }
 
-        @Test("verify distinguishes foreign from truncated files, and changes no file")
+        @Test("relay recordings verify distinguishes foreign from truncated files, and changes no file")
         func foreign() async throws {
             let result = try await RelayProcess.run(
                 Shape.small + ["--record", set.directory, "--segment", "2s", "--duration", "5s"])

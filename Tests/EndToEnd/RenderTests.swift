@@ -42,7 +42,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A rendered show has the same frames as on air, each at its position, and is made faster than in real time")
+            "A rendered show has the same frames as on air, each at its position, and is faster than real time")
         func frames() async throws {
             try await files.ramp()
             let path = try files.show(show)
@@ -120,7 +120,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A disk that another program fills during a render makes the render fail, with a message",
+            "If another program fills the disk during a render, the render fails with a message",
             .needs(SmallDisk.isPossible, "only root can mount a small disk, where it may mount at all"))
         func fullDisk() async throws {
             let sources = try await files.sources()
@@ -146,7 +146,7 @@ extension SerialShows {
             #expect(try String(contentsOfFile: output, encoding: .utf8) == "kept")
         }
 
-        @Test("An output path that is a source of the show, or a directory, is refused, and stays unchanged")
+        @Test("A render refuses an output path that is a source of the show or a directory, and does not change it")
         func ownFile() async throws {
             let sources = try await files.sources()
             let path = try files.show("segments: [{source: white, frames: 9}]")
@@ -159,7 +159,7 @@ extension SerialShows {
             #expect(try names() == before && fileSize(input) == size)
         }
 
-        @Test("The last frame of a file fills a segment of fixed length, even one that begins after the file's end")
+        @Test("In a rendered show a file's last frame fills a segment of fixed length that is longer than the file")
         func behindTheEnd() async throws {
             try await files.ramp()
             let show = try files.show(

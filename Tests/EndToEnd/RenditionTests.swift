@@ -95,7 +95,7 @@ extension Serial {
             #expect(verified.ending == .exited(0), "\(verified.log)")
         }
 
-        @Test("A rendition that is too slow to encode loses frames, and the program loses no frame")
+        @Test("A rendition whose encoder is too slow loses frames, and the program loses no frame")
         func starved() async throws {
             let receiver = try await SRTReceiver()
             let slow = "huge#size=3840x2160,preset=veryslow,tune=zerolatency,video-bitrate=20M,gop=1s"
@@ -117,7 +117,7 @@ extension Serial {
             #expect(try await DecodedAudio(path).samples.count == (240 * 1600 + 1023) / 1024 * 1024)
         }
 
-        @Test("Outputs of a rendition are added and removed by the API; an unknown rendition is refused")
+        @Test("The API adds and removes outputs of a rendition, and refuses an unknown rendition")
         func api() async throws {
             let (first, guest) = (try await SRTReceiver(), try await SRTReceiver())
             let (relay, api) = try await start(

@@ -29,7 +29,7 @@ extension SerialShows {
         }
 
         @Test(
-            "Each cut between two sources and a file with an in point is on its frame in each pass of a looped run-down"
+            "In each pass of a looped run-down each cut between two sources and a file is on its exact frame"
         )
         func frames() async throws {
             try await files.ramp()
@@ -54,7 +54,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A run-down of files alone lasts from the first frame of the first file to the last frame of the last file"
+            "A run-down with only files lasts from the first frame of the first to the last frame of the last file"
         )
         func filesAlone() async throws {
             try await files.ramp()
@@ -65,7 +65,7 @@ extension SerialShows {
         }
 
         @Test(
-            "On air the last frame of a file fills a segment of fixed length, even one that begins after the file's end"
+            "On air a file's last frame fills a segment of fixed length, even one that begins after the file's end"
         )
         func behindTheEnd() async throws {
             try await files.ramp()
@@ -119,7 +119,7 @@ extension SerialShows {
             #expect(seen == expected, "\(next) \(cut) \(resumed)")
         }
 
-        @Test("An unplayable segment is refused with its position and name, before the start and on air")
+        @Test("A segment that cannot be played is refused with its position and name, before the start and on air")
         func refused() async throws {
             let path = try files.show("segments:\n  - source: white\n  - file: gone.mp4\n")
             let arguments = try await files.sources()

@@ -56,7 +56,7 @@ extension SerialPeers {
         }
 
         @Test(
-            "An encrypted stream from FFmpeg is copied unit by unit; wrong passphrases and stream IDs are refused"
+            "An encrypted SRT stream is copied unchanged, and wrong passphrases and stream IDs are refused"
         )
         func encrypted() async throws {
             let clip = try await clip()
@@ -82,7 +82,7 @@ extension SerialPeers {
             try await checkCopied(clip)
         }
 
-        @Test("relay as caller, listener and in rendezvous mode receives all that srt-live-transmit sends")
+        @Test("relay as SRT caller, as listener and in rendezvous mode receives all that srt-live-transmit sends")
         func modes() async throws {
             let clip = try await clip()
             for mode in ["caller", "listener", "rendezvous"] {
@@ -147,7 +147,7 @@ extension SerialPeers {
             #expect(try await Probe.complaints(try #require(set.finished.first)).isEmpty)
         }
 
-        @Test("Two senders, of video and of audio, share a port and are distinguished by their stream IDs")
+        @Test("Two SRT senders, of video and of audio, share a port and are distinguished by their stream IDs")
         func sharedPort() async throws {
             let clip = try await clip(seconds: 20)
             let port = try Ports.free()
@@ -174,7 +174,7 @@ extension SerialPeers {
             #expect(audioSamples.count { abs($0) > 0.01 } > audioSamples.count / 2)
         }
 
-        @Test("SRT data that is no transport stream is reported, and an impossible address is refused at the start")
+        @Test("SRT data that is not a transport stream is reported, and an impossible address is refused at the start")
         func refusals() async throws {
             let port = try Ports.free()
             let relay = try RelayProcess(

@@ -50,7 +50,7 @@ extension Serial {
 
         // MARK: Listening
 
-        @Test("Several receivers connect to one listening output, and a frozen receiver does not affect the other")
+        @Test("Several receivers connect to one SRT output, and a frozen receiver does not affect the others")
         func severalCallers() async throws {
             let port = try Ports.free()
             let relay = try await startHeavy(14, ["--srt", "srt://127.0.0.1:\(port)?mode=listener&latency=200"])
@@ -70,7 +70,7 @@ extension Serial {
             try await checkDecodable(try await frozen.recording(), last: 419)
         }
 
-        @Test("A receiver that disconnects and connects again begins at a keyframe, and the port stays open in between")
+        @Test("An SRT receiver that reconnects begins at a keyframe, and the port stays open in between")
         func callsAgain() async throws {
             let port = try Ports.free()
             let relay = try start(12, ["--srt", "srt://127.0.0.1:\(port)?mode=listener&latency=200"])
@@ -86,7 +86,7 @@ extension Serial {
             try await checkWhole(try await second.recording(), last: 359, atLeast: 90)
         }
 
-        @Test("A listening output without a receiver does not delay the end of the program")
+        @Test("An SRT output that waits for a receiver does not delay the end of the program")
         func nobodyCalls() async throws {
             let port = try Ports.free()
             let address = "srt://127.0.0.1:\(port)?mode=listener"
@@ -98,7 +98,7 @@ extension Serial {
             #expect(!result.log.contains("did not end cleanly"), "\(result.log)")
         }
 
-        @Test("A receiver that requests another stream, or exceeds the limit of receivers, is rejected")
+        @Test("An SRT receiver that requests another stream, or exceeds the limit of receivers, is rejected")
         func streamIDs() async throws {
             let port = try Ports.free()
             let relay = try start(
@@ -117,7 +117,7 @@ extension Serial {
             try await checkWhole(try await receiver.recording(), last: 239, atLeast: 90)
         }
 
-        @Test("Late receivers, the first as well as further ones, get every frame from their first frame on")
+        @Test("SRT receivers that connect late get every frame from their first frame on")
         func lateCallers() async throws {
             // An output each for those who are the first to call: what was held for them is no congestion.
             let moments = [0, 1500, 2500, 4000]
@@ -144,7 +144,7 @@ extension Serial {
 
         // MARK: Other ways to connect
 
-        @Test("An output in rendezvous mode delivers every frame to a receiver in rendezvous mode")
+        @Test("An SRT output in rendezvous mode delivers every frame to a receiver in rendezvous mode")
         func rendezvous() async throws {
             let (ours, theirs) = (try Ports.free(), try Ports.free())
             let receiver = try await SRTReceiver(.rendezvous, port: ours, options: "port=\(theirs)")
@@ -155,7 +155,7 @@ extension Serial {
             try await checkWhole(try await receiver.recording(), last: 179, atLeast: 60)
         }
 
-        @Test("A stream with 256-bit AES arrives completely; a wrong passphrase is rejected without being shown")
+        @Test("An SRT stream with 256-bit AES arrives completely; a wrong passphrase is rejected without being shown")
         func passphrases() async throws {
             let receiver = try await SRTReceiver(options: "passphrase=correct-horse")
             let right = receiver.url(options: "passphrase=correct-horse&pbkeylen=32")
@@ -185,7 +185,7 @@ extension Serial {
         // MARK: Faults
 
         @Test(
-            "With a latency of 400 ms no frame is missing although a tenth of all packets is lost",
+            "With an SRT latency of 400 ms no frame is missing although a tenth of all packets is lost",
             .needs(PacketLoss.isPossible, "this needs root and iptables with its module statistic"))
         func loss() async throws {
             let receiver = try await SRTReceiver(latency: 400)
@@ -200,7 +200,7 @@ extension Serial {
         }
 
         @Test(
-            "After short and long network outages, receivers in listener and caller mode get all later frames",
+            "After short and long network outages, SRT receivers in listener and caller mode get all later frames",
             .needs(PacketLoss.isPossible, "this needs root and iptables with its module statistic"))
         func outages() async throws {
             let called = try await SRTReceiver()
@@ -228,7 +228,7 @@ extension Serial {
             }
         }
 
-        @Test("A receiver that is frozen for 3 s keeps its connection, and its stream stays decodable")
+        @Test("An SRT receiver that is frozen for 3 s keeps its connection, and its stream stays decodable")
         func frozen() async throws {
             let receiver = try await SRTReceiver()
             defer { receiver.thaw() }
@@ -245,7 +245,7 @@ extension Serial {
             try await checkDecodable(try await receiver.recording(), last: 419)
         }
 
-        @Test("A receiver that was killed and restarted gets the program again from a keyframe on")
+        @Test("An SRT receiver that was killed and restarted gets the program again from a keyframe on")
         func killed() async throws {
             let receiver = try await SRTReceiver()
             let port = receiver.port

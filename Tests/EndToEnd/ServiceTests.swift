@@ -60,7 +60,7 @@ extension SerialShows {
                 ])
         }
 
-        @Test("A service reports that it is ready when its channels run, and reports a reload and its end")
+        @Test("relay reports to systemd when its channels run, when it reloads its configuration and when it ends")
         func life() async throws {
             let outputs = "    recording: {directory: \(directory.file("rec"))}\n"
             try write("channels:\n\(Self.pattern)\n\(outputs)")
@@ -86,7 +86,7 @@ extension SerialShows {
             #expect(!FileManager.default.fileExists(atPath: directory.file("heartbeat")))
         }
 
-        @Test("The watchdog is not fed while the program's thread is stopped, and is fed again when it continues")
+        @Test("The systemd watchdog is not fed while the program's thread hangs, and is fed again afterwards")
         func wedge() async throws {
             try write("channels:\n\(Self.pattern)\n    recording: {directory: \(directory.file("rec"))}\n")
             let relay = try start()
@@ -105,7 +105,7 @@ extension SerialShows {
             #expect(result.ending == .exited(0), "\(result.log)")
         }
 
-        @Test("A service is ready and healthy even if cameras, servers and disks are absent")
+        @Test("relay reports to systemd that it is ready and healthy even if cameras, servers and disks are absent")
         func absent() async throws {
             let port = try Ports.free()
             try write(
@@ -131,7 +131,7 @@ extension SerialShows {
             #expect(manager.count("STOPPING=1") == 1, "\(result.log)")
         }
 
-        @Test("In the journal each line has its priority, and each line about a channel contains the channel's name")
+        @Test("In the journal each line has its priority, and each line about a channel has the channel's name")
         func journal() async throws {
             let relay = try RelayProcess(
                 ["--input", "test:", "--record", directory.file("rec"), "--duration", "1s"] + Shape.small)

@@ -6,7 +6,7 @@ import Testing
 
 extension SerialRecordings {
     /// Programs one of whose tracks stops.
-    @Suite("Inputs of which one track stops")
+    @Suite("Inputs with a track that stops")
     struct SilentTrackTests {
         private let directory: TemporaryDirectory
         private let set: RecordingSet
@@ -17,7 +17,7 @@ extension SerialRecordings {
         }
 
         @Test(
-            "After a copied input's video stops, the HLS playlist grows on time, and kill -9 loses at most 0.6 s of audio"
+            "After a copied input's video stops, HLS segments appear on time, and kill -9 loses at most 0.6 s of audio"
         )
         func videoStops() async throws {
             let input = directory.file("clip.mkv")

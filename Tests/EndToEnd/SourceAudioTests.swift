@@ -30,7 +30,7 @@ extension SerialShows {
             return (try answer.json()["frame"] as? Int ?? -1) + 2
         }
 
-        @Test("Audio follows a cut on its frame, and gain and mute are changed on air")
+        @Test("Audio changes on the exact frame of a cut, and gain and mute are changed on air")
         func follows() async throws {
             let (relay, api) = try await studio.start(try await inputs())
             try await studio.pass(15, api)
@@ -59,7 +59,7 @@ extension SerialShows {
             #expect(tones.level(440, tones.frames(silent + 2..<silent + 11)) < black - 60)
         }
 
-        @Test("With --audio mix all sources and the audio input are audible at their initial gain, in every scene")
+        @Test("With --audio mix all sources and the audio input are audible in every scene, at their initial gain")
         func mixed() async throws {
             let audio = try await studio.make("audio.wav", "sine=1320:sample_rate=48000:duration=10", [])
             let (relay, api) = try await studio.start(
@@ -83,7 +83,7 @@ extension SerialShows {
         }
 
         @Test(
-            "The audio of one source, or of the audio input, is audible throughout, whichever source is visible",
+            "With one fixed audio source, its audio is audible whichever source is visible",
             arguments: ["black", "audio"])
         func fixed(source: String) async throws {
             // The audio input need not be named.

@@ -131,7 +131,7 @@ extension Serial {
         }
 
         @Test(
-            "Each copied file contains the packets of its source, begins with the program's file, has every frame once")
+            "Each copied file has its source's packets, begins with the program's file and has every frame once")
         func whole() async throws {
             let cameras = [
                 try await camera("fast", rate: 30, first: 40, step: 4),
@@ -180,7 +180,7 @@ extension Serial {
         }
 
         @Test(
-            "A source that connects late and reconnects is copied while it is there, at its program time")
+            "A source that connects late and reconnects is copied while it is connected, at the right program times")
         func absent() async throws {
             let cameras = [
                 try await camera("fast", rate: 30, first: 40, step: 4, seconds: 40),
@@ -212,7 +212,7 @@ extension Serial {
             try await verify()
         }
 
-        @Test("Sources that a reload adds are copied; when they restart on air, their files begin with the program's")
+        @Test("Sources that a reload adds are copied; their files begin with the program's when recordings restart")
         func reloaded() async throws {
             let cameras = [
                 try await camera("fast", rate: 30, first: 40, step: 4, seconds: 30),

@@ -12,7 +12,7 @@ extension SerialShows {
 
         init() throws { studio = try Studio() }
 
-        @Test("Each cut between sources with different rates is on the frame that the API's response gave")
+        @Test("Each cut between sources with different rates is on the frame that the API has announced")
         func cuts() async throws {
             let (relay, api) = try await studio.start([
                 "--input", "test:#name=pattern",
@@ -43,7 +43,7 @@ extension SerialShows {
             #expect(verified.ending == .exited(0), "\(verified)")
         }
 
-        @Test("A transition is interrupted by another transition, and take and auto put the preview scene on air")
+        @Test("A transition is interrupted by another one, and the commands take and auto put the preview on air")
         func scenes() async throws {
             let (relay, api) = try await studio.start([
                 "--input", "\(try await studio.clip("white", rate: "30", tone: 880))#name=white",
@@ -106,7 +106,7 @@ extension SerialShows {
             #expect(list.contains("two from frame \(near) of ") && !list.contains("frame \(far)"), "\(list)")
         }
 
-        @Test("An impossible program request is refused with the known alternatives, and changes nothing")
+        @Test("An impossible request is refused with a list of the possible values, and changes nothing")
         func refused() async throws {
             let (relay, api) = try await studio.start(["--input", "test:#name=one", "--input", "test:#name=two"])
             let wrong = [
@@ -142,7 +142,7 @@ extension SerialShows {
                     + ["udp://127.0.0.1:\(port)?pkt_size=1316"])
         }
 
-        @Test("A source that is not visible is decoded at keyframes only, or closed, until a scene needs it")
+        @Test("A source that is not visible is decoded at keyframes only, or closed, until a scene shows it")
         func standby() async throws {
             let ports = (try Ports.free(), try Ports.free())
             let cameras = [try camera(ports.0), try camera(ports.1)]
@@ -192,7 +192,7 @@ extension SerialShows {
             #expect(frames[cut..<back].allSatisfy { $0.left > 220 }, "\(frames[cut..<back])")
         }
 
-        @Test("A source or live audio that is absent at the start delays nothing: the next source decides the format")
+        @Test("A source that is absent at the start delays nothing: the next source determines the format")
         func absent() async throws {
             let (camera, audio, http) = (try Ports.free(), try Ports.free(), try Ports.free())
             let relay = try RelayProcess([
@@ -217,7 +217,7 @@ extension SerialShows {
             #expect(shape.contains("320,180,25/1"), "\(shape)")
         }
 
-        @Test("A source that disconnects is replaced by its slate, and the program continues with the other sources")
+        @Test("A source that disconnects is replaced by its slate, and the other sources continue")
         func lost() async throws {
             let port = try Ports.free()
             let sender = try ChildProcess(

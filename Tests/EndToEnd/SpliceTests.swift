@@ -60,7 +60,7 @@ extension SerialPeers {
             #expect(try await Probe.complaints(path).isEmpty, "\(path)")
         }
 
-        @Test("Splice points that a file announces are announced in TS recordings at the same frames")
+        @Test("Splice points in a file are announced at the same frames in transport stream recordings")
         func recorded() async throws {
             let (input, frames) = try await input()
             let result = try await RelayProcess.run(
@@ -70,7 +70,7 @@ extension SerialPeers {
             try await expectSplices("\(set.directory)/\(try #require(files.first))", at: frames)
         }
 
-        @Test("Splice points of a live stream reach SRT and UDP at the same frames, and do not affect other outputs")
+        @Test("Splice points in a live stream are sent at the same frames by SRT and UDP, and affect no other output")
         func live() async throws {
             let (input, frames) = try await input()
             let (server, receiver) = (try await RTMPServer.running(), try await SRTReceiver())

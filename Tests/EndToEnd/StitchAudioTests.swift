@@ -62,7 +62,7 @@ extension Serial {
             .max() ?? .infinity
         }
 
-        @Test("A stitch of one piece of a file copies its audio packet by packet, and the audio is unchanged")
+        @Test("A stitch of one part of a file copies the file's audio packets unchanged")
         func piece() async throws {
             let signal = try await signal()
             let clip = "\(signal)#from=2.5,to=9.3"
@@ -83,7 +83,7 @@ extension Serial {
             #expect(try await AVOffset(path, frames: frames).worst < 1)
         }
 
-        @Test("Audio copied into a clip is shifted with the clip's frames, and neither loses a sample or a frame")
+        @Test("Audio that is copied into a clip is shifted together with the frames, without losing a sample or frame")
         func moved() async throws {
             let signal = try await signal()
             // 97 frames are 155200 samples: 576 more than packets.
@@ -128,7 +128,7 @@ extension Serial {
             }
         }
 
-        @Test("A loud transient at the seam between copied and encoded audio packets is audible unchanged")
+        @Test("A loud transient where copied audio packets meet encoded ones is audible unchanged")
         func bangs() async throws {
             let file = directory.file("bangs.mp4")
             // Where the first clip's packets end to be copied, and where the second one's begin.
@@ -150,7 +150,7 @@ extension Serial {
             #expect(worst(audio, whole, 97_000 + move..<104_000 + move, shift: 24_000 - move) < 0.01)
         }
 
-        @Test("The audio of short clips is re-encoded exactly to the sample, and the frames keep their positions")
+        @Test("Audio of short clips is re-encoded exactly to the sample, and the frames keep their positions")
         func short() async throws {
             let signal = try await signal()
             let clips = ["\(signal)#to=5", "\(signal)#from=8.2333,to=14.5"]
@@ -163,7 +163,7 @@ extension Serial {
             #expect(steps.count == 1, "\(steps)")
         }
 
-        @Test("HEVC is copied from independent keyframes on, and re-encoded at those that depend on earlier frames")
+        @Test("HEVC is copied from a keyframe on if no later frame needs an earlier one, and otherwise re-encoded")
         func openGOP() async throws {
             let signal = try await signal()
             let open = directory.file("open.mp4")

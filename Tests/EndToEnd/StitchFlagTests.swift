@@ -52,7 +52,7 @@ extension Serial {
         }
 
         @Test(
-            "Frames with another aspect ratio get bars, are cropped or are stretched, as --fit specifies",
+            "Frames with another aspect ratio get black bars, are cropped or are stretched, as --fit specifies",
             arguments: [("contain", [0, 2, 1]), ("cover", [1, 1, 1]), ("stretch", [1, 2, 1])])
         func fit(fit: String, expected: [Int]) async throws {
             let wide = try await margins("wide.mp4", 320, 60)
@@ -62,7 +62,7 @@ extension Serial {
             #expect(found == expected)
         }
 
-        @Test("Non-square pixels are shown in their proportions, and a copy keeps their aspect ratio")
+        @Test("Non-square pixels are shown in their proportions, and copied video keeps its pixel aspect ratio")
         func pixelAspect() async throws {
             let square = try await margins("square.mp4", 320, 60)
             let wide = try await margins("wide.mp4", 240, 30, "setsar=4/3")
@@ -75,7 +75,7 @@ extension Serial {
             #expect(try await Probe.value(own, "v:0", "width") == "240")
         }
 
-        @Test("--by-time orders files by the recording times in their metadata")
+        @Test("--by-time sorts files by the recording times in their metadata")
         func byTime() async throws {
             var paths: [String] = []
             for (name, start, time) in [("a.mp4", 1, "14:00:10"), ("b.mp4", 0, "14:00:00")] {
@@ -92,7 +92,7 @@ extension Serial {
             #expect(given.counters.first == 30)
         }
 
-        @Test("Stitched MOV files and fragmented files have chapters", arguments: ["mov", "fragmented"])
+        @Test("A stitched MOV file and a stitched fragmented file have chapters", arguments: ["mov", "fragmented"])
         func chapters(form: String) async throws {
             let signal = try await signal()
             let path = try await stitch(
@@ -145,7 +145,7 @@ extension Serial {
         }
 
         @Test(
-            "A stitch that a full disk interrupted is resumed, and writes the same bytes as an uninterrupted one",
+            "A stitch that a full disk interrupted can be resumed, and writes the same bytes as without interruption",
             .needs(SmallDisk.isPossible, "only root can mount a small disk, where it may mount at all"))
         func fullDisk() async throws {
             let noise = directory.file("noise.mp4")

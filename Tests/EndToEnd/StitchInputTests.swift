@@ -76,7 +76,7 @@ extension Serial {
         }
 
         @Test(
-            "Frames from a recovery point at a file's start are kept, and missing frames before it are reported")
+            "If a file starts at a recovery point, its frames are kept, and missing earlier frames are reported")
         func openGOP() async throws {
             let open = try await variant(
                 "open.mp4",
@@ -127,7 +127,7 @@ extension Serial {
             #expect(try await numbers(path) == Array(0..<30) + Array(45..<75))
         }
 
-        @Test("Decreasing timestamps and missing ends in a clip are reported, with the file and the time")
+        @Test("Timestamps that decrease and ends that are missing in a clip are reported with file and time")
         func torn() async throws {
             let text = directory.file("text.mp4")
             try Data("no video".utf8).write(to: URL(fileURLWithPath: text))
@@ -154,7 +154,7 @@ extension Serial {
             }
         }
 
-        @Test("Damaged frames in a clip are reported, with the file and the time")
+        @Test("Damaged frames in a clip are reported with file and time")
         func damaged() async throws {
             let whole = try await variant("whole.mp4", ["-c:v", "libx264", "-g", "30", "-an"])
             var bytes = try Data(contentsOf: URL(fileURLWithPath: whole))
@@ -195,7 +195,7 @@ extension Serial {
             }
         }
 
-        @Test("Clips with the same rotation are copied, with their rotation")
+        @Test("Clips with the same rotation are copied, and stay rotated")
         func turned() async throws {
             let turned = directory.file("turned.mp4")
             try await Clip.make(
@@ -226,7 +226,7 @@ extension Serial {
         }
 
         @Test(
-            "Frames from other containers are copied, except for those in GOPs that are cut",
+            "Frames from other container formats are copied, except in GOPs that a cut divides",
             arguments: ["mkv", "flv", "ts"])
         func demuxed(container: String) async throws {
             let file = try await variant("file.\(container)", ["-c", "copy"], seconds: 6)

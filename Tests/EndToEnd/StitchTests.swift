@@ -69,7 +69,7 @@ extension SerialShows {
             return path
         }
 
-        @Test("Twenty pieces of one file are joined with every frame once, with all audio in sync")
+        @Test("Twenty parts of one file are joined with every frame once and with the audio in sync")
         func pieces() async throws {
             let signal = try await signal()
             // From 0.1 s to 1.5 s; in frames, so that nothing is rounded.
@@ -116,7 +116,7 @@ extension SerialShows {
             #expect(chapters.split(separator: "\n").count == 4 && chapters.contains("part2"), "\(chapters)")
         }
 
-        @Test("Copied frames are identical to the source's, and only frames of cut GOPs are re-encoded")
+        @Test("Copied frames are identical to the source's, and only frames of GOPs that a cut divides are re-encoded")
         func smartRender() async throws {
             let signal = try await signal()
             let (path, report) = try await stitch(["\(signal)#from=1.5,to=7.3"])
@@ -183,7 +183,7 @@ extension SerialShows {
             }
         }
 
-        @Test("Frames that an edit list hides stay hidden, and rotation and variable rates are preserved")
+        @Test("Frames that an edit list hides stay hidden, and rotation and variable frame rates are preserved")
         func edits() async throws {
             let first = try await variant("first.mp4", ["-c:v", "libx264", "-g", "30"])
             let cut = directory.file("cut.mp4")
@@ -215,7 +215,7 @@ extension SerialShows {
             }
         }
 
-        @Test("A transition between two clips uses frames of both, and the result has the total length of the clips")
+        @Test("A transition between two clips shows frames of both, and the result is as long as both clips together")
         func transitions() async throws {
             let signal = try await signal()
             let (path, report) = try await stitch(
@@ -313,7 +313,7 @@ extension SerialShows {
         }
 
         @Test(
-            "An interrupted stitch leaves no file behind, whatever the cause of the interruption",
+            "A stitch that is interrupted for any reason leaves no file",
             arguments: [SIGINT, SIGKILL])
         func interrupted(signal number: Int32) async throws {
             let signal = try await signal()
@@ -337,7 +337,8 @@ extension SerialShows {
         }
 
         @Test(
-            "A resumed stitch writes the same bytes as an uninterrupted one", arguments: [SIGINT, SIGKILL])
+            "A stitch that is resumed writes the same bytes as one that was not interrupted",
+            arguments: [SIGINT, SIGKILL])
         func resumed(signal number: Int32) async throws {
             let signal = try await signal()
             let arguments = ["stitch"] + Array(repeating: signal, count: 4) + ["--size", "1280x720", "--resume", "-o"]
@@ -375,7 +376,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A lack of disk space is reported before a stitch writes; a disk that fills up during it keeps no file",
+            "A stitch reports missing disk space before it writes, and leaves no file if the disk fills up meanwhile",
             .needs(SmallDisk.isPossible, "only root can mount a small disk, where it may mount at all"))
         func noRoom() async throws {
             let signal = try await signal()

@@ -16,7 +16,7 @@ extension SerialRecordings {
 
         /// Fills a disk of 50 MB to the end, frees space, and looks at everything.
         @Test(
-            "On a disk that fills up the outputs lose no frame, and recording resumes when space is free again",
+            "When the disk is full the outputs lose no frame, and recording resumes when space is free again",
             arguments: [("8MB", "suspended"), ("0B", "recording failed")])
         func becomesFull(reserve: String, sign: String) async throws {
             let disk = try await SmallDisk(megabytes: 50)
@@ -66,7 +66,7 @@ extension SerialRecordings {
             #expect(log.contains("gap in the recording: \(missing) frames"), "\(missing): \(log)")
         }
 
-        @Test("A recording that fills its disk deletes its oldest files, and never stops")
+        @Test("A recording that fills its disk deletes its oldest files, and does not stop")
         func makesRoom() async throws {
             let disk = try await SmallDisk(megabytes: 30)
             let set = RecordingSet(directory: "\(disk.path)/recordings")
@@ -89,7 +89,7 @@ extension SerialRecordings {
         }
 
         @Test(
-            "With --keep-free on a full disk recording starts after each restart, because old files count as free space"
+            "With --keep-free recording starts on a full disk after each restart, because old files may be deleted"
         )
         func restarts() async throws {
             let disk = try await SmallDisk(megabytes: 100)
@@ -122,7 +122,7 @@ extension SerialRecordings {
         }
 
         @Test(
-            "A memory card of 1 or 2 GB is used with the default reserve, and its files are kept",
+            "A memory card of 1 or 2 GB can be used with the default disk reserve, and its files are kept",
             arguments: [1000, 2000])
         func card(megabytes: Int) async throws {
             let disk = try await SmallDisk(megabytes: megabytes)
@@ -168,7 +168,7 @@ extension SerialRecordings {
             #expect(result.log.contains(sentence), "\(result.log)")
         }
 
-        @Test("A recording that cannot fit, without another output, is refused with needed and free space and duration")
+        @Test("If a recording cannot fit and there is no other output, the error has the needed and the free space")
         func refused() async throws {
             let disk = try await SmallDisk(megabytes: 50)
             let result = try await RelayProcess.run(
@@ -180,7 +180,7 @@ extension SerialRecordings {
             }
         }
 
-        @Test("A recording that would reach the reserve before its end is refused, although twice its size is free")
+        @Test("A recording that would use up the disk's reserve before its end is refused")
         func endsAtReserve() async throws {
             let disk = try await SmallDisk(megabytes: 50)
             // 10 s take 1.5 MB, and 52.4 MB are free; but only 400 kB more than the reserve.
@@ -190,7 +190,7 @@ extension SerialRecordings {
             #expect(result.log.contains("52.0 MB that --disk-reserve keeps free"), "\(result.log)")
         }
 
-        @Test("A recording that does not fit on the disk does not keep the program off air")
+        @Test("If a recording does not fit on the disk, the program still goes on air")
         func refusedButLive() async throws {
             let disk = try await SmallDisk(megabytes: 50)
             let set = RecordingSet(directory: "\(disk.path)/recordings")

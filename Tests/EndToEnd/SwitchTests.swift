@@ -121,7 +121,7 @@ extension SerialRecordings {
             return DecodedFrames.breaks(in: own)
         }
 
-        @Test("The hot backup is on air after the timeout of a killed source, which may return with another frame size")
+        @Test("A hot backup is on air after the timeout of a killed source, which may return with another frame size")
         func killed() async throws {
             let clip = try await signal()
             let server = try await RTMPServer.running()
@@ -160,7 +160,7 @@ extension SerialRecordings {
         }
 
         @Test(
-            "A frozen source is replaced by a backup file that was closed until then, and is on air again when it resumes"
+            "A backup file that was closed replaces a frozen source, which is on air again when it resumes"
         )
         func frozen() async throws {
             let clip = try await signal()
@@ -190,7 +190,7 @@ extension SerialRecordings {
             #expect(holes.isEmpty, "\(holes)")
         }
 
-        @Test("A channel whose input is absent begins with the slate, and returns to it each time the input is lost")
+        @Test("If a channel's input is absent, the slate is on air at the start, and each time the input is lost")
         func absent() async throws {
             let clip = try await signal()
             let port = try Ports.free()
@@ -221,7 +221,7 @@ extension SerialRecordings {
         }
 
         @Test(
-            "After the loss of the source and of the first backup the second backup is on air, and after that the slate"
+            "If the input and the first backup are lost, the second backup is on air, and after it the slate"
         )
         func twice() async throws {
             let clip = try await signal()
@@ -299,7 +299,7 @@ extension SerialRecordings {
         }
 
         @Test(
-            "A copied backup goes on air at its keyframe, unchanged: times continue, and each coding has its own file")
+            "A copied backup goes on air unchanged at its keyframe; times continue, and each coding has its own file")
         func copied() async throws {
             let clip = try await signal()
             let server = try await RTMPServer.running()
@@ -340,7 +340,7 @@ extension SerialRecordings {
             #expect(zip(times, times.dropFirst()).allSatisfy { $0 < $1 })
         }
 
-        @Test("In copy mode a playlist as hot backup goes on air at its live edge, not where it was opened")
+        @Test("In copy mode a playlist that is a hot backup goes on air at its live edge, not where it was opened")
         func copiedPlaylist() async throws {
             let clip = try await signal()
             let served = directory.file("served")
@@ -383,7 +383,7 @@ extension SerialRecordings {
             #expect(last.breaks.isEmpty, "\(last.breaks)")
         }
 
-        @Test("In copy mode a slate with the input's size is on air at once, until the input returns with a keyframe")
+        @Test("In copy mode a slate of the input's size is on air at once, until the input returns with a keyframe")
         func copiedSlate() async throws {
             let clip = try await signal()
             let server = try await RTMPServer.running()
@@ -424,7 +424,7 @@ extension SerialRecordings {
             }
         }
 
-        @Test("In copy mode an absent input begins with a slate; an HEVC input has no slate, which is reported")
+        @Test("In copy mode a slate replaces an absent input; an HEVC input has no slate, which is reported")
         func copiedAbsent() async throws {
             let clip = try await signal()
             let port = try Ports.free()
@@ -456,7 +456,7 @@ extension SerialRecordings {
             #expect(warned.log.contains("HEVC"), "\(warned.log)")
         }
 
-        @Test("Without a slate, and without an input that answers, relay ends before the program begins")
+        @Test("Without a slate and without an input that sends, relay ends before the program begins")
         func nothing() async throws {
             let dead = "rtmp://127.0.0.1:\(try Ports.free())/live/secretkey"
             let result = try await RelayProcess.run(

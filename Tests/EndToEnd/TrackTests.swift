@@ -34,7 +34,7 @@ extension SerialShows {
         }
 
         @Test(
-            "A file's audio offset moves the audio by the requested time, encoded or copied",
+            "A file's audio offset moves the audio by the requested time, whether it is encoded or copied",
             arguments: [(120, false), (-80, false), (120, true), (-80, true)])
         func file(milliseconds: Int, copies: Bool) async throws {
             let clip = try await signal(seconds: 8)
@@ -69,7 +69,7 @@ extension SerialShows {
             for offset in offsets { #expect(abs(offset - Double(milliseconds)) <= 2, "\(offsets)") }
         }
 
-        @Test("A selected track that does not exist is reported with the existing tracks before any output goes live")
+        @Test("A track option that selects a missing track is reported with the existing tracks")
         func missing() async throws {
             let clip = try await signal(seconds: 1)
             for (options, status, sentence) in [

@@ -24,7 +24,7 @@ extension Serial {
         }
 
         @Test(
-            "A UDP receiver gets every frame once and in order, by unicast and multicast, with audio and video in sync",
+            "A UDP receiver gets every frame once and in order, by unicast and multicast, with audio in sync",
             arguments: [("127.0.0.1", ""), ("239.255.77.61", "?localaddr=127.0.0.1")])
         func complete(host: String, query: String) async throws {
             let port = try Ports.free()
@@ -43,7 +43,7 @@ extension Serial {
             #expect(try await Probe.complaints(file).isEmpty)
         }
 
-        @Test("A stream of high bitrate is paced, so that a UDP receiver with a default buffer loses no packet")
+        @Test("A UDP stream of high bitrate is paced, so that a receiver with a default buffer loses no packet")
         func large() async throws {
             let clip = try await Clip.noisy(seconds: 8, in: directory)
             let port = try Ports.free()

@@ -43,7 +43,7 @@ extension SerialShows {
             return server
         }
 
-        @Test("Recordings are uploaded to a local remote byte for byte, and a second run uploads none of them again")
+        @Test("Recordings are uploaded byte for byte to a local rclone remote, and a second run uploads none of them")
         func local() async throws {
             let first = try await record(["--upload", ":local:\(remote)/a/b"])
             #expect(first.ending == .exited(0), "\(first.log)")
@@ -57,7 +57,7 @@ extension SerialShows {
             #expect(set.finished.count == 4 && fileNames(in: "\(remote)/a/b").count == 1)
         }
 
-        @Test("Recordings for an unreachable server are queued in the catalogue, and the next run uploads them")
+        @Test("Recordings are queued in the catalogue while the server is unreachable, and the next run uploads them")
         func webdavComesBack() async throws {
             let port = try Ports.free()
             let configuration = directory.file("rclone.conf")
@@ -128,7 +128,7 @@ extension SerialShows {
         }
 
         @Test(
-            "Recordings are passed to a failing program until it accepts them, and kept until then unless skipped"
+            "Recordings wait and are kept until the upload program accepts them, or until an operator skips them"
         )
         func failingProgram() async throws {
             let (program, notes, status) = try hook()

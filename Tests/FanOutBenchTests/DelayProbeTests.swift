@@ -13,7 +13,7 @@ struct DelayProbeTests {
         return published
     }
 
-    @Test("A frame's delay is counted from its publishing, also for an output that began later than the program")
+    @Test("The benchmark counts a frame's delay from its publishing, even for an output that began later")
     func counts() throws {
         var probe = DelayProbe(outputs: 2)
         for frame in 0..<30 {
@@ -29,7 +29,7 @@ struct DelayProbeTests {
         #expect(delay.median == 2)
     }
 
-    @Test("If no frame was sent, the probe has no result")
+    @Test("If no frame was sent, the benchmark has no delay to report")
     func empty() {
         var probe = DelayProbe(outputs: 1)
         probe.note(sent: 0, by: 0, at: 0, published: published(1))

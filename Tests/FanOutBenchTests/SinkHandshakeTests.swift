@@ -4,14 +4,14 @@ import Testing
 
 @testable import FanOutBench
 
-@Suite("The RTMP sink of the fan-out benchmark")
+@Suite("The RTMP server of the fan-out benchmark")
 struct SinkHandshakeTests {
     private static let number: [UInt8] = [0, 0x40, 0x10, 0, 0, 0, 0, 0, 0]
 
     private func command(_ name: String) -> [UInt8] { [2, 0, UInt8(name.utf8.count)] + name.utf8 + Self.number }
 
     @Test(
-        "The sink answers each step of a publisher's handshake, wherever the bytes are split",
+        "The benchmark's RTMP server answers each step of a handshake, wherever the bytes are split",
         arguments: [1, 7, 100_000])
     func answers(cut: Int) {
         var sink = SinkHandshake()

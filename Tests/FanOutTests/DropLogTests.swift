@@ -15,7 +15,7 @@ struct DropLogTests {
         return counts
     }
 
-    @Test("An episode lasts from the first drop on air until 10 s after the last, and both ends are logged once")
+    @Test("The first drop on air and the recovery 10 s after the last drop are each logged once")
     func episode() {
         for cause in DropCause.allCases where cause != .notConnected {
             var log = DropLog()
@@ -30,7 +30,7 @@ struct DropLogTests {
         }
     }
 
-    @Test("Drops off air are not an episode, and going off air ends an episode without logging a recovery")
+    @Test("Drops while an output is off air are not logged, and going off air does not count as a recovery")
     func offAir() {
         var log = DropLog()
         #expect(log.note(counts([.notConnected: 9]), at: 0) == nil)
@@ -42,7 +42,7 @@ struct DropLogTests {
         #expect(log.leave(more) == nil)
     }
 
-    @Test("The last drops before an output or a receiver disconnects are logged although no check noticed them")
+    @Test("The last drops before an output or a receiver disconnects are logged, even between two checks")
     func unseen() {
         var log = DropLog()
         _ = log.join(counts([:]))
@@ -51,7 +51,7 @@ struct DropLogTests {
         #expect(log.leave(last) == .cut(last))
     }
 
-    @Test("Packets missed while off air, up to the first keyframe, are logged when the output is on air again")
+    @Test("Packets that an output missed off air, up to the first keyframe, are logged when it is on air again")
     func missed() {
         var log = DropLog()
         _ = log.join(counts([:]))
@@ -65,7 +65,7 @@ struct DropLogTests {
         #expect(log.note(missed, at: second) == nil)
     }
 
-    @Test("The causes of drops are listed with their counts, in a fixed order")
+    @Test("The log lists the causes of drops with their counts, in a fixed order")
     func summary() {
         #expect(counts([.awaitingKeyframe: 40, .congestion: 3]).summary == "congestion=3 awaiting_keyframe=40")
     }

@@ -11,7 +11,7 @@ struct FailureLogTests {
     private let lost = OutputFailure(.lost, step: "send", reason: "connection reset")
     private let away = OutputFailure(.unreachable, step: "connect", reason: "connection refused")
 
-    @Test("A target that never answers is logged once, then once a minute with the number of failures")
+    @Test("A server that never answers is logged once, then once a minute with the number of failures")
     func deadTarget() {
         var log = FailureLog()
         var lines: [Int: FailureLog.Line] = [:]
@@ -23,7 +23,7 @@ struct FailureLogTests {
         #expect(log.accepted(180, at: 180 * second) == 180)
     }
 
-    @Test("An output that goes off air is always logged, and so is the first failure of another kind")
+    @Test("When an output goes off air this is always logged, and so is the first failure of another kind")
     func loss() {
         var log = FailureLog()
         #expect(log.accepted(1, at: 0) == 0)
@@ -36,7 +36,7 @@ struct FailureLogTests {
         }
     }
 
-    @Test("A server that accepts a stream only to drop it is logged as a failure")
+    @Test("If a server accepts a stream and drops it at once, this is logged as a failure")
     func accepting() {
         var log = FailureLog()
         var named = 0
@@ -48,7 +48,7 @@ struct FailureLogTests {
         #expect(named == 4)
     }
 
-    @Test("Failed probes of the primary while the backup is on air are summarized like other failures")
+    @Test("Failed connections to the primary while the backup is on air are summarized in the log")
     func looks() {
         var log = FailureLog()
         #expect(log.note(away, of: 1, at: 0) == .named)

@@ -65,7 +65,7 @@ struct FanOutTests {
         }
     }
 
-    @Test("Every consumer gets the same packets, without copies, in decoding order of both tracks")
+    @Test("Every consumer of the packet stream gets the same packets, uncopied, in decoding order of both tracks")
     func sharesBytes() {
         let hub = stream()
         let (first, second) = (Collector(), Collector())
@@ -89,7 +89,7 @@ struct FanOutTests {
         #expect(collector.wakes.count == collector.packets.filter { $0.track == .video }.count)
     }
 
-    @Test("Audio is delivered with the frame after it, and the remaining audio at the end of the stream")
+    @Test("Audio is delivered together with the frame after it, or at the end of the stream")
     func audioWaits() {
         let hub = stream()
         let collector = Collector()
@@ -106,7 +106,7 @@ struct FanOutTests {
         #expect(collector.packets.map(\.track) == [.video, .audio, .audio, .video, .audio, .audio])
     }
 
-    @Test("Adding or removing a consumer does not affect the other consumers")
+    @Test("Adding or removing a consumer does not affect the other consumers of a packet stream")
     func comesAndGoes() {
         let hub = stream()
         let (steady, guest) = (Collector(), Collector())
@@ -120,7 +120,7 @@ struct FanOutTests {
         #expect(steady.packets.filter { $0.track == .video }.count == 60)
     }
 
-    @Test("The interleaver holds a track's packets back until the other track has reached the same time")
+    @Test("A track's packets wait until the other track has reached the same time")
     func interleaver() {
         var interleaver = Interleaver()
         #expect(interleaver.push(Packets.video(0, key: true)).isEmpty)
@@ -129,7 +129,7 @@ struct FanOutTests {
         #expect(interleaver.end(.video).map(\.pts) == [1024])
     }
 
-    @Test("A thread that serves several outputs is woken once per frame, after the last of them got the frame")
+    @Test("A thread that serves several outputs is woken once per frame, after all of them got the frame")
     func sharedServer() {
         let hub = stream()
         let server = SharedServer()

@@ -8,7 +8,7 @@ import Testing
 struct KeyframePatienceTests {
     private let second: Int64 = 1_000_000_000
 
-    @Test("An output that gets a regular keyframe within 2.5 s makes no request")
+    @Test("An output that gets a regular keyframe within 2.5 s does not request one")
     func waits() {
         var patience = KeyframePatience()
         patience.wait(from: 10 * second)
@@ -19,7 +19,7 @@ struct KeyframePatienceTests {
         #expect(patience.requests == 0)
     }
 
-    @Test("For a receiver without video a keyframe is requested at once, but again only after 2.5 s")
+    @Test("For a receiver without video a keyframe is requested at once, and then at most every 2.5 s")
     func urgent() {
         var patience = KeyframePatience()
         patience.wait(from: 10 * second, isUrgent: true)
@@ -34,7 +34,7 @@ struct KeyframePatienceTests {
         #expect(patience.requests == 3)
     }
 
-    @Test("If no keyframe arrives, a request is made and repeated after doubled intervals of up to 40 s")
+    @Test("If no keyframe arrives, the request is repeated at intervals that double up to 40 s")
     func doubles() {
         var patience = KeyframePatience()
         patience.wait(from: 0)
@@ -43,7 +43,7 @@ struct KeyframePatienceTests {
         #expect(patience.requests == due.count)
     }
 
-    @Test("Each minute without a request halves the interval between requests")
+    @Test("Each minute without a keyframe request halves the interval between later requests")
     func forgets() {
         var patience = KeyframePatience()
         patience.wait(from: 0)
@@ -57,7 +57,7 @@ struct KeyframePatienceTests {
     }
 
     @Test(
-        "A receiver that reconnects for an hour costs about one IDR frame a minute at a GOP of 10 s")
+        "A receiver that keeps reconnecting causes about one extra IDR frame a minute at a GOP of 10 s")
     func flapping() {
         var patience = KeyframePatience()
         var lastKeyframe: Int64 = 0

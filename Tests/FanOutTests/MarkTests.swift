@@ -29,7 +29,7 @@ struct MarkTests {
         return (stream, witness)
     }
 
-    @Test("A marker is delivered once, before the first packet with a later decoding time, with its own time")
+    @Test("A marker keeps its time, and is delivered once, before the first packet with a later decoding time")
     func place() {
         let (stream, witness) = stream()
         // The encoder is behind the moment.
@@ -41,7 +41,7 @@ struct MarkTests {
         #expect(stream.description.isIdentical(to: .sample))
     }
 
-    @Test("A marker for a past time gets a time not before the packets sent, and is sent with the next frame's audio")
+    @Test("A marker for a past time gets the time of the newest packet, and is sent with the next frame's audio")
     func late() {
         let (stream, witness) = stream()
         for index in Int64(0)..<10 { stream.publish(Packets.video(index, key: index == 0)) }
@@ -53,7 +53,7 @@ struct MarkTests {
         #expect(zip(witness.packets, witness.packets.dropFirst()).allSatisfy { $0.dtsNanoseconds <= $1.dtsNanoseconds })
     }
 
-    @Test("In a passed-through stream a marker is delivered with the next packet")
+    @Test("In a copied stream a marker is delivered with the next packet")
     func immediate() {
         let (stream, witness) = stream(.immediate)
         stream.publish(Packets.video(0, key: true))
@@ -63,7 +63,7 @@ struct MarkTests {
         #expect(witness.packets.map(\.track) == [.video, .data, .audio])
     }
 
-    @Test("Markers are sorted by time, also at the end, and if there are too many, the newest are kept")
+    @Test("Markers are delivered in the order of time, also at the end, and the newest are kept if there are too many")
     func order() {
         let (stream, witness) = stream()
         stream.publish(Packets.video(0, key: true))
@@ -89,7 +89,7 @@ struct MarkTests {
         #expect(late.texts == ["here"])
     }
 
-    @Test("Markers from many threads reach every consumer once and in order, between the frames of one publisher")
+    @Test("Markers set by many threads reach every consumer once and in order, between the frames")
     func threads() async {
         let (stream, witness) = stream()
         await withTaskGroup(of: Void.self) { group in
@@ -131,7 +131,7 @@ struct MarkTests {
         #expect(marked.2 > 0)
     }
 
-    @Test("A new output gets markers from the start; a reconnected output gets none from its time off air")
+    @Test("A new output gets markers from the start on; a reconnected output gets none from its time off air")
     func offAir() {
         let queue = PacketQueue(limits: .live)
         for packet in Packets.video(0..<30) { queue.push(packet) }

@@ -24,7 +24,7 @@ struct OutputAttemptsTests {
         return lanes
     }
 
-    @Test("The packet queue is filled while an attempt connects, is on air, and disconnects")
+    @Test("An output's packet queue is filled while the output connects, is on air and disconnects")
     func life() {
         var lanes = lanes()
         let early = lanes.goLive(at: 0)?.lane.number
@@ -43,7 +43,7 @@ struct OutputAttemptsTests {
         #expect(again == nil)
     }
 
-    @Test("An output that reconnects reports what it missed since it went off air, across all failed attempts")
+    @Test("An output that reconnects reports all packets that it missed off air, even after several failed attempts")
     func missed() {
         var lanes = liveLanes()
         for packet in Packets.video(0..<10) { lanes.packets.push(packet) }
@@ -57,7 +57,7 @@ struct OutputAttemptsTests {
         #expect(lanes.goLive(at: 0)?.missed?.frames == 60)
     }
 
-    @Test("If the attempt on air is lost, the candidate connects next, and its queue is filled")
+    @Test("If the connection on air is lost, a second connection that is being tried replaces it, with a filled queue")
     func candidate() {
         var lanes = liveLanes()
         let own = PacketQueue(limits: .live, isFromStart: false)
@@ -70,7 +70,7 @@ struct OutputAttemptsTests {
         #expect(lanes.goLive(at: 0)?.lane.number == 2)
     }
 
-    @Test("A candidate that was removed causes no keyframe request")
+    @Test("A second connection attempt that was given up causes no keyframe request")
     func candidateGone() {
         var lanes = liveLanes()
         _ = lanes.begin(lane(2, PacketQueue(limits: .live, isFromStart: false)))
@@ -82,7 +82,7 @@ struct OutputAttemptsTests {
         #expect(!lanes.keyframes.isWaiting)
     }
 
-    @Test("A candidate takes over and goes live in one step, so that no drain can happen in between")
+    @Test("When a second connection replaces the one on air, this happens in one step, and no packet is lost")
     func changeGoesLive() {
         var lanes = lanes()
         let next = lane(2, PacketQueue(limits: .live, isFromStart: false))
@@ -99,7 +99,7 @@ struct OutputAttemptsTests {
         #expect((next.attempt as? ScriptedAttempt)?.isLive == true)
     }
 
-    @Test("A paused output accepts no packet, drains its attempt, and continues with the next attempt")
+    @Test("A paused output accepts no packet, sends the rest of its queue, and connects again when it is resumed")
     func pause() {
         var lanes = liveLanes()
         let old = lanes.packets
@@ -116,7 +116,7 @@ struct OutputAttemptsTests {
         #expect(old.status.packets == 0)
     }
 
-    @Test("The frames that an attempt took and did not send count as dropped when the attempt is removed")
+    @Test("Frames that a connection took from the queue and did not send count as dropped when it is closed")
     func unsentFrames() {
         var lanes = liveLanes()
         (lanes.current?.attempt as? ScriptedAttempt)?.hold(7)
@@ -125,7 +125,7 @@ struct OutputAttemptsTests {
         #expect(lanes.queueStatus.droppedFrames == 7)
     }
 
-    @Test("The packets that wait in the queue when the output ends count as dropped")
+    @Test("Packets that wait in the queue when the output ends count as dropped")
     func waitingAtTheEnd() {
         var lanes = liveLanes()
         for packet in Packets.video(0..<25) { lanes.packets.push(packet) }
@@ -134,7 +134,7 @@ struct OutputAttemptsTests {
         #expect(lanes.queueStatus.packets == 0 && lanes.queueStatus.droppedFrames == 25)
     }
 
-    @Test("What a retired attempt still sends when the output ends does not count as dropped")
+    @Test("Packets that a paused output's old connection still sends when the output ends do not count as dropped")
     func retiredAtTheEnd() {
         var lanes = liveLanes()
         let old = lanes.packets

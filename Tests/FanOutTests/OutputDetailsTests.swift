@@ -30,7 +30,7 @@ struct OutputDetailsTests {
         return details
     }
 
-    @Test("Each protocol's numbers keep their names in one flat JSON object")
+    @Test("The status numbers of each protocol keep their names in one flat JSON object")
     func names() throws {
         #expect(try keys(OutputDetails()).isEmpty)
         #expect(
@@ -53,7 +53,7 @@ struct OutputDetailsTests {
         #expect(try keys(files) == ["segments", "send_errors"])
     }
 
-    @Test("The numbers of an output are decoded from JSON as they were encoded")
+    @Test("The status numbers of an output are decoded from JSON as they were encoded")
     func roundTrip() throws {
         var offline = OutputDetails()
         offline.srt = SRTStatistics()

@@ -31,7 +31,7 @@ struct OutputEndpointTests {
         return machine
     }
 
-    @Test("After three consecutive failures of the primary the backup is tried, then both alternate")
+    @Test("After three consecutive failures of the primary the backup is tried, and then both in turn")
     func alternates() {
         var machine = OutputStateMachine(policy: RetryPolicy(hasBackup: true))
         var begins = machine.handle(.start)
@@ -54,7 +54,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.failed(attempt: 2, refused, at: 0)).last == .wait(until: 60 * second, attempt: 3))
     }
 
-    @Test("While the backup is on air the primary is probed, and takes over at a keyframe when it answers")
+    @Test("While the backup is on air the primary is tried, and takes over at a keyframe when it answers")
     func returns() {
         var machine = machineAtBackup()
         #expect(machine.endpoint == .backup)
@@ -67,7 +67,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.failed(attempt: 4, lost, at: 32 * second)).isEmpty)
     }
 
-    @Test("A primary that still does not answer is probed again, once per probe interval")
+    @Test("While the backup is on air the primary is tried again once per interval until it answers")
     func probesAgain() {
         var machine = machineAtBackup()
         _ = machine.handle(.primaryDue(probe: 1))
@@ -78,7 +78,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.primaryDue(probe: 2)) == [.begin(attempt: 6, at: .primary)])
     }
 
-    @Test("If the primary is lost soon after it took over, the backup is used, and the primary is probed more rarely")
+    @Test("If the primary is lost soon after it took over, the backup is used, and the primary is tried more rarely")
     func lossAfterFailback() {
         var machine = machineAtBackup()
         _ = machine.handle(.primaryDue(probe: 1))
@@ -90,14 +90,14 @@ struct OutputEndpointTests {
         #expect(actions == [.goLive(attempt: 6), .probe(after: .seconds(30), number: 2)])
     }
 
-    @Test("An operator's retry probes the primary at once")
+    @Test("An operator's retry tries the primary at once while the backup is on air")
     func retryOnBackup() {
         var machine = machineAtBackup()
         #expect(machine.handle(.retryNow) == [.begin(attempt: 5, at: .primary)])
         #expect(machine.handle(.retryNow).isEmpty)
     }
 
-    @Test("If the backup fails while the primary is probed, the probe continues as the only attempt")
+    @Test("If the backup fails while the primary is being tried, the attempt at the primary continues")
     func promotes() {
         var machine = machineAtBackup()
         _ = machine.handle(.primaryDue(probe: 1))
@@ -107,7 +107,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.accepted(attempt: 5, at: 21 * second)) == [.goLive(attempt: 5)])
     }
 
-    @Test("If the backup fails after the primary has accepted, the primary is on air at once")
+    @Test("If the backup fails after the primary has accepted the stream, the primary is on air at once")
     func promotesAccepted() {
         var machine = machineAtBackup()
         _ = machine.handle(.primaryDue(probe: 1))
@@ -119,7 +119,7 @@ struct OutputEndpointTests {
         #expect(machine.state == .live(since: 20 * second))
     }
 
-    @Test("A reconnect request starts a second attempt; if that fails, the first one continues")
+    @Test("After a server's reconnect request a second connection is tried; if that fails, the first one continues")
     func redirection() {
         var machine = liveMachine()
         #expect(machine.handle(.reconnectRequested(attempt: 1, at: 0)) == [.begin(attempt: 2, at: .redirected)])
@@ -134,7 +134,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.retryDue(attempt: 4)) == [.begin(attempt: 4, at: .primary)])
     }
 
-    @Test("The end of the program drops the candidate and drains the attempt on air")
+    @Test("At the end of the program a second connection attempt is dropped, and the one on air sends its queue")
     func finishWithCandidate() {
         var machine = machineAtBackup()
         _ = machine.handle(.primaryDue(probe: 1))
@@ -156,7 +156,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.finish(deadline: 5)) == [.ended])
     }
 
-    @Test("After a pause or a hand-over, an output that was on air is retried each second")
+    @Test("After a pause or a change of servers, an output that was on air is retried each second")
     func wasLive() {
         func waits(of machine: inout OutputStateMachine, from first: Int, at now: Int64) -> [Int64] {
             (first..<first + 3).map { attempt in
@@ -177,7 +177,7 @@ struct OutputEndpointTests {
         #expect(waits(of: &moved, from: 2, at: 100 * second) == [1000, 1000, 1000])
     }
 
-    @Test("A pause during the wait before an attempt cancels the timer")
+    @Test("If an output is paused while it waits to retry, the retry is cancelled")
     func pauseWhileWaiting() {
         var machine = liveMachine()
         _ = machine.handle(.failed(attempt: 1, lost, at: 0))
@@ -185,7 +185,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.retryDue(attempt: 2)).isEmpty)
     }
 
-    @Test("An output with a retry limit gives up until an operator retries it")
+    @Test("An output that reaches its retry limit gives up until an operator retries it")
     func givesUp() {
         var machine = OutputStateMachine(policy: RetryPolicy(attemptLimit: 2))
         _ = machine.handle(.start)
@@ -219,7 +219,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.retryDue(attempt: 6)) == [.begin(attempt: 6, at: .primary)])
     }
 
-    @Test("An output that the backup redirected still returns to the primary")
+    @Test("If the backup server redirects an output, the output still returns to the primary later")
     func redirectedFromBackup() {
         var machine = machineAtBackup()
         _ = machine.handle(.reconnectRequested(attempt: 4, at: 11 * second))
@@ -229,7 +229,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.primaryDue(probe: 3)) == [.begin(attempt: 6, at: .primary)])
     }
 
-    @Test("The primary is also probed if the backup redirects the output late")
+    @Test("The primary is tried even if the backup redirects the output late")
     func unmetRedirectionFromBackup() {
         var machine = machineAtBackup()
         _ = machine.handle(.reconnectRequested(attempt: 4, at: 11 * second))
@@ -246,7 +246,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.primaryDue(probe: probe)) == [.begin(attempt: 7, at: .primary)])
     }
 
-    @Test("A redirection to an address that allows only one publisher is tried when the old connection ends")
+    @Test("If a redirection's server refuses a second publisher, it is tried again when the old connection ends")
     func redirectionRejected() {
         var machine = liveMachine()
         _ = machine.handle(.reconnectRequested(attempt: 1, at: 0))
@@ -267,7 +267,7 @@ struct OutputEndpointTests {
         return machine
     }
 
-    @Test("A redirected address that refuses does not delay the next attempt at the primary by a minute")
+    @Test("If a server to which an output was redirected refuses it, the primary is tried without a long wait")
     func redirectionRefused() {
         var machine = machineWithUnmetRedirection()
         _ = machine.handle(.failed(attempt: 1, lost, at: 5 * second))
@@ -278,7 +278,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.retryDue(attempt: 4)) == [.begin(attempt: 4, at: .primary)])
     }
 
-    @Test("A redirection that was not followed is forgotten when the output is paused and resumed")
+    @Test("An output that is paused forgets a redirection that it could not follow")
     func redirectionForgotten() {
         var machine = machineWithUnmetRedirection()
         _ = machine.handle(.pause(at: 5 * second))
@@ -288,7 +288,7 @@ struct OutputEndpointTests {
         #expect(machine.handle(.retryDue(attempt: 4)) == [.begin(attempt: 4, at: .primary)])
     }
 
-    @Test("Servers that redirect an output to each other are followed three times in half a minute")
+    @Test("If servers redirect an output to each other, it follows at most three times in half a minute")
     func redirectionLimit() {
         var machine = liveMachine()
         for attempt in 1...3 {

@@ -53,7 +53,7 @@ struct OutputSetTests {
     }
 
     @Test(
-        "An output starts when the one that leaves its place has ended, and no failure counts",
+        "An output that replaces another starts when the other has ended, and this does not count as a failure",
         arguments: [true, false])
     func successor(isReplaced: Bool) async throws {
         let (old, next, other) = (
@@ -163,7 +163,7 @@ struct OutputSetTests {
             ])
     }
 
-    @Test("An output with a rendition gets only that rendition, and an unknown rendition is refused")
+    @Test("An output of a rendition gets only that rendition's packets, and an unknown rendition is refused")
     func renditions() async throws {
         let (small, wanted) = (PacketStream(), KeyframeCounter())
         small.begin(.sample, keyframes: wanted)
@@ -193,7 +193,7 @@ struct OutputSetTests {
         #expect(other.attempts[0].sent == Array(0..<60) && wanted.count == 0 && keyframes.count == 0)
     }
 
-    @Test("A redirection takes effect at a keyframe, and no frame is lost or sent twice")
+    @Test("An output follows a redirection at a keyframe, and no frame is lost or sent twice")
     func moves() async throws {
         let destination = ScriptedTarget("scripted://b")
         let target = ScriptedTarget(destination: destination)
@@ -219,7 +219,7 @@ struct OutputSetTests {
         #expect(status.address == "scripted://b" && status.frames == UInt64(frame + 10) && status.reconnects == 1)
     }
 
-    @Test("The backup is used when the primary refuses, until a keyframe after the primary answers")
+    @Test("If the primary refuses, the backup is used until a keyframe after the primary accepts")
     func backup() async throws {
         let (primary, backup) = (ScriptedTarget(), ScriptedTarget("scripted://backup"))
         outputs.start()
@@ -250,7 +250,7 @@ struct OutputSetTests {
     }
 
     @Test(
-        "A primary that takes over just when the backup fails is logged as on air, once"
+        "If the primary takes over just when the backup fails, the output is logged as on air once"
     )
     func promotionIsLogged() async throws {
         let (primary, backup) = (ScriptedTarget("scripted://primary"), ScriptedTarget("scripted://backup"))
@@ -270,7 +270,7 @@ struct OutputSetTests {
         #expect(log.lines(containing: "on air at scripted://backup").count == 1)
     }
 
-    @Test("An output whose receiver often reconnects waits longer before each keyframe request, and counts them")
+    @Test("An output whose receiver often reconnects waits longer before each keyframe request")
     func flappingReceiver() async throws {
         let attempt = try await start()
         publish(0..<1)
@@ -289,7 +289,7 @@ struct OutputSetTests {
         #expect(outputs.statuses[0].keyframesRequested == 4)
     }
 
-    @Test("For a receiver without video a keyframe is requested at once, and again only after an interval")
+    @Test("For a receiver without video a keyframe is requested at once, and then only after an interval")
     func needsKeyframe() async throws {
         let attempt = try await start()
         publish(0..<1)
@@ -303,7 +303,7 @@ struct OutputSetTests {
         #expect(keyframes.count == 2)
     }
 
-    @Test("An output that waits for a receiver reports this state, without an attempt, failure or reconnect")
+    @Test("An output that waits for a receiver reports that, and counts no connection attempt or failure")
     func waits() async throws {
         let attempt = try await start()
         attempt.report(.awaitsCallers)
@@ -316,7 +316,7 @@ struct OutputSetTests {
         #expect(outputs.statuses[0].reconnects == 0)
     }
 
-    @Test("After 10 s without network a keyframe is requested as soon as the target reads again, and not before")
+    @Test("If a server read nothing for 10 s, a keyframe is requested as soon as it reads again, and not before")
     func outage() async throws {
         let attempt = try await start()
         publish(0..<60)
@@ -352,7 +352,7 @@ struct OutputSetTests {
         #expect(outputs.statuses[0].keyframesRequested == 1)
     }
 
-    @Test("Drops of any cause are logged once at their start and once at their end")
+    @Test("Drops for any cause are logged once at their start and once at their end")
     func dropEpisode() async throws {
         let attempt = try await start(limits: Self.kilobyte)
         publish(0..<70)
@@ -370,7 +370,7 @@ struct OutputSetTests {
         #expect(log.lines(containing: "frames are dropped").count == 1)
     }
 
-    @Test("The packets that an output missed while off air are logged when it is on air again")
+    @Test("Packets that an output missed while off air are logged when it is on air again")
     func missedOffAir() async throws {
         let target = ScriptedTarget()
         let first = try await start(at: target)
@@ -385,7 +385,7 @@ struct OutputSetTests {
         #expect(lines.first?.contains("dropped_frames=110") == true, "\(lines)")
     }
 
-    @Test("An output that is lost while it is too slow is not logged as recovered")
+    @Test("If an output is lost while it drops packets, no recovery is logged")
     func lostWhileDropping() async throws {
         let attempt = try await start(limits: Self.kilobyte)
         attempt.stall(true)
@@ -395,7 +395,7 @@ struct OutputSetTests {
         #expect(log.lines(containing: "no frame is dropped any more").isEmpty)
     }
 
-    @Test("Frames refused before the first keyframe after a reconnect are logged as missed, not as a slow target")
+    @Test("After a reconnect frames before the first keyframe are logged as missed, not as drops by a slow server")
     func missedUntilKeyframe() async throws {
         let target = ScriptedTarget()
         let first = try await start(at: target)
@@ -416,7 +416,7 @@ struct OutputSetTests {
         #expect(log.lines(containing: "frames are dropped").isEmpty)
     }
 
-    @Test("Packets that an attempt dropped for one of its receivers stay in the output's status")
+    @Test("Packets that a listening output dropped for one of its receivers are counted in its status")
     func receiversDrops() async throws {
         let attempt = try await start()
         attempt.drop(3, .congestion)
@@ -427,7 +427,7 @@ struct OutputSetTests {
         #expect(outputs.statuses[0].queue.droppedFrames == 3)
     }
 
-    @Test("An operator's retry does not wait for the retry timer")
+    @Test("An operator's retry starts a connection attempt at once, without waiting for the retry timer")
     func retryNow() async throws {
         let target = ScriptedTarget()
         outputs.start()
@@ -439,7 +439,7 @@ struct OutputSetTests {
         try await eventually { target.attempts.count == 2 }
     }
 
-    @Test("The result of an operator's retry is logged even if the attempt fails as before")
+    @Test("The result of an operator's retry is logged even if it fails in the same way as before")
     func retryFails() async throws {
         let target = ScriptedTarget()
         outputs.start()
@@ -454,7 +454,7 @@ struct OutputSetTests {
         #expect(log.lines(containing: "bad key", at: .warning).count == 3)
     }
 
-    @Test("Output names are unique, and an unknown name is refused by that name")
+    @Test("Output names are unique, and an unknown name is refused with that name")
     func names() throws {
         try outputs.add(OutputDefinition(name: "a", target: ScriptedTarget()))
         #expect(throws: OutputSetError.nameTaken("a")) {
@@ -464,7 +464,7 @@ struct OutputSetTests {
         #expect(throws: OutputSetError.unknown("b")) { try outputs.remove("b") }
     }
 
-    @Test("After the end of the program no output can be added, and every output has ended")
+    @Test("After the end of the program all outputs have ended, and none can be added")
     func finish() async throws {
         let attempt = try await start()
         try await finish(.programOver)
@@ -475,7 +475,7 @@ struct OutputSetTests {
     }
 
     @Test(
-        "At the program's end the target of an output that is off air is asked once to conclude",
+        "When the program ends, an output that is off air is told once, so that it can finish its files",
         arguments: [(EndReason.programOver, 1), (.interrupted, 0)])
     func conclusion(reason: EndReason, count: Int) async throws {
         let (paused, failed, never) = (ScriptedTarget(), ScriptedTarget("scripted://b"), ScriptedTarget("scripted://c"))
@@ -495,7 +495,7 @@ struct OutputSetTests {
         #expect(primary.conclusions == count && unused.conclusions == 0, "nothing was left open at an unused backup")
     }
 
-    @Test("A target that does not conclude delays the end of the program at most to the deadline")
+    @Test("An output that does not finish delays the end of the program at most to the deadline")
     func hungConclusion() async throws {
         let target = ScriptedTarget(concludes: false)
         try await start(at: target)
@@ -509,7 +509,7 @@ struct OutputSetTests {
         }
     }
 
-    @Test("An attempt is informed whether the program has ended, or only its output, which may continue later")
+    @Test("A connection attempt is told whether the program has ended, or only its output, which may continue later")
     func endReasons() async throws {
         let (steady, guest) = (ScriptedTarget(), ScriptedTarget("scripted://guest"))
         outputs.start()

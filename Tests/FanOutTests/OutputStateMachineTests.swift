@@ -27,7 +27,7 @@ struct OutputStateMachineTests {
         #expect(machine.handle(.start).isEmpty)
     }
 
-    @Test("A listening output waits before its first and after its last receiver, which is not a reconnect")
+    @Test("A listening output waits before its first and after its last receiver, which does not count as a reconnect")
     func waits() {
         var machine = OutputStateMachine()
         _ = machine.handle(.start)
@@ -43,7 +43,7 @@ struct OutputStateMachineTests {
         #expect((machine.connections, machine.attempts) == (1, 1) && machine.lastFailure == nil)
     }
 
-    @Test("If a listening port fails, the output retries it, and reports of the old attempt are ignored")
+    @Test("If a listening port fails, the output opens it again, and ignores late reports about the old port")
     func waitingFails() {
         var machine = OutputStateMachine()
         _ = machine.handle(.start)
@@ -69,7 +69,7 @@ struct OutputStateMachineTests {
         #expect(paused.handle(.pause(at: 1)) == [wasLive ? .retire(attempt: 1) : .abandon(attempt: 1), .close])
     }
 
-    @Test("After a failure the queue is retained, and a new attempt follows after a wait")
+    @Test("After a failure the queue is kept, and the output connects again after a wait")
     func reconnect() {
         var machine = liveMachine()
         let actions = machine.handle(.failed(attempt: 1, lost, at: 10 * second))
@@ -78,7 +78,7 @@ struct OutputStateMachineTests {
         #expect(machine.handle(.retryDue(attempt: 2)) == [.begin(attempt: 2, at: .primary)])
     }
 
-    @Test("Events of an old attempt or its timer are ignored")
+    @Test("Late events of an earlier connection attempt and of its timer are ignored")
     func lateEvents() {
         var machine = liveMachine()
         _ = machine.handle(.failed(attempt: 1, lost, at: 0))
@@ -91,7 +91,7 @@ struct OutputStateMachineTests {
         #expect(machine.state == before)
     }
 
-    @Test("At a clean end the attempt on air drains within its deadline")
+    @Test("At a normal end the connection on air sends the rest of the queue within its deadline")
     func drain() {
         var machine = liveMachine()
         #expect(
@@ -101,14 +101,14 @@ struct OutputStateMachineTests {
         #expect(machine.handle(.deadlinePassed).isEmpty)
     }
 
-    @Test("An attempt whose peer does not accept the remaining packets is abandoned at the deadline")
+    @Test("If a peer does not accept the remaining packets at the end, the connection is abandoned at the deadline")
     func drainDeadline() {
         var machine = liveMachine()
         _ = machine.handle(.finish(deadline: 99))
         #expect(machine.handle(.deadlinePassed) == [.abandon(attempt: 1), .ended])
     }
 
-    @Test("If the program ends before the first connection is established, the attempt has until the deadline")
+    @Test("If the program ends before an output has connected, the output may still connect until the deadline")
     func finishWhileConnecting() {
         var machine = OutputStateMachine()
         _ = machine.handle(.start)
@@ -120,7 +120,7 @@ struct OutputStateMachineTests {
         #expect(machine.handle(.drained(attempt: 1)) == [.abandon(attempt: 1), .ended])
     }
 
-    @Test("An output that is off air ends at once")
+    @Test("An output that is off air ends at once when the program ends")
     func finishWhileBackingOff() {
         var machine = liveMachine()
         _ = machine.handle(.failed(attempt: 1, lost, at: 0))
@@ -128,7 +128,7 @@ struct OutputStateMachineTests {
         #expect(machine.handle(.retryDue(attempt: 2)).isEmpty)
     }
 
-    @Test("After a refusal the output is in a state of its own and retries once a minute")
+    @Test("After a refusal the output is in the state 'refused' and retries once a minute")
     func refusal() {
         var machine = liveMachine()
         let refused = OutputFailure(.refused, step: "publish", reason: "bad key")
@@ -153,7 +153,7 @@ struct OutputStateMachineTests {
     }
 
     @Test(
-        "Intervals grow for a server that accepts and drops each connection, and begin again after it was unreachable")
+        "Retry intervals grow if a server accepts and drops each connection, and restart after it was unreachable")
     func accepting() {
         var machine = OutputStateMachine()
         _ = machine.handle(.start)
@@ -191,7 +191,7 @@ struct OutputStateMachineTests {
         return times
     }
 
-    @Test("A host name that does not exist is looked up at intervals that grow to 15 s")
+    @Test("A host name that does not exist is looked up again at intervals that grow to 15 s")
     func neverReached() {
         var machine = OutputStateMachine()
         _ = machine.handle(.start)
@@ -200,7 +200,7 @@ struct OutputStateMachineTests {
         #expect(times.suffix(2).reduce(0) { $1 - $0 } == 15)
     }
 
-    @Test("A lost peer is retried each second for half a minute, then at intervals that grow to 5 s")
+    @Test("After a lost connection an output retries each second for half a minute, then at intervals of up to 5 s")
     func lostPeer() {
         var machine = liveMachine()
         _ = machine.handle(.failed(attempt: 1, lost, at: 100 * second))
@@ -220,7 +220,7 @@ struct OutputStateMachineTests {
         #expect(waits.suffix(20).allSatisfy { $0 == 5000 })
     }
 
-    @Test("A server that accepts for a moment and crashes is retried at growing intervals")
+    @Test("A server that accepts for a moment and then crashes is retried at growing intervals")
     func crashLoop() {
         var machine = OutputStateMachine()
         _ = machine.handle(.start)
@@ -252,14 +252,14 @@ struct OutputStateMachineTests {
         #expect(unansweredAttempts(&machine, from: 1).count < 50)
     }
 
-    @Test("An output that is told to finish after it ended completes at once")
+    @Test("If an output has already ended, a request to finish completes at once")
     func finishAfterStop() {
         var machine = liveMachine()
         _ = machine.handle(.stop)
         #expect(machine.handle(.finish(deadline: 1)) == [.ended])
     }
 
-    @Test("A stop ends the output from any state, once")
+    @Test("A stop ends an output once, whatever its state is")
     func stop() {
         var machine = liveMachine()
         #expect(machine.handle(.stop) == [.abandon(attempt: 1), .ended])
@@ -270,7 +270,7 @@ struct OutputStateMachineTests {
 
 @Suite("Retry intervals")
 struct BackoffTests {
-    @Test("A peer that answers and refuses is retried at growing intervals, up to the limit")
+    @Test("A server that answers and refuses is retried at growing intervals, up to a limit")
     func grows() {
         let backoff = Backoff()
         let delays = (1...10).map { backoff.delay(afterFailure: $0, kind: .rejected, jitter: 0).inSeconds }
@@ -282,7 +282,7 @@ struct BackoffTests {
         #expect(backoff.delay(afterFailure: .max, kind: .rejected, jitter: 0) == .seconds(15))
     }
 
-    @Test("A peer that never answered is retried at intervals that grow to 15 s")
+    @Test("A server that never answered is retried at intervals that grow to 15 s")
     func neverReached() {
         let backoff = Backoff()
         let delays = (1...10).map { backoff.delay(afterFailure: $0, kind: .unreachable, jitter: 0).inSeconds }
@@ -291,7 +291,7 @@ struct BackoffTests {
         #expect(backoff.delay(afterFailure: .max, kind: .unreachable, jitter: 0) == .seconds(15))
     }
 
-    @Test("A peer that accepted the stream before is retried each second for a while, then at intervals of up to 5 s")
+    @Test("A server that accepted the stream before is retried each second at first, then at intervals of up to 5 s")
     func lostPeer() {
         let backoff = Backoff()
         func delay(_ failures: Int, _ past: Backoff.Past) -> Duration {

@@ -15,7 +15,7 @@ struct PacketQueueTests {
         return queue
     }
 
-    @Test("An output that connects within the limit gets the program from its first frame, with disposable frames")
+    @Test("An output that connects before its queue is full gets the program from its first frame, nothing dropped")
     func holdsTheStart() {
         let queue = PacketQueue(limits: .live)
         queue.push(Packets.audio(-1))
@@ -29,7 +29,7 @@ struct PacketQueueTests {
         #expect(queue.status.drops.isEmpty)
     }
 
-    @Test("Packets are taken in order, in batches of the requested bytes, and the last batch reports the end")
+    @Test("Packets are taken from the queue in order, in batches of limited bytes, and the last batch reports the end")
     func batches() {
         let queue = connectedQueue()
         for packet in Packets.video(1..<8) { queue.push(packet) }
@@ -43,7 +43,7 @@ struct PacketQueueTests {
         #expect(queue.pop(upTo: 1, into: &batch))
     }
 
-    @Test("Drops of a listening output are counted only from the first receiver on")
+    @Test("Drops of an output that waits for receivers are counted only from its first receiver on")
     func awaitsCallers() {
         let queue = PacketQueue(limits: .live, awaitsCallers: true)
         for packet in Packets.video(0..<200) { queue.push(packet) }
@@ -67,7 +67,7 @@ struct PacketQueueTests {
         #expect(queue.status.drops == [.notConnected: 180])
     }
 
-    @Test("At 700 ms disposable frames are refused, at 900 ms all video until the next keyframe, audio never")
+    @Test("At 700 ms of queue disposable frames are dropped, at 900 ms all video until a keyframe, and audio never")
     func thresholds() {
         let queue = connectedQueue()
         for packet in Packets.video(61..<120) { queue.push(packet) }
@@ -92,7 +92,7 @@ struct PacketQueueTests {
         #expect(queue.push(Packets.video(153)) == .dropped(.awaitingKeyframe))
     }
 
-    @Test("The queue's limit in bytes applies whatever its duration is")
+    @Test("The queue's limit in bytes applies whatever the queue's duration is")
     func bytes() {
         var limits = QueueLimits.live
         limits.maximumBytes = 1000
@@ -107,7 +107,7 @@ struct PacketQueueTests {
         #expect(queue.needsKeyframe)
     }
 
-    @Test("However slowly a queue is read, it outputs no packet that refers to a dropped packet")
+    @Test("However slowly a queue is read, no packet that refers to a dropped packet is sent")
     func neverUndecodable() {
         var random = SeededRandom()
         for _ in 0..<200 {
@@ -167,7 +167,7 @@ struct PacketQueueTests {
         #expect(!queue.needsKeyframe)
     }
 
-    @Test("A queue that is emptied because the target reads nothing requests no keyframe until the target reads again")
+    @Test("If a server reads nothing and the queue is emptied, no keyframe is requested until the server reads again")
     func unreadQueue() {
         let queue = connectedQueue()
         for packet in Packets.video(1..<100, gop: 1000) { queue.push(packet) }
@@ -177,7 +177,7 @@ struct PacketQueueTests {
         #expect(queue.needsKeyframe && queue.standsStill)
     }
 
-    @Test("An output stands still while keyframes wait with no frames behind them, until a frame follows a keyframe")
+    @Test("An output counts as stalled while its queue drops frames after a keyframe, until such a frame is accepted")
     func standsStill() {
         let queue = connectedQueue()
         for packet in Packets.video(1..<60) { queue.push(packet) }
@@ -192,7 +192,7 @@ struct PacketQueueTests {
         #expect(!queue.standsStill && !queue.needsKeyframe)
     }
 
-    @Test("A queue that joins a running program begins with a frame, and earlier packets do not count as drops")
+    @Test("If a queue joins a running program it begins with a frame, and earlier packets do not count as drops")
     func joining() {
         let queue = PacketQueue(limits: .live, isFromStart: false)
         for packet in Packets.video(10..<20) { queue.push(packet) }
@@ -207,7 +207,7 @@ struct PacketQueueTests {
         #expect(queue.status.droppedFrames == 1)
     }
 
-    @Test("While a target accepts no data the newest GOP is kept, and the stream continues with it")
+    @Test("While a server accepts no data the newest GOP is kept, and the stream continues with that GOP")
     func holding() {
         let queue = connectedQueue()
         for packet in [Packets.video(1), Packets.audio(2), Packets.video(4, key: true), Packets.video(5)] {
@@ -225,7 +225,7 @@ struct PacketQueueTests {
         #expect(queue.status.drops == [.overflow: 2, .notConnected: 46])
     }
 
-    @Test("After packets were lost with an empty queue, the queue waits for a keyframe before it continues")
+    @Test("If packets were lost while the queue was empty, the queue waits for a keyframe before it continues")
     func holdingNothing() {
         let queue = connectedQueue()
         queue.hold()
@@ -239,7 +239,7 @@ struct PacketQueueTests {
     }
 
     @Test(
-        "An output that joins with a GOP beyond the limits keeps the GOP; the limits apply when it has caught up"
+        "An output that joins in a GOP longer than the queue gets that GOP; the limits apply once it has caught up"
     )
     func joinsWithLongGOP() {
         let queue = PacketQueue(limits: .live, isFromStart: false)
@@ -258,7 +258,7 @@ struct PacketQueueTests {
         #expect(caughtUp.drops.causes[.congestion] == 1)
     }
 
-    @Test("A queue that joins before the first keyframe begins with that keyframe, and counts no drop until then")
+    @Test("If a queue joins before the first keyframe it begins with that keyframe, without counting drops before")
     func joinsWithoutGOP() {
         let queue = PacketQueue(limits: .live, isFromStart: false)
         _ = queue.connected()
@@ -287,14 +287,14 @@ struct PacketQueueTests {
         return (got, queue)
     }
 
-    @Test("A playlist segment whose frames arrive at once is not congestion, and no frame is dropped")
+    @Test("If all frames of a playlist segment arrive at once, this is not congestion, and no frame is dropped")
     func bursts() {
         let (got, queue) = play(20, share: 1.01)
         #expect(got == 20 * 180 && queue.drops == DropCounts())
         #expect(play(20, share: 1.01, takesBursts: false).queue.drops.frames > 0)
     }
 
-    @Test("If input arrives in bursts, an output that is too slow gets what it can send, and its delay does not grow")
+    @Test("If input comes in bursts, a slow output gets as much as it can send, and its delay does not grow")
     func slowWithBursts() {
         let (got, queue) = play(20, share: 0.7)
         #expect(queue.drops.frames > 600 && got + queue.drops.frames + queue.status.packets == 20 * 180)

@@ -50,7 +50,7 @@ struct PacketStreamTests {
     }
 
     @Test(
-        "A replay gets all kept packets from a keyframe on, then each packet once; the kept time can be reduced")
+        "A replay gets all kept packets from a keyframe on, then each new packet once")
     func replays() {
         let stream = PacketStream()
         let first = Guest()
@@ -75,7 +75,7 @@ struct PacketStreamTests {
         #expect(last.packets.first?.pts == 420)
     }
 
-    @Test("A receiver that joins before the first keyframe gets no packet until then")
+    @Test("A receiver that joins before the first keyframe gets no packet until that keyframe")
     func joinsEarly() {
         let stream = PacketStream()
         publish(1..<10, to: stream)
@@ -86,7 +86,7 @@ struct PacketStreamTests {
         #expect(guest.packets.contains { $0.pts == 60 })
     }
 
-    @Test("A passed-through stream is delivered at once, in its sender's order")
+    @Test("The packets of a passed-through stream are delivered at once, in the sender's order")
     func immediate() {
         let stream = PacketStream(delivery: .immediate)
         let guest = Guest()
@@ -100,7 +100,7 @@ struct PacketStreamTests {
         #expect(isSame)
     }
 
-    @Test("A stream without video is delivered without waiting for video")
+    @Test("Packets of a stream without video are delivered without waiting for video")
     func radio() {
         let stream = PacketStream()
         let guest = Guest()
@@ -113,7 +113,7 @@ struct PacketStreamTests {
         #expect(late.packets.map(\.pts) == [4 * 1024])
     }
 
-    @Test("The stream's tracks are those of the last published packet, and keyframe requests reach the encoder")
+    @Test("The stream describes the tracks of its last packet, and forwards keyframe requests to the encoder")
     func description() {
         let stream = PacketStream()
         let keyframes = KeyframeCounter()
@@ -138,7 +138,7 @@ struct PacketHistoryTests {
         return history
     }
 
-    @Test("By default the history contains the current GOP only")
+    @Test("By default the packet history contains only the current GOP")
     func currentGOP() {
         let history = history(.currentGOP, frames: 30..<200)
         #expect(history.packets.map(\.pts) == Array(180..<200))
@@ -147,7 +147,7 @@ struct PacketHistoryTests {
         #expect(history.age == history.packets[19].dtsNanoseconds - history.packets[0].dtsNanoseconds)
     }
 
-    @Test("The history for replays covers at least its duration, from a keyframe on")
+    @Test("The packet history for replays covers at least its duration, from a keyframe on")
     func replay() {
         let history = history(.init(duration: .seconds(5)), frames: 0..<600)
         #expect(history.packets.first?.pts == 420)
@@ -155,7 +155,7 @@ struct PacketHistoryTests {
         #expect(history.packets.map(\.pts) == Array(420..<600))
     }
 
-    @Test("At the limit in bytes the oldest GOPs are removed, and a GOP larger than the limit is not kept")
+    @Test("If the history exceeds its limit in bytes the oldest GOPs are removed, and an oversized GOP is not kept")
     func bytes() {
         let some = history(.init(duration: .seconds(60), maximumBytes: 15_000), frames: 0..<600)
         #expect(some.packets.first?.pts == 480 && some.bytes == 12_000)
@@ -163,7 +163,7 @@ struct PacketHistoryTests {
         #expect(none.packets.isEmpty && none.bytes == 0)
     }
 
-    @Test("A GOP longer than the time limit is dropped, and the next GOP is kept again")
+    @Test("A GOP longer than the history's time limit is dropped, and the next GOP is kept again")
     func longGOP() {
         var history = PacketHistory(limits: .init(longestGOP: .seconds(4)))
         for index in Int64(0)..<300 {
@@ -177,7 +177,7 @@ struct PacketHistoryTests {
 
 @Suite("Interleaver")
 struct InterleaverTests {
-    @Test("The other track's packets wait up to the limit for a track that stopped; its late packets pass at once")
+    @Test("If one track stops, the other's packets wait up to a limit, and late packets of the first pass at once")
     func bound() {
         var interleaver = Interleaver(bound: .seconds(1))
         #expect(interleaver.push(Packets.audio(0)).isEmpty)
@@ -192,7 +192,7 @@ struct InterleaverTests {
         #expect(late.first?.track == .audio)
     }
 
-    @Test("The other track's packets wait again for a track whose packets arrive again")
+    @Test("If a stopped track's packets arrive again, the other track's packets wait for them again")
     func again() {
         var interleaver = Interleaver(bound: .seconds(1))
         _ = interleaver.push(Packets.audio(0))
@@ -204,7 +204,7 @@ struct InterleaverTests {
         #expect(interleaver.push(Packets.video(92)).map(\.track) == [.audio])
     }
 
-    @Test("With a frame every 2 s, audio waits for the first frame but for none of the later ones")
+    @Test("At one frame every 2 s, audio waits for the first frame but for none of the later frames")
     func slow() {
         var interleaver = Interleaver(bound: .seconds(1))
         _ = interleaver.push(Packets.video(0, key: true))
@@ -218,14 +218,14 @@ struct InterleaverTests {
         #expect((waiting.max() ?? 0) <= 49 && waiting.dropFirst(94).allSatisfy { $0 <= 1 })
     }
 
-    @Test("Packets of a stream with one track are released at once")
+    @Test("Packets of a stream with a single track are delivered at once")
     func oneTrack() {
         var interleaver = Interleaver(waitingFor: [.audio])
         #expect(interleaver.push(Packets.audio(0)).count == 1)
         #expect(interleaver.push(Packets.audio(1)).count == 1)
     }
 
-    @Test("Timed data is released in order and delays no other track")
+    @Test("Timed data is delivered in order and delays no other track")
     func data() {
         let track = TrackDescription(data: .amf0, timeBase: .milliseconds)
         var interleaver = Interleaver()

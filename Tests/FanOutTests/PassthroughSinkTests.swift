@@ -16,7 +16,7 @@ private final class Receiver: PacketSink {
     func finish() { state.withLock { $0.isFinished = true } }
 }
 
-@Suite("Passing packets through")
+@Suite("Forwarding copied packets")
 struct PassthroughSinkTests {
     private static let clock = TrackDescription(
         video: .h264, frames: FrameFormat(width: 640, height: 360), timeBase: .milliseconds,
@@ -38,7 +38,7 @@ struct PassthroughSinkTests {
         return (receiver.packets, sink.counts.moved)
     }
 
-    @Test("Packets in order are forwarded unchanged and at once, in any order of the tracks relative to each other")
+    @Test("Copied packets in decoding order are forwarded unchanged and at once, however the tracks are interleaved")
     func untouched() {
         let packets = [Packets.video(3), Packets.audio(0), Packets.video(4), Packets.audio(1)]
         let (passed, moved) = pass(packets)
@@ -46,7 +46,7 @@ struct PassthroughSinkTests {
         #expect(isSame && moved == 0)
     }
 
-    @Test("A decoding time that repeats or decreases is moved forward by a tick, and no frame is shown before it")
+    @Test("A copied packet whose decoding time repeats or decreases gets a later one, and its presentation follows it")
     func monotonic() {
         let (passed, moved) = pass([packet(0), packet(40), packet(40, pts: 40), packet(20, pts: 30), packet(80)])
         #expect(passed.map(\.dts) == [0, 40, 41, 42, 80])
@@ -56,12 +56,14 @@ struct PassthroughSinkTests {
         #expect(shares)
     }
 
-    @Test("The presentation time of a frame that precedes its decoding time is set to the decoding time")
+    @Test("A presentation time that precedes its packet's decoding time is set to the decoding time")
     func presentation() {
         #expect(pass([packet(100, pts: 60)]).packets.map(\.pts) == [100])
     }
 
-    @Test("At a variable rate timestamps are kept, and packets without a duration get the shortest of three intervals")
+    @Test(
+        "At a variable rate timestamps are kept, and a packet without a duration gets the shortest of three intervals"
+    )
     func variableRate() {
         let times: [Int64] = [0, 40, 100, 105, 300]
         let (passed, moved) = pass(times.map { packet($0, duration: 0) })
@@ -69,7 +71,7 @@ struct PassthroughSinkTests {
         #expect(passed.map(\.duration) == [0, 40, 40, 5, 5])
     }
 
-    @Test("A gap does not become a packet's duration, and a slower rate counts after three packets")
+    @Test("A gap does not become a packet's duration, and a slower frame rate counts after three packets")
     func lengthsBehindGap() {
         let times: [Int64] = [0, 40, 80, 2080, 2120, 2160, 3160, 4160, 5160]
         let passed = pass(times.map { packet($0, duration: 0) }).packets

@@ -16,7 +16,7 @@ import Testing
             date: 1_795_261_109_603 + number * 1000, isDiscontinuous: false)
     }
 
-    @Test("A playlist of short segments keeps at least three target durations when it is trimmed by count")
+    @Test("A playlist of short segments keeps at least three target durations, even if its configured size is smaller")
     func shortSegments() {
         var playlist = HLSPlaylist(targetSeconds: 4)
         for number in 0..<40 { _ = playlist.append(entry(Int64(number), seconds: 1), limit: 3) }
@@ -24,7 +24,7 @@ import Testing
         #expect(HLSPlaylist(parsing: playlist.text) == playlist)
     }
 
-    @Test("A long segment among short ones is kept while three target durations need it")
+    @Test("A long segment stays in the playlist until the segments after it last three target durations")
     func longSegment() {
         var playlist = HLSPlaylist(targetSeconds: 4)
         _ = playlist.append(entry(0, seconds: 10), limit: 3)
@@ -32,7 +32,7 @@ import Testing
         #expect(playlist.append(entry(30, seconds: 1), limit: 3).map(\.name) == ["relay-7-0.m4s"])
     }
 
-    @Test("A playlist has a maximum length, however short its segments are, and can be parsed")
+    @Test("A playlist of very short segments does not exceed its maximum length, and can be parsed")
     func bounded() {
         var playlist = HLSPlaylist(targetSeconds: 3600)
         for number in 0..<4500 { _ = playlist.append(entry(Int64(number), seconds: 1), limit: 3) }
@@ -41,7 +41,7 @@ import Testing
         #expect(HLSPlaylist(parsing: playlist.text) == playlist)
     }
 
-    @Test("A removed segment's file is kept for as long as the longest playlist that contained it")
+    @Test("A removed segment's file is kept for the duration of the longest playlist that contained it")
     func expiry() {
         var (playlist, expiry) = (HLSPlaylist(targetSeconds: 4), HLSExpiry())
         // Three segments of 4 s, then short ones: the longest playlist with the first segment lasts 15 s.
@@ -61,7 +61,7 @@ import Testing
         #expect(expiry.names.isEmpty)
     }
 
-    @Test("A header file is kept until the last segment that needs it is removed")
+    @Test("A header file is kept until the last segment that needs it was removed")
     func header() {
         var expiry = HLSExpiry()
         expiry.retire(["relay-7-0.m4s", "relay-7-init.mp4"], due: 10)
@@ -103,7 +103,7 @@ import Testing
         try writer.finish(isProgramOver: isProgramOver)
     }
 
-    @Test("After a clean restart the playlist and its numbers continue, and its files are kept")
+    @Test("After a normal restart the playlist and its numbering continue, and its files are kept")
     func cleanRestart() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         try run(seconds: 5)
@@ -122,7 +122,7 @@ import Testing
         #expect(playlist?.entries.map(\.isDiscontinuous) == [true, false, false])
     }
 
-    @Test("A new program after one that ended continues the counters, and removes no file at once")
+    @Test("A new program in the directory of one that ended continues its numbering, and removes no file at once")
     func afterTheEnd() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         try run(seconds: 5, isProgramOver: true)
@@ -135,7 +135,7 @@ import Testing
         #expect(missing.isEmpty)
     }
 
-    @Test("A playlist that is too old for any player is replaced, but its counters continue")
+    @Test("A playlist that is too old for any player is replaced, but its numbering continues")
     func stale() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         try run(seconds: 3)
@@ -148,7 +148,7 @@ import Testing
     }
 
     @Test(
-        "The playlist gets an end tag at those ends that the option selects",
+        "The option endlist= decides whether the playlist gets an end tag at the program's end and at other ends",
         arguments: [
             ("program", true, true), ("program", false, false), ("always", false, true), ("always", true, true),
             ("never", true, false), ("never", false, false),

@@ -95,7 +95,9 @@ import Testing
         return longest
     }
 
-    @Test("After a gap in one track or in both, each frame and audio packet has its own time", arguments: cases)
+    @Test(
+        "After a gap in one track or in both, each frame and audio packet in the HLS segments has its own time",
+        arguments: cases)
     func times(program: Case) throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let sent = packets(program)
@@ -120,7 +122,7 @@ import Testing
     }
 
     @Test(
-        "A playlist grows within 1.5 target durations whichever track is missing, and no segment is too long",
+        "A playlist grows within 1.5 target durations if one track is missing, and no segment is too long",
         arguments: cases)
     func pace(program: Case) throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -142,7 +144,7 @@ import Testing
         }
     }
 
-    @Test("At one frame in 5 s segments have the target duration, and those that depend on others are marked")
+    @Test("At one frame in 5 s segments have the target duration, and those without a keyframe are marked")
     func stills() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         var sent = (0..<Int64(8)).map { Samples.video(pts: $0 * 150, dts: $0 * 150, isKeyframe: $0 % 4 == 0) }
@@ -156,7 +158,7 @@ import Testing
         #expect(HLSPlaylist(parsing: playlist.text) == playlist)
     }
 
-    @Test("A frame whose duration field is too large does not delay the frames after it")
+    @Test("If a frame's duration field is too large, the frames after it are not delayed")
     func longFrame() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let sent = (0..<Int64(90)).map { index in

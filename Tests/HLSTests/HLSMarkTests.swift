@@ -27,7 +27,7 @@ import Testing
         try HLSWriter(path, HLSOptions(["segment": "1s", "list": "3"]), Samples.description)
     }
 
-    @Test("A marker is a date range of its segment, has its own date, and is removed with the segment")
+    @Test("A marker is written as a date range with its own date, and is removed with its segment")
     func window() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let writer = try writer()
@@ -47,7 +47,7 @@ import Testing
         #expect(playlist?.entries.last?.marks.map(\.text) == ["end"])
     }
 
-    @Test("A marker that arrives after its segment is added to that segment; one before the first frame is dropped")
+    @Test("A marker that arrives late is added to its segment; one before the first frame is dropped")
     func late() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let writer = try writer()
@@ -60,7 +60,7 @@ import Testing
         try writer.finish(isProgramOver: true)
     }
 
-    @Test("The next run keeps the markers of the previous run unchanged")
+    @Test("The next run of an HLS output keeps the markers of the previous run unchanged")
     func restart() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         do {
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test(
-        "Characters that a quoted string must not contain are replaced, and all others are parsed back unchanged",
+        "In a marker's text characters that a quoted string forbids are replaced, and all others are kept",
         arguments: [
             ("Tor! 1:0", "Tor! 1:0"), ("say \"yes\"", "say 'yes'"), ("one\ntwo\r\nthree\u{2028}", "one two  three "),
             ("a,b=c:d", "a,b=c:d"), ("⚽️ ü \u{301}", "⚽️ ü \u{301}"), ("\u{301}", "\u{301}"), ("\"", "'"),
@@ -98,7 +98,7 @@ import Testing
         ])
     func foreign(value: String) { #expect(HLSMark(parsing: Substring(value)) == nil) }
 
-    @Test("Markers never make a playlist too long to be parsed")
+    @Test("Even many markers do not make a playlist too long to be parsed")
     func bounds() throws {
         var playlist = HLSPlaylist(targetSeconds: 1)
         let words = String(repeating: "\u{10FFFF}", count: 500)

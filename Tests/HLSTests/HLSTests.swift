@@ -10,7 +10,7 @@ import Testing
 
 @Suite struct HLSAddressTests {
     @Test(
-        "An HLS output's location is a directory of this host",
+        "The address of an HLS output is a directory of this host",
         arguments: [
             ("hls:/var/www/live", "/var/www/live"), ("HLS:live/", "live"), ("hls:/", "/"), ("hls:a b#c", "a b#c"),
         ])
@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test(
-        "An invalid HLS location is refused in one sentence",
+        "An invalid address of an HLS output is refused in one sentence",
         arguments: [
             ("hls:", "no directory"), ("hls://host/live", "directory of this host"), ("/var/www", "hls:"),
             ("hls:a\u{0}b", "control"), ("hls:" + String(repeating: "x", count: 5000), "too long"),
@@ -30,7 +30,7 @@ import Testing
         #expect(error?.description.contains(part) == true, "\(error?.description ?? "")")
     }
 
-    @Test("HLS options are parsed, and the defaults are segments of 4 s and a list of six")
+    @Test("HLS options are parsed; by default segments have 4 s, and the playlist has six of them")
     func options() throws {
         #expect(try HLSOptions([:]) == HLSOptions())
         #expect(HLSOptions().segmentDuration == .seconds(4) && HLSOptions().listSize == 6)
@@ -67,7 +67,7 @@ import Testing
             date: 1_795_261_109_603 + number * 4004, isDiscontinuous: isDiscontinuous)
     }
 
-    @Test("A playlist is written in the form that RFC 8216 requires")
+    @Test("An HLS playlist is written in the form that RFC 8216 requires")
     func text() {
         var playlist = HLSPlaylist(targetSeconds: 4)
         _ = playlist.append(entry(0), limit: 6)
@@ -109,7 +109,7 @@ import Testing
         #expect(HLSPlaylist(parsing: playlist.text) == playlist)
     }
 
-    @Test("A segment that is too long raises the target duration, which never decreases")
+    @Test("A segment longer than the target duration raises it, and the target duration never decreases")
     func target() {
         var playlist = HLSPlaylist(targetSeconds: 4)
         var long = entry(0)
@@ -173,28 +173,30 @@ import Testing
         return result
     }
 
-    @Test("Segments of two GOPs are cut at every second keyframe, without a keyframe request")
+    @Test("With a segment length of two GOPs, every second keyframe begins a segment, and no keyframe is requested")
     func regular() {
         let result = cuts(.seconds(4), seconds: 21) { $0 % 50 == 0 }
         #expect(result.lengths == [100, 100, 100, 100, 100])
         #expect(result.asked == 0 && result.discontinuous == 0)
     }
 
-    @Test("A keyframe that another output requested shortens a segment and never lengthens one")
+    @Test("A keyframe that another output requested may shorten a segment and never lengthens one")
     func extra() {
         let result = cuts(.seconds(4), seconds: 41) { $0 < 275 ? $0 % 50 == 0 : ($0 - 275) % 50 == 0 }
         #expect(result.lengths.allSatisfy { $0 <= 100 })
         #expect(result.lengths.filter { $0 < 100 }.count == 1)
     }
 
-    @Test("GOPs are not split to fit the target duration; within a GOP longer than the target a keyframe is requested")
+    @Test("A GOP longer than the target duration is not split, but a keyframe is requested")
     func misfit() {
         #expect(cuts(.seconds(4), seconds: 13) { $0 % 75 == 0 }.lengths == [75, 75, 75, 75])
         let long = cuts(.seconds(4), seconds: 21) { $0 % 250 == 0 }
         #expect(long.lengths == [250, 250] && long.asked == 4)
     }
 
-    @Test("A GOP longer than the target is forgotten after eight target durations", arguments: [[0], [0, 300]])
+    @Test(
+        "Segments return to the target length eight target durations after a GOP that was longer",
+        arguments: [[0], [0, 300]])
     func forgets(starts: [Int64]) {
         // GOPs of 1 s, and GOPs of 6 s that begin at these frames.
         let result = cuts(.seconds(4), seconds: 80) { frame in
@@ -204,13 +206,13 @@ import Testing
         #expect(result.lengths.contains(25))
     }
 
-    @Test("If no keyframe arrives, the request is repeated each target duration")
+    @Test("If no keyframe arrives, the HLS output repeats its request each target duration")
     func none() {
         let result = cuts(.seconds(4), seconds: 41) { $0 == 0 }
         #expect(result.lengths.isEmpty && result.asked == 10)
     }
 
-    @Test("If frames are missing before a keyframe, a segment ends with the frames that it has")
+    @Test("If frames are missing before a keyframe, the segment ends with the last frame before the gap")
     func hole() {
         let result = cuts(.seconds(4), seconds: 13, keyframes: { $0 % 50 == 0 }, missing: 130..<150)
         #expect(result.lengths == [100, 30, 100])
@@ -219,7 +221,7 @@ import Testing
 }
 
 @Suite struct HLSDirectoryTests {
-    @Test("A directory is created if its parent exists, serves one output at a time, and loses only relay's files")
+    @Test("An HLS directory is created if its parent exists, serves one output at a time, and loses only relay's files")
     func directory() throws {
         let path = NSTemporaryDirectory() + "relay-hls-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -236,7 +238,7 @@ import Testing
         #expect(try directory.names().filter { !$0.hasPrefix(".") } == ["foreign.m4s"])
     }
 
-    @Test("Files of an earlier run that players may still request are kept for a while, with their header")
+    @Test("HLS files of an earlier run that players may still request are kept for a while, with their header")
     func leftovers() throws {
         let path = NSTemporaryDirectory() + "relay-hls-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -257,7 +259,7 @@ import Testing
         #expect(left == [new, newMap, named, "foreign.m4s"])
     }
 
-    @Test("Frames without a keyframe are written before they add up to many megabytes")
+    @Test("If no keyframe arrives, frames are written to disk before they fill many megabytes of memory")
     func bounded() throws {
         let path = NSTemporaryDirectory() + "relay-hls-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -268,7 +270,7 @@ import Testing
         #expect(writer.bytes > 8 << 20 && writer.segments == 0)
     }
 
-    @Test("A playlist of another program is left unchanged")
+    @Test("A playlist that another program wrote is left unchanged")
     func foreignPlaylist() throws {
         let path = NSTemporaryDirectory() + "relay-hls-\(UUID().uuidString)"
         defer { try? FileManager.default.removeItem(atPath: path) }

@@ -38,7 +38,7 @@ import Testing
     /// The audio of frame `index`, apart from rounding.
     private func audio(_ index: Int64) -> EncodedPacket { Samples.audio(pts: index * 1600 / 1024 * 1024) }
 
-    @Test("A change of coding starts a discontinuity with its own header, and no frame is lost")
+    @Test("When the coding changes, a discontinuity with a new header begins, and no frame is lost")
     func recoding() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let writer = try writer(Samples.description)
@@ -58,7 +58,7 @@ import Testing
         #expect(writer.frames == 120)
     }
 
-    @Test("A change of both tracks' coding starts one discontinuity with all of the audio")
+    @Test("When the coding of both tracks changes, one discontinuity begins, which has all of the audio")
     func otherSender() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let writer = try writer(Samples.description)
@@ -98,7 +98,7 @@ import Testing
     }
 
     @Test(
-        "A change of the audio's coding takes effect at once, and no audio and no frame is lost",
+        "When the coding of the audio changes, this takes effect at once, and no audio and no frame is lost",
         arguments: [40, 60, 89])
     func audioRecoding(change: Int64) throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -124,7 +124,7 @@ import Testing
         #expect(entries[first].isIndependent == (change == 60) && requests == (change == 60 ? 0 : 1))
     }
 
-    @Test("A sender whose audio arrives before its video starts one discontinuity with all of the audio")
+    @Test("If a sender's audio arrives before its video, one discontinuity follows, and contains all of the audio")
     func audioFirst() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let writer = try writer(Samples.description)
@@ -141,7 +141,7 @@ import Testing
     }
 
     @Test(
-        "A writer created for an earlier coding, or before any was known, leaves no header or segment of it",
+        "If the coding changes before the first packet, the HLS writer leaves no header or segment of the old coding",
         arguments: [true, false])
     func lateJoiner(isKnown: Bool) throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -154,7 +154,7 @@ import Testing
         #expect(names.filter { $0.hasSuffix("-init.mp4") } == [entries[0].map])
     }
 
-    @Test("A stream without audio has no audio in its header, and no segment waits for audio")
+    @Test("If a stream has no audio, its header has no audio track, and no segment waits for audio")
     func camera() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let camera = try writer(StreamDescription(video: Samples.description.video))
@@ -165,7 +165,7 @@ import Testing
         #expect(try holds(entries[0].map, Array("vide".utf8)) && !holds(entries[0].map, Array("soun".utf8)))
     }
 
-    @Test("A stream without video has no video in its header, and requests no keyframe")
+    @Test("If a stream has no video, its header has no video track, and no keyframe is requested")
     func radio() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let radio = try writer(StreamDescription(audio: Samples.audioTrack))
@@ -176,7 +176,7 @@ import Testing
         #expect(try !holds(entries[0].map, Array("vide".utf8)) && holds(entries[0].map, Array("soun".utf8)))
     }
 
-    @Test("At a variable rate a late keyframe is not a discontinuity, and segments have their actual durations")
+    @Test("At a variable frame rate a late keyframe causes no discontinuity, and segments have their real durations")
     func variableRate() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let track = TrackDescription(

@@ -39,7 +39,7 @@ struct BrokenDecoderTests {
         try reader.run()
     }
 
-    @Test("If the audio decoder of a file is broken, audio ends with one warning and video continues")
+    @Test("If the audio decoder of a file fails, audio ends with one warning and video continues")
     func audio() throws {
         let (sink, log) = (CollectingSink(), CollectedLog())
         let monitor = SourceMonitor(logger: log.logger)
@@ -52,7 +52,7 @@ struct BrokenDecoderTests {
         #expect(monitor.status.lastError == BrokenDecoder.failure.description)
     }
 
-    @Test("If the audio decoder of a loop is broken, audio counts as starved and video continues, with one warning")
+    @Test("If the audio decoder of a looped file fails, audio counts as missing with one warning, and video continues")
     func loop() throws {
         let log = CollectedLog()
         let monitor = SourceMonitor(logger: log.logger)
@@ -67,7 +67,7 @@ struct BrokenDecoderTests {
         #expect(log.lines.count == 1)
     }
 
-    @Test("If the video decoder of a file is broken, the input ends with an error")
+    @Test("If the video decoder of a file fails, the input ends with an error")
     func video() throws {
         #expect(throws: IngestError.self) {
             try read(breaking: .video, into: CollectingSink(), monitor: SourceMonitor())

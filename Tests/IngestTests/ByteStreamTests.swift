@@ -45,7 +45,7 @@ struct ByteStreamTests {
         return stamps
     }
 
-    @Test("A demuxer reads a stream that arrives in pieces like a file, to its end")
+    @Test("A demuxer reads a stream that arrives piece by piece in the same way as a file, to its end")
     func pieces() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=d=2:s=320x180:r=25", "-f", "lavfi", "-i", burst, "-c:v", "libx264", "-c:a",
@@ -143,7 +143,7 @@ struct ByteStreamTests {
         #expect(!Demuxer.keepsDeadline(after: 0, interrupter))
     }
 
-    @Test("Opening a stream that delivers no byte ends at its deadline, or when it is interrupted")
+    @Test("If a stream delivers no bytes, opening it fails at a deadline, or when it is interrupted")
     func silence() {
         let brief = Demuxer.Options(format: "mpegts", openTimeout: .milliseconds(50))
         let late = #expect(throws: AVFailure.self) {

@@ -70,7 +70,7 @@ struct ColorTests {
         try expect(clip, in: (1024, 576), color: nil, is: Matrix.bt601.values(of: value))
     }
 
-    @Test("Untagged video keeps its values in a program of the same class (SD or HD)")
+    @Test("Untagged video keeps its color values in a program of the same class (SD or HD)")
     func sameClass() throws {
         let (name, value) = Self.colors[3]
         let small = try clip(name, size: "640x360", matrix: "bt601")
@@ -108,7 +108,7 @@ struct ColorTests {
     }
 
     @Test(
-        "White of standard range has 203 nits in an HDR program: 58 % of PQ, 75 % of HLG (ITU-R BT.2408, table 1)",
+        "SDR white has 203 nits in an HDR program: 58 % of PQ, 75 % of HLG (ITU-R BT.2408, table 1)",
         .enabled(if: ToneMapping.isPossible), arguments: [(UInt8(16), 143), (18, 180)])
     func standardRange(transfer: UInt8, luma: Int) throws {
         let clips = [

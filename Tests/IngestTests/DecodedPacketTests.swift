@@ -117,7 +117,7 @@ struct DecodedPacketTests {
     }
 
     @Test(
-        "Every published frame is decoded, and a change of size and codec causes no gap",
+        "Every frame from a publisher is decoded, and a change of size and codec causes no gap",
         arguments: ["libx265"])
     func changes(codec: String) throws {
         let first = try packets("libx264", size: "320x180")
@@ -130,7 +130,7 @@ struct DecodedPacketTests {
         #expect(taken.audio.count - Int(taken.firstAudio ?? 0) > 180_000)
     }
 
-    @Test("Audio that a sender adds later is played, and so is audio that only the next sender has")
+    @Test("Audio that a publisher adds later is played, and so is audio that only the next publisher sends")
     func laterAudio() throws {
         let all = try packets("libx264", size: "320x180")
         let frames = all.packets.filter { $0.track == .video }
@@ -145,7 +145,7 @@ struct DecodedPacketTests {
         }
     }
 
-    @Test("When a sender leaves, the frames that the decoder retains are shown, and the next sender begins again")
+    @Test("When a publisher leaves, the frames left in the decoder are shown, and the next publisher is decoded afresh")
     func returns() throws {
         let first = try packets("libx264", size: "320x180")
         let second = try packets("libx264", size: "320x180", from: 777_000)

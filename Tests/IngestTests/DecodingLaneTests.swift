@@ -155,7 +155,7 @@ struct DecodingLaneTests {
     }
 
     @Test(
-        "A replacement decoder that also refuses everything fails in vain, and each next one gets more time"
+        "If replacement decoders refuse everything too, each next one gets more time before it is replaced"
     )
     func inVain() throws {
         place()
@@ -169,7 +169,7 @@ struct DecodingLaneTests {
         #expect(drain(lane) == [false, true, true, true, true] && made == 6)
     }
 
-    @Test("If no decoder can be made, the lane tries again with each keyframe, and logs the failure once")
+    @Test("If no decoder can be opened, opening is tried again at each keyframe, and the failure is logged once")
     func none() throws {
         place()
         var asked = 0
@@ -183,7 +183,7 @@ struct DecodingLaneTests {
         #expect(monitor.status.decodeErrors == 4)
     }
 
-    @Test("Packets of another coding are decoded after the previous decoder is drained")
+    @Test("Packets of another coding are decoded after the previous decoder has output all its frames")
     func codings() throws {
         place()
         var made: [ScriptedTrack] = []
@@ -198,7 +198,7 @@ struct DecodingLaneTests {
         #expect(made.map(\.sent.count) == [30, 20] && made.first?.isFinished == true)
     }
 
-    @Test("What waits of a lane that is held stays bounded, and is decoded later")
+    @Test("While a reopened source may not decode yet, only the newest packets within its time limit are kept")
     func held() throws {
         place()
         var made: [ScriptedTrack] = []
@@ -220,7 +220,7 @@ struct DecodingLaneTests {
         #expect(drain(lane) == [] && made.first?.sent.count == 51)
     }
 
-    @Test("A decoder is released when its sender has left and all is decoded, and not before")
+    @Test("A decoder is released once its sender has left and all packets are decoded, and not before")
     func released() throws {
         place()
         weak var made: ScriptedTrack?
@@ -270,7 +270,7 @@ struct DecodingLaneTests {
         }
     }
 
-    @Test("30 s of 40 Mbit/s that are not due are kept")
+    @Test("A live source's buffer keeps 30 s of packets at 40 Mbit/s until they are due")
     func longLatency() throws {
         var made: [ScriptedTrack] = []
         let lane = waitingLane { made.append($0) }
@@ -279,7 +279,7 @@ struct DecodingLaneTests {
         #expect(log.lines.isEmpty && monitor.status.decodeErrors == 0)
     }
 
-    @Test("What does not fit into the buffer is left out and told once, and what came first is shown")
+    @Test("If a live source's buffer is full, newer packets are dropped and logged once, and older ones are shown")
     func fullBuffer() throws {
         var made: [ScriptedTrack] = []
         let lane = waitingLane { made.append($0) }
@@ -290,7 +290,7 @@ struct DecodingLaneTests {
         #expect(log.lines(containing: "the buffer of the input is full").count == 1)
     }
 
-    @Test("A missing library is logged once, and no decoder is said to have taken over")
+    @Test("A missing decoder library is logged once, and no log line says that another decoder took over")
     func missingLibrary() throws {
         place()
         let missing = AVFailure(operation: "convert", subject: "in", missingLibrary: "libavfilter")
@@ -308,7 +308,7 @@ struct DecodingLaneTests {
         #expect(log.lines.count == 1, "\(log.lines)")
     }
 
-    @Test("What is behind an opening has nothing to do with what waited before it")
+    @Test("When an input is reopened, its waiting packets are dropped, and the following packets are decoded")
     func restart() throws {
         place()
         var made = 0

@@ -25,7 +25,7 @@ struct DecodingLoadTests {
         return (overdue, actions)
     }
 
-    @Test("Decoding is reduced after 2 s of frames that take longer to decode than they play")
+    @Test("Only keyframes are decoded after 2 s of frames that take longer to decode than to play")
     func slow() {
         var load = DecodingLoad(at: at(0))
         let (overdue, actions) = decode(&load, from: 0, count: 50, cost: 60)
@@ -33,7 +33,7 @@ struct DecodingLoadTests {
         #expect(overdue == 33)
     }
 
-    @Test("If a source may not be reduced, each late frame counts as overdue as long as frames are late")
+    @Test("If a source must be decoded in full, each late frame counts as overdue while frames are late")
     func notReduced() {
         var load = DecodingLoad(at: at(0))
         var overdue = 0
@@ -46,7 +46,7 @@ struct DecodingLoadTests {
         #expect(overdue == 98)
     }
 
-    @Test("Frames that arrive late or in bursts do not count as overload")
+    @Test("Frames that arrive late or in bursts from the network do not count as decoding overload")
     func network() {
         var load = DecodingLoad(at: at(0))
         for number in 0..<500 as Range<Int64> {
@@ -61,7 +61,7 @@ struct DecodingLoadTests {
     }
 
     @Test(
-        "Full decoding is tried again after 10 s, then at growing intervals, which 1 min in time resets"
+        "Full decoding is tried again after 10 s, then at growing intervals, which a minute without overload resets"
     )
     func again() {
         var load = DecodingLoad(at: at(0))

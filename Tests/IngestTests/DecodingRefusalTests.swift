@@ -26,7 +26,7 @@ struct DecodingRefusalTests {
         #expect(refusal.isOver)
     }
 
-    @Test("In a stream joined between two keyframes, the decoder gets 1 s from the first keyframe on")
+    @Test("In a stream joined within a GOP, a decoder has 1 s from the first keyframe on to give a frame")
     func joined() {
         var refusal = DecodingRefusal()
         refuse(&refusal, from: 1, packets: 249, keyframes: false)
@@ -41,14 +41,14 @@ struct DecodingRefusalTests {
         #expect(refusal.isOver)
     }
 
-    @Test("A decoder that gives neither frames nor errors does not count as broken")
+    @Test("A decoder that returns neither frames nor errors does not count as broken")
     func silent() {
         var refusal = DecodingRefusal()
         refuse(&refusal, from: 0, packets: 100, keyframes: true, errors: false)
         #expect(!refusal.isOver)
     }
 
-    @Test("From the second replacement in a row on, each decoder gets twice as long as the one before, up to 1 min")
+    @Test("From the second replacement on, each decoder gets twice as long as the one before, up to 1 min")
     func replaced() {
         var refusal = DecodingRefusal()
         for second in [1, 1, 2, 4, 8, 16, 32, 60, 60] {

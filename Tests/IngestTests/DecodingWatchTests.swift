@@ -8,7 +8,7 @@ import Testing
 
 @testable import Ingest
 
-@Suite("The watch over a live source's decoding")
+@Suite("Overload of a live source's decoding")
 struct DecodingWatchTests {
     private let log = CollectedLog(from: .notice)
     private let clock = ManualClock(now: 1_000_000_000_000)
@@ -47,7 +47,7 @@ struct DecodingWatchTests {
         return nil
     }
 
-    @Test("An input that is opened again is decoded in full at first, and reduced after 2 s that are too slow")
+    @Test("An input that is opened again is decoded in full at first, and reduced to keyframes after 2 s of overload")
     func begins() {
         #expect(decode() == 34)
         #expect(monitor.status.overload != nil && monitor.decodesKeyframesOnly)
@@ -64,14 +64,14 @@ struct DecodingWatchTests {
         #expect(!monitor.isReduced && monitor.status.overload == nil)
     }
 
-    @Test("An input that is opened again after it was decoded in time is not logged as decoded again")
+    @Test("If decoding was not reduced to keyframes, reopening the input logs no return to full decoding")
     func inTime() {
         watch.begin()
         watch.begin()
         #expect(log.lines.isEmpty && !monitor.isReduced)
     }
 
-    @Test("Frames of a source that may not be reduced are counted as overdue, and all of them are decoded")
+    @Test("If a source must be decoded in full, its late frames are counted, and all of its frames are decoded")
     func counted() {
         monitor.mayReduce = false
         #expect(decode() == nil)

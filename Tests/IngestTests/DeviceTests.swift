@@ -65,7 +65,7 @@ struct DeviceTests {
             ])
     }
 
-    @Test("A node that captures no video or does not answer is no device, and endless lists of a driver are cut off")
+    @Test("A device file that captures no video is not listed, and an endless list from a driver is truncated")
     func others() throws {
         #expect(VideoDevice(path: "/dev/video0") { _, _ in -1 } == nil)
         // The node for a camera's metadata.
@@ -84,7 +84,7 @@ struct DeviceTests {
         #expect(VideoDevice.all(in: empty).isEmpty && AudioDevice.all(in: empty).isEmpty)
     }
 
-    @Test("The capturing ALSA devices are read from the kernel's list")
+    @Test("ALSA devices that can capture are listed from the kernel's list of devices")
     func audio() {
         let list = """
             00-00: ALC892 Analog : ALC892 Analog : playback 1 : capture 1
@@ -97,7 +97,7 @@ struct DeviceTests {
         #expect(found.map(\.name) == ["ALC892 Analog", "USB Audio"])
     }
 
-    @Test("An ALSA device reports its capabilities, or a fault if it does not exist")
+    @Test("An ALSA device reports its capabilities, or an error if it does not exist")
     func askALSA() {
         var silent = AudioDevice(address: "alsa:null", name: "")
         silent.ask()
@@ -109,7 +109,7 @@ struct DeviceTests {
     }
 
     @Test(
-        "A capture stamp is assigned to the nearest clock, and wall-clock stamps are made monotonic"
+        "The clock of a capture timestamp is recognized, and wall-clock timestamps are made monotonic"
     )
     func captureClock() {
         let (monotonic, wall) = (Int64(5_000_000_000_000), Int64(1_700_000_000_000_000_000))
@@ -121,7 +121,7 @@ struct DeviceTests {
         #expect(CaptureClock.monotonic.shift(monotonic: monotonic, wall: wall) == 0)
     }
 
-    @Test("Capture devices are polled, so that opening and reading them have deadlines")
+    @Test("Capture devices are read without blocking, so that opening and reading have deadlines")
     func deadlines() {
         for (text, isPolled) in [("v4l2:/dev/video0", true), ("alsa:hw:1", true), ("lavfi:testsrc2", false)] {
             let (_, options) = InputLocation(text).demuxerSettings(IngestOptions())
@@ -130,7 +130,7 @@ struct DeviceTests {
         }
     }
 
-    @Test("Audio of an ALSA device is placed by the time of capture, not by the time of reading")
+    @Test("Audio of an ALSA device is played by its capture time, not by the time of reading")
     func capture() throws {
         var device = AudioDevice(address: "alsa:null", name: "")
         device.ask()

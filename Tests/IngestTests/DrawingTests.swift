@@ -60,7 +60,7 @@ struct DrawingTests {
         #expect(standard.white.y == 235 && standard.bars[0].y == 180)
     }
 
-    @Test("A name that is wider than the slate is shortened, and its beginning is drawn completely")
+    @Test("A name that is wider than the slate is shortened at its end")
     func shortened() {
         let format = VideoFormat(width: 160, height: 120, frameRate: FrameRate(25))
         let name = String(repeating: "CHANNEL", count: 7)
@@ -70,18 +70,20 @@ struct DrawingTests {
         #expect(shown != luma(SlatePattern.frame(format, lines: ["NO SIGNAL", name.prefix(23) + ".."])))
     }
 
-    @Test("Text is shortened to the length that fits, down to an empty text", arguments: [-1, 0, 1, 2, 3, 4, 5, 6])
+    @Test(
+        "A text is shortened to the width that is available, down to no letter at all",
+        arguments: [-1, 0, 1, 2, 3, 4, 5, 6])
     func lengths(most: Int) {
         let expected = ["", "", "A", "AB", "A..", "AB..", "ABCDE", "ABCDE"][most + 1]
         #expect(BitmapFont.shortened(Array("ABCDE".utf8), to: most) == Array(expected.utf8))
     }
 
-    @Test("Each visible letter takes one place in the font, whatever its Unicode composition")
+    @Test("Each visible letter takes one position, even if it consists of several Unicode scalars")
     func characters() {
         #expect(BitmapFont.characters(of: "aé\u{1F3A5}e\u{301}\r\n9") == Array("A  E\r9".utf8))
     }
 
-    @Test("The test signal can be drawn in any size, at any frame number")
+    @Test("The test signal can be drawn in any size, for any frame number")
     func testSignal() {
         var random = SeededRandom()
         for _ in 0..<60 {
@@ -98,7 +100,7 @@ struct DrawingTests {
         }
     }
 
-    @Test("The frame counter's layout is within the frame in every size for which there is a layout")
+    @Test("The frame counter lies within the frame in every size that is large enough for the counter")
     func counter() {
         for width in [-2, 0, 1, 2, 3, 159, 160, 161, 8191, Int.max] {
             for height in [-2, 0, 1, 2, 3, 89, 90, 91, 8191, Int.max] {

@@ -12,7 +12,7 @@ struct FileTests {
     private let x264 = ["-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"]
 
     @Test(
-        "Audio of a file starts at the right place in every container",
+        "Audio of a file begins at the right time in every container format",
         arguments: [".mp4", ".flv", ".ts", ".mkv", ".mov"])
     func audioStart(suffix: String) throws {
         let clip = try Clip(
@@ -57,7 +57,7 @@ struct FileTests {
         #expect(sink.taken.frames.isEmpty)
     }
 
-    @Test("Where only files that hold their media themselves may be opened, a list of files is refused by any name")
+    @Test("If files that refer to other files are forbidden, a playlist is refused whatever its name is")
     func lists() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=30:d=0.2", "-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt",
@@ -80,7 +80,7 @@ struct FileTests {
     }
 
     @Test(
-        "A file that holds its media itself is opened where only such files may be, in every usual container",
+        "If files that refer to other files are forbidden, a media file in any usual container is still opened",
         arguments: [".mp4", ".mov", ".mkv", ".ts", ".flv", ".avi", ".mpg", ".png", ".jpg"])
     func containers(suffix: String) throws {
         let still = [".png", ".jpg"].contains(suffix) ? ["-frames:v", "1"] : []
@@ -96,7 +96,7 @@ struct FileTests {
         source.stop()
     }
 
-    @Test("Opening a stream without parameter sets ends in an error and not in a trap")
+    @Test("A stream without parameter sets cannot be opened, which causes an error and not a crash")
     func unknownSize() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=2", "-f", "lavfi", "-i", burst, "-c:v", "libx264", "-bsf:v",
@@ -110,7 +110,7 @@ struct FileTests {
         #expect(sink.taken.frames.isEmpty)
     }
 
-    @Test("Uncompressed audio of a file is placed to the sample")
+    @Test("Uncompressed audio of a file is played at its exact sample position")
     func exactAudio() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=2", "-f", "lavfi", "-i", burst, "-c:v", "rawvideo",
@@ -122,7 +122,7 @@ struct FileTests {
         #expect(onset(sink.taken.audio, threshold: 0.01) == 24_001)
     }
 
-    @Test("Audio that starts after the first frame keeps its distance from it")
+    @Test("Audio that starts after the first frame is played at its distance from that frame")
     func lateAudio() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=2", "-itsoffset", "0.3", "-f", "lavfi", "-i", burst,
@@ -133,7 +133,7 @@ struct FileTests {
         #expect(onset(sink.taken.audio, threshold: 0.01) == 38_401)
     }
 
-    @Test("Audio before the first frame is cut off to the sample")
+    @Test("Audio before the first frame is cut off exactly to the sample")
     func earlyAudio() throws {
         let clip = try Clip(
             "-itsoffset", "0.2", "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=2", "-f", "lavfi", "-i", burst,
@@ -145,7 +145,7 @@ struct FileTests {
         #expect(sink.taken.audio.count == 96_000 - 9600)
     }
 
-    @Test("Mono audio at 44.1 kHz becomes stereo at 48 kHz with the same level, length and place")
+    @Test("Mono audio at 44.1 kHz becomes stereo at 48 kHz with the same level, length and position")
     func mono() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=2", "-f", "lavfi", "-i",
@@ -171,7 +171,7 @@ struct FileTests {
         #expect(abs((sink.taken.audio.max() ?? 0) - 0.3536) < 0.01)
     }
 
-    @Test("A file without audio is described so, and ends both tracks")
+    @Test("A file without audio is described as such, and playing it ends both tracks")
     func silent() throws {
         let clip = try Clip("-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=1", suffix: ".mp4")
         let sink = CollectingSink()
@@ -195,7 +195,7 @@ struct FileTests {
         #expect(abs((onset(sink.taken.audio) ?? 0) - 24_000) < 1200)
     }
 
-    @Test("In a file of variable frame rate every frame keeps its time")
+    @Test("In a file with a variable frame rate every frame keeps its time")
     func variableRate() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=30:d=2", "-vf", "select='not(between(n,20,29))+eq(n,25)'",
@@ -207,7 +207,7 @@ struct FileTests {
         #expect(source.description.video?.frameRate == FrameRate(30))
     }
 
-    @Test("A truncated file is played up to the point where it was cut off")
+    @Test("A truncated file is played up to the point of truncation")
     func truncated() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=4", "-f", "lavfi", "-i", burst, "-c:a", "aac",
@@ -220,7 +220,7 @@ struct FileTests {
         #expect(source.status.framesDecoded == Int64(sink.taken.frames.count))
     }
 
-    @Test("Opening a file that does not exist fails with the reason")
+    @Test("Opening a file that does not exist fails, and the error gives the reason")
     func noMedia() throws {
         let location = InputLocation("/nonexistent/clip.mp4")
         let logger = Logger(label: "test")
@@ -231,7 +231,7 @@ struct FileTests {
         }
     }
 
-    @Test("While one track of a sink is full, the other track gets its media, even if it is far behind in the file")
+    @Test("While one track's buffer is full, the other track still gets its media, even from far behind in the file")
     func badInterleaving() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=2", "-f", "lavfi", "-i", burst, "-c:a", "aac",

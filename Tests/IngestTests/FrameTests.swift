@@ -32,7 +32,7 @@ struct FrameTests {
         }
     }
 
-    @Test("A video of odd size loses its last column and row")
+    @Test("Video with an odd size loses its last column and row")
     func oddSize() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=321x181:r=25:d=0.4", "-c:v", "ffv1", "-pix_fmt", "yuv420p",
@@ -44,7 +44,7 @@ struct FrameTests {
         #expect(sink.taken.frames.count == 10)
     }
 
-    @Test("An anamorphic video keeps its pixel shape in its own format, and gets bars in another")
+    @Test("Anamorphic video keeps its pixel aspect ratio in its own format, and gets black bars in another")
     func anamorphic() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "color=white:s=720x576:r=25:d=0.4", "-vf", "setsar=16/15", "-pix_fmt", "yuv420p",
@@ -111,7 +111,7 @@ struct FrameTests {
         #expect(abs(Int(converted.taken.frames.first?.luma[4] ?? 0) - 63) <= 2)
     }
 
-    @Test("A pixel aspect ratio that changes in mid-stream, at the same size, is honored from that frame on")
+    @Test("If the pixel aspect ratio changes in mid-stream, it applies from that frame on")
     func changedAspect() throws {
         func clip(_ aspect: String) throws -> Clip {
             try Clip(

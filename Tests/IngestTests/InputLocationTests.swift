@@ -4,9 +4,11 @@ import Testing
 
 @testable import Ingest
 
-@Suite("Location of an input")
+@Suite("Address of an input")
 struct InputLocationTests {
-    @Test("A path is a file, even if it contains colons", arguments: ["/a/b.mp4", "b.mp4", "12:30 news.mp4", "a:b.ts"])
+    @Test(
+        "An input address that is a path counts as a file, even if it contains colons",
+        arguments: ["/a/b.mp4", "b.mp4", "12:30 news.mp4", "a:b.ts"])
     func paths(text: String) {
         let location = InputLocation(text)
         #expect(location.isFile)
@@ -14,13 +16,13 @@ struct InputLocationTests {
         #expect(location.description == text)
     }
 
-    @Test("A file URL is a file")
+    @Test("An input address that is a file URL counts as a file")
     func fileURL() {
         #expect(InputLocation("file:/a/b.mp4").isFile)
         #expect(InputLocation("file:///a/b.mp4").description == "/a/b.mp4")
     }
 
-    @Test("The test signal is neither a file nor live")
+    @Test("The test signal counts neither as a file nor as live")
     func testSignal() {
         #expect(InputLocation("test:").isTest)
         #expect(!InputLocation("test:").isFile)
@@ -28,14 +30,14 @@ struct InputLocationTests {
     }
 
     @Test(
-        "Inputs of network protocols and devices are live by nature",
+        "Inputs of network protocols and devices always count as live",
         arguments: [
             "rtmp://h/a/k", "RTMPS://h/a/k", "rtsp://h/x", "srt://h:1?mode=listener", "udp://@:5", "rtp://h:4",
             "tcp://h:4", "v4l2:/dev/video0", "alsa:default", "pulse:default", "x11grab::0.0",
         ])
     func live(text: String) { #expect(InputLocation(text).isLiveByNature == true) }
 
-    @Test("A device that captures video alone, and an input with audio=no, certainly give no audio")
+    @Test("A device that captures only video, and an input with audio=no, are known to have no audio")
     func noAudio() {
         for text in ["v4l2:/dev/video0", "x11grab::0.0", "kmsgrab:-", "fbdev:/dev/fb0", "a.mp4#audio=no"] {
             #expect(InputLocation(text).hasNoAudio, "\(text)")
@@ -85,7 +87,7 @@ struct InputLocationTests {
     }
 
     @Test(
-        "The description of an address masks its secrets",
+        "The printed form of an input address masks its secrets",
         arguments: [
             ("rtmp://u:p@h:1935/live/secretkey", "rtmp://h:1935/live/se***"),
             ("rtmp://h/live/secretkey?token=x", "rtmp://h/live/se***?…"),
@@ -101,7 +103,7 @@ struct InputLocationTests {
     func masking(text: String, shown: String) { #expect(InputLocation(text).description == shown) }
 
     @Test(
-        "The secrets of addresses with nested protocols or with one slash are masked",
+        "The secrets of an address are masked, even with nested protocols or with one slash",
         arguments: [
             ("cache:https://u:secret@h/x", "cache:https://h/x"),
             ("async:cache:https://u:secret@h/x?secret", "async:cache:https://h/x?…"),
@@ -118,7 +120,7 @@ struct InputLocationTests {
     }
 
     @Test(
-        "An address inside a device's name is masked, whether or not it is escaped",
+        "The secrets of an address within a device's name are masked, whether or not they are escaped",
         arguments: [
             "lavfi:movie=rtmp://host/app/secret", #"lavfi:movie=rtmp\://host/app/secret"#,
             #"lavfi:movie=https\:\/\/u\:secret@h/x,scale=2:2"#, #"LAVFI:amovie=https\\\://u:secret@h/x"#,
@@ -134,7 +136,7 @@ struct InputLocationTests {
     }
 
     @Test(
-        "An address without its two slashes has a fault, whose text does not contain the key",
+        "An address without its two slashes is refused with an error that does not contain the key",
         arguments: ["rtmp:/host/live/secret", "https:host/secret", "SRT:secret", "cache:rtmp:/host/live/secret"])
     func fault(text: String) throws {
         let fault = try #require(InputLocation(text).fault)
@@ -143,7 +145,7 @@ struct InputLocationTests {
     }
 
     @Test(
-        "An invalid SRT address has a fault, whose text does not contain secrets",
+        "An invalid SRT address is refused with an error that does not contain secrets",
         arguments: [
             ("srt://h:9000?passphrase=secret", "10 to 79"), ("srt://h", "no port"),
             ("srt://h:9000?secret=1", "unknown"),
@@ -156,14 +158,14 @@ struct InputLocationTests {
     }
 
     @Test(
-        "A valid address, path or device has no fault",
+        "A valid address, path or device is accepted",
         arguments: [
             "rtmp://h/live/key", "cache:https://h/x", "cache:/a/b.mp4", "/a/b", "12:30 news.mp4", "a:b.ts", "test:",
             "v4l2:/dev/video0", "pipe:0", "concat:a.ts|b.ts", "HTTPS://h/x",
         ])
     func noFault(text: String) { #expect(InputLocation(text).fault == nil) }
 
-    @Test("The innermost protocol of a nested address decides whether the input is live")
+    @Test("In a nested address the innermost protocol decides whether the input is live")
     func nestedPace() {
         #expect(InputLocation("cache:https://h/x").isLiveByNature == nil)
         #expect(InputLocation("hls+http://h/x").isLiveByNature == nil)
@@ -171,21 +173,21 @@ struct InputLocationTests {
         #expect(InputLocation("cache:/a/b.mp4").isLiveByNature == false)
     }
 
-    @Test("If secrets were inserted into a text, the description is the text before that")
+    @Test("An address into which secrets were inserted is printed as it was before")
     func shownAs() {
         let location = InputLocation("http://h/secret/x", shownAs: "http://h/${TOKEN}/x")
         #expect(location.description == "http://h/${TOKEN}/x")
         #expect(InputLocation("rtmp://h/a/k", shownAs: "${ALL}").description == "${ALL}")
     }
 
-    @Test("Errors contain the masked address and not the key")
+    @Test("Errors about an input contain the masked address and not the key")
     func errors() {
         let error = IngestError.cannotBeOpened(
             input: InputLocation("rtmp://h/live/secretkey").description, reason: "Connection refused")
         #expect(error.description == "The input rtmp://h/live/se*** cannot be opened: Connection refused.")
     }
 
-    @Test("The option latency behind an address sets the least buffer of a live input")
+    @Test("The option latency= of an address sets the minimum buffer of a live input")
     func latency() {
         let location = InputLocation("srt://h:9000?mode=caller#latency=400ms")
         #expect(location.latency == .milliseconds(400) && location.fault == nil)
@@ -199,7 +201,7 @@ struct InputLocationTests {
         }
     }
 
-    @Test("The option reference is yes or no, and needs a live input")
+    @Test("The option reference= accepts yes or no, and only for a live input")
     func reference() {
         #expect(InputLocation("srt://host:1#reference=yes").isReference)
         #expect(InputLocation("alsa:hw:1#reference=yes,audio-offset=40ms").isReference)

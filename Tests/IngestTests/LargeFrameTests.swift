@@ -20,7 +20,7 @@ struct LargeFrameTests {
         return try Demuxer(url: clip.path, options: options, interrupter: Interrupter(), subject: "in")
     }
 
-    @Test("An input whose frames are too large is not opened, and the reason has their size and the limit")
+    @Test("An input whose frames are too large is not opened, and the error has their size and the limit")
     func opening() throws {
         for encoder in ["libx264", "libx265"] {
             let clip = try clip(encoder)
@@ -30,7 +30,7 @@ struct LargeFrameTests {
         }
     }
 
-    @Test("A decoder refuses frames that are too large, at its start and later, and says so")
+    @Test("A decoder refuses frames that are too large, when it is opened and later, with an error that has the size")
     func decoding() throws {
         for encoder in ["libx264", "libx265"] {
             let (small, large) = (try demuxer(clip(encoder, size: "160x90")), try demuxer(clip(encoder)))
@@ -46,7 +46,7 @@ struct LargeFrameTests {
         }
     }
 
-    @Test("Frames that are too large are not described from a keyframe")
+    @Test("No track description is made from a keyframe that is too large")
     func describing() throws {
         let demuxer = try demuxer(clip("libx264"))
         let packet = try #require(try demuxer.readPacket())
@@ -63,7 +63,7 @@ struct LargeFrameTests {
         #expect(failure?.message == "its frames have 320x180 pixels, which is more than 57599")
     }
 
-    @Test("Network inputs are limited to the largest frame of level 6.2, and files are not")
+    @Test("Frames of network inputs may be as large as level 6.2 allows, and those of files may be larger")
     func limits() {
         #expect(LargestFrame.pixels == 8192 * 4352)
         for address in ["udp://@:5000", "rtsp://a/b", "http://a/b.m3u8", "srt://:9000"] {

@@ -49,7 +49,7 @@ struct LiveInputTests {
         }
     }
 
-    @Test("A blocked read ends before its deadline when the input is to be opened again")
+    @Test("A read that blocks is ended before its deadline if the input is to be opened again")
     func opensAgain() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=160x90:r=25:d=12", "-c:v", "libx264", "-preset", "ultrafast", "-g", "25",
@@ -85,7 +85,7 @@ struct LiveInputTests {
         #expect(monitor.status.state == .ended)
     }
 
-    @Test("An input is opened again only after all packets that were read of it are decoded")
+    @Test("An input is opened again only after all packets that were read from it are decoded")
     func waits() throws {
         let location = InputLocation("udp://127.0.0.1:9")
         let monitor = SourceMonitor()
@@ -161,7 +161,7 @@ struct LiveInputTests {
         reading.end()
     }
 
-    @Test("Reading of a transport stream ends when it continues under other PIDs in other codecs")
+    @Test("Reading of a transport stream ends if the stream continues under other PIDs")
     func moved() throws {
         let location = InputLocation("udp://127.0.0.1:9")
         let monitor = SourceMonitor()
@@ -184,7 +184,7 @@ struct LiveInputTests {
         return [UInt8](try Data(contentsOf: URL(fileURLWithPath: clip.path)))
     }
 
-    @Test("After another decoder configuration the packets are those of another stream, which has it")
+    @Test("If the decoder configuration changes in mid-stream, later packets belong to a new stream that has it")
     func configuration() throws {
         let (location, monitor) = (InputLocation("udp://127.0.0.1:9"), SourceMonitor())
         // The second file without its header of 13 bytes.
@@ -236,7 +236,7 @@ struct LiveInputTests {
         return [UInt8](try Data(contentsOf: URL(fileURLWithPath: clip.path)))
     }
 
-    @Test("New audio of another program of the multiplex is not taken for audio of the program that is read")
+    @Test("New audio of another program of the multiplex is not used as audio of the selected program")
     func neighbour() throws {
         let demuxer = try Demuxer(
             reading: Bytes(try multiplex() + multiplexWithAudio()),

@@ -55,7 +55,7 @@ struct LiveTests {
         return try #require(opened.withLock { $0 })
     }
 
-    @Test("A live transport stream is decoded and placed from its first frame to its last, with audio in sync")
+    @Test("A live transport stream is decoded completely, and its audio is in sync")
     func startToEnd() throws {
         // A white frame with a tone, from 1 s to 1.5 s.
         let clip = try Clip(
@@ -86,7 +86,7 @@ struct LiveTests {
         #expect(clock.jumps == 0 && clock.steps == 0)
     }
 
-    @Test("A jump of a live stream's clock causes no gap, and stopping the source ends a blocked read")
+    @Test("A jump of a live stream's clock causes no gap, and stopping the source ends a read that blocks")
     func jumpAndStop() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=3", "-f", "lavfi", "-i", "sine=440:d=3:r=48000", "-c:v",
@@ -117,7 +117,7 @@ struct LiveTests {
             "yuv420p", "-c:a", "aac", suffix: ".ts")
     }
 
-    @Test("If a sender continues under other PIDs, its input is opened again")
+    @Test("If a sender continues under other PIDs, the input is opened again")
     func otherPIDs() throws {
         let (first, second) = (try clip(seconds: 4), try clip(seconds: 10))
         let port = Int(try LoopbackSocket.freePort())
@@ -143,7 +143,7 @@ struct LiveTests {
         func end(failure: String?) {}
     }
 
-    @Test("The arrival of packets that probing had read is the time at which they were sent")
+    @Test("Packets that were read while the input was probed have the arrival times at which they were sent")
     func backlog() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc=s=320x180:r=25:d=8", "-f", "lavfi", "-i", "sine=r=48000:d=8", "-c:v",

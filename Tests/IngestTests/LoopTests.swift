@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Loops of a file")
 struct LoopTests {
-    @Test("Every round of a loop has all frames, without a gap", arguments: [".mp4", ".ts", ".mkv", ".flv"])
+    @Test("Every round of a looped file has all frames, without a gap", arguments: [".mp4", ".ts", ".mkv", ".flv"])
     func rounds(suffix: String) throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=30:d=1", "-f", "lavfi", "-i",
@@ -54,7 +54,7 @@ struct LoopTests {
 
     // Before the fix, each round searched for its first frame behind the last one and failed, without end. The 2 s of
     // audio are longer than the frames, of which the last begins at 0.96 s.
-    @Test("A loop whose start time is behind its last frame begins at its first frame", arguments: [985, 1500])
+    @Test("A loop whose start position is after its last frame begins at its first frame", arguments: [985, 1500])
     func behindTheEnd(milliseconds: Int) throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=1", "-f", "lavfi", "-i", burst, "-c:v", "libx264",
@@ -65,7 +65,7 @@ struct LoopTests {
         #expect(onset(Array(sink.taken.audio[48_000...]), threshold: 0.01) == 24_001)
     }
 
-    @Test("A loop of an image repeats its frame at the nominal rate")
+    @Test("A loop of a still image repeats the frame at the nominal frame rate")
     func still() throws {
         let clip = try Clip("-f", "lavfi", "-i", "testsrc2=s=320x180", "-frames:v", "1", suffix: ".png")
         let sink = CollectingSink(frames: 5)
@@ -73,7 +73,7 @@ struct LoopTests {
         #expect(sink.taken.frames.prefix(5).map(\.nanoseconds) == (0..<5).map { $0 * 40_000_000 })
     }
 
-    @Test("A loop of an audio file repeats to the sample")
+    @Test("A loop of an audio file repeats without losing or adding a sample")
     func audioAlone() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "aevalsrc='if(gte(t,0.5)*lt(t,0.6),0.8*sin(2*PI*1000*t),0)':s=48000:d=1",
@@ -84,7 +84,7 @@ struct LoopTests {
         #expect(onset(Array(sink.taken.audio[96_000..<144_000]), threshold: 0.01) == 24_001)
     }
 
-    @Test("A loop that cannot be rewound is opened again and continues where it ended")
+    @Test("A looped input that cannot be rewound is opened again and continues where it ended")
     func reopened() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=1", "-f", "lavfi", "-i", "sine=1000:d=1:r=48000", "-c:v",

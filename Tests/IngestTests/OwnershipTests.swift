@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Ownership of libav objects")
 struct OwnershipTests {
-    @Test("A decoder that cannot be opened throws, and frees its context exactly once")
+    @Test("If a decoder cannot be opened, its context is freed exactly once")
     func decoder() throws {
         var source = avcodec_parameters_alloc()
         defer { avcodec_parameters_free(&source) }
@@ -26,7 +26,7 @@ struct OwnershipTests {
     }
 
     @Test(
-        "Filters that cannot be set up throw, and free their graph exactly once", arguments: ["no_such", "crop=99999"])
+        "If filters cannot be set up, their graph is freed exactly once", arguments: ["no_such", "crop=99999"])
     func filters(description: String) throws {
         let decoded = try DecodedFrame(subject: "test")
         decoded.frame.pointee.width = 320

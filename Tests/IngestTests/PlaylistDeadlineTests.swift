@@ -74,7 +74,7 @@ struct PlaylistDeadlineTests {
     }
 
     @Test(
-        "A segment that is as long as the target duration, or arrives 3 s late, is not lost",
+        "A playlist segment that is as long as the target duration, or arrives 3 s late, is not lost",
         arguments: [2, 6, 8, 10, 20], [0, 3])
     func late(target: Int, late: Int) throws {
         let media = try Self.media.get()
@@ -88,7 +88,7 @@ struct PlaylistDeadlineTests {
     }
 
     @Test(
-        "A playlist without new segments fails after three target durations, and is opened again when it has a new one",
+        "A playlist without new segments fails after three target durations, and is reopened when it has one",
         arguments: [(2, 10), (10, 30)])
     func standsStill(target: Int, bound: Int) throws {
         let player = try Player(try Self.media.get(), target: target)
@@ -131,7 +131,7 @@ struct PlaylistDeadlineTests {
         }
     }
 
-    @Test("The deadline of a read follows the target duration, and is never shorter than that of other inputs")
+    @Test("The deadline for a read follows the playlist's target duration, and is never below that of other inputs")
     func bounds() {
         let usual = Duration.seconds(10)
         for (target, bound) in [(1, 10), (2, 10), (6, 18), (8, 24), (10, 30), (20, 60)] {
@@ -145,7 +145,7 @@ struct PlaylistDeadlineTests {
         }
     }
 
-    @Test("A list of segments has an end, and a list of variants has none")
+    @Test("Only a list of segments can have ended, not a list of variants")
     func end() {
         let list = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXT-X-MEDIA-SEQUENCE:41\n#EXTINF:2,\na.ts\n#EXTINF:2,\nb.ts\n"
         #expect(PlaylistHead(list)?.end == 43)

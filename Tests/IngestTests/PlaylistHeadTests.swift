@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Beginning of an HLS playlist")
 struct PlaylistHeadTests {
-    @Test("The target duration of a list of segments is read", arguments: ["\n", "\r\n"])
+    @Test("The target duration is parsed from a list of segments", arguments: ["\n", "\r\n"])
     func target(newline: String) throws {
         let lines = ["#EXTM3U", "#EXT-X-VERSION:3", "#EXT-X-TARGETDURATION:12", "#EXTINF:11.5,", "a.ts", "#EXTI"]
         let head = try #require(PlaylistHead(lines.joined(separator: newline)))
@@ -16,7 +16,7 @@ struct PlaylistHeadTests {
         #expect(head.variant == nil)
     }
 
-    @Test("The address of the first variant in a list of variants is read")
+    @Test("The address of the first variant is parsed from a list of variants")
     func variant() throws {
         let text = """
             #EXTM3U
@@ -33,7 +33,7 @@ struct PlaylistHeadTests {
         #expect(head.variant == "low/index.m3u8?token=1")
     }
 
-    @Test("A text that is not a playlist, or an implausible target duration, yields no target duration")
+    @Test("No target duration is read from a text that is not a playlist, or if the duration is implausible")
     func others() {
         #expect(PlaylistHead("<html>") == nil)
         #expect(PlaylistHead("") == nil)
@@ -43,7 +43,7 @@ struct PlaylistHeadTests {
     }
 
     @Test(
-        "A variant's address is resolved relative to its list's address",
+        "The address of a variant is resolved relative to the address of its list",
         arguments: [
             ("low.m3u8", "http://h:8/a/b.m3u8?x=/y", "http://h:8/a/low.m3u8"),
             ("/low.m3u8", "http://h:8/a/b.m3u8", "http://h:8/low.m3u8"),
@@ -54,7 +54,7 @@ struct PlaylistHeadTests {
         #expect(PlaylistHead.resolve(reference, in: base) == address)
     }
 
-    @Test("Reading the beginning of a resource stops at the limit, or at the resource's end")
+    @Test("A download of a playlist's beginning stops at the limit, or at the playlist's end")
     func resource() throws {
         let path = NSTemporaryDirectory() + "relay-head-\(UUID().uuidString)"
         try Data(0..<200).write(to: URL(fileURLWithPath: path))

@@ -26,7 +26,7 @@ struct ReadErrorsTests {
         #expect(errors.judge(damage) == .skip)
     }
 
-    @Test("Reads without data, or of a stopped source, do not count as damaged")
+    @Test("Reads without data, and reads of a stopped source, do not count as damaged")
     func noDamage() {
         var errors = ReadErrors()
         for _ in 0..<200 { #expect(errors.judge(failure(relay_averror(EAGAIN))) == .wait) }
@@ -34,7 +34,7 @@ struct ReadErrorsTests {
         #expect(errors.judge(damage) == .skip)
     }
 
-    @Test("A failure of the transport ends reading at once")
+    @Test("An error of the transport protocol ends reading at once")
     func transportFailure() {
         var errors = ReadErrors()
         #expect(errors.judge(failure(relay_averror(ETIMEDOUT))) == .fail)

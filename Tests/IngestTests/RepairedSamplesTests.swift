@@ -6,7 +6,7 @@ import Media
 import TestSupport
 import Testing
 
-@Suite("Audio samples that are not numbers or too loud")
+@Suite("Audio samples that are invalid or too loud")
 struct RepairedSamplesTests {
     /// Invalid samples from 24000 on, each followed by two valid ones: as expressions of FFmpeg, with the expected
     /// result.
@@ -24,7 +24,7 @@ struct RepairedSamplesTests {
     }
 
     @Test(
-        "Invalid samples are silenced or limited, their neighbors stay unchanged, and the source logs it once",
+        "Invalid audio samples become silent or are limited, other samples are unchanged, and this is logged once",
         arguments: [("pcm_f32le", ".wav"), ("pcm_f32le", ".mkv"), ("pcm_f32be", ".mov"), ("pcm_f64le", ".mkv")])
     func repaired(codec: String, suffix: String) throws {
         let clip = try clip(codec, suffix)

@@ -34,7 +34,7 @@ struct ResamplerTests {
     }
 
     @Test(
-        "Audio is stretched by the requested amount, and its first sample stays in place",
+        "The resampler stretches audio by the requested amount, and its first sample keeps its time",
         arguments: [48_000, 44_100])
     func stretched(rate: Int) throws {
         for stretch in [-500e-6, 0, 500e-6, 1000e-6] {

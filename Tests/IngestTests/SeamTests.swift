@@ -4,10 +4,10 @@ import Foundation
 import Media
 import Testing
 
-@Suite("Seams in transport streams")
+@Suite("Concatenated transport streams")
 struct SeamTests {
     @Test(
-        "Transport streams appended to each other lose neither frames nor audio at the seam",
+        "Where transport streams are concatenated, neither frames nor audio are lost",
         arguments: ["0", "1000", "90000"])
     func appended(offset: String) throws {
         var clips: [Clip] = []

@@ -88,7 +88,7 @@ struct SourceDecoderTests {
         return group
     }
 
-    @Test("An input that has ended is not asked to be opened again because the rest of it is refused")
+    @Test("If decoders refuse the last packets of an input that has ended, the input is not reopened for that reason")
     func refusedRest() throws {
         let stream = LiveStream(try #require(try demuxer(clip("libx264")).bestVideo))
         inbox.put(.opening(LiveOpening(tracks: .streams([stream]))))
@@ -103,7 +103,7 @@ struct SourceDecoderTests {
         #expect(feed.asked == 0)
     }
 
-    @Test("An input whose video two decoders refuse is opened again once, and what comes then is decoded")
+    @Test("An input whose video two decoders refuse is reopened once, and the new packets are decoded")
     func refused() throws {
         let good = try clip("libx264")
         let stream = LiveStream(try #require(try demuxer(good).bestVideo))
@@ -126,7 +126,7 @@ struct SourceDecoderTests {
         #expect(feed.asked == asked && frames == count && count == 150)
     }
 
-    @Test("An input that cannot be decoded after it was opened again is opened once more after 10 s")
+    @Test("An input that still cannot be decoded after it was reopened is reopened once more after 10 s")
     func refusedAgain() throws {
         let (good, other) = (try clip("libx264"), try clip("libx265"))
         let stream = LiveStream(try #require(try demuxer(good).bestVideo))
@@ -161,7 +161,7 @@ struct SourceDecoderTests {
         group.wait()
     }
 
-    @Test("An input that is opened again is decoded in full, although only its keyframes were decoded before")
+    @Test("After an input was reopened all its frames are decoded, even if only keyframes were decoded before")
     func overload() throws {
         let clip = try clip("libx264")
         let stream = LiveStream(try #require(try demuxer(clip).bestVideo))
@@ -185,7 +185,7 @@ struct SourceDecoderTests {
         #expect(sink.taken.frames.count - before == count && count == 150)
     }
 
-    @Test("What was put into an inbox since it was emptied is not delivered yet")
+    @Test("Packets that arrive after the decoder took the last ones are not reported as decoded")
     func notDelivered() throws {
         inbox.interrupt()
         #expect(inbox.takeAll().count == 1)

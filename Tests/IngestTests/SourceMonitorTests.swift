@@ -9,7 +9,7 @@ import Testing
 struct SourceMonitorTests {
     private let failure = IngestError.unreadable(input: "in", reason: "it is broken")
 
-    @Test("An interruption is logged if the schedule requires it, and is always in the status")
+    @Test("An interruption of an input is always in the status, and logged only as often as the schedule allows")
     func interruption() {
         let log = CollectedLog()
         let monitor = SourceMonitor(logger: log.logger)
@@ -24,7 +24,7 @@ struct SourceMonitorTests {
         #expect(monitor.status.lastError == failure.description)
     }
 
-    @Test("An input that ended without a failure is named in the last error of the status")
+    @Test("An input that ended without a failure is named in the status's last error")
     func endedInput() {
         let log = CollectedLog()
         let monitor = SourceMonitor(logger: log.logger)
@@ -34,7 +34,7 @@ struct SourceMonitorTests {
         #expect(monitor.status.lastError == "The input in ended.")
     }
 
-    @Test("A source that is stopped does not count as failed, and its monitor logs no interruption")
+    @Test("If a source is stopped, an error of its input counts as no failure and is not logged")
     func stopped() {
         let log = CollectedLog()
         let monitor = SourceMonitor(logger: log.logger)
@@ -47,7 +47,7 @@ struct SourceMonitorTests {
         #expect(monitor.status.state == .ended)
     }
 
-    @Test("A failure at the end of a source is logged and is in the status")
+    @Test("If a source ends with a failure, this is logged and is in the status")
     func failed() {
         let log = CollectedLog()
         let monitor = SourceMonitor(logger: log.logger)

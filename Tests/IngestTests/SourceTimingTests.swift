@@ -38,7 +38,7 @@ struct SourceTimingTests {
     }
 
     @Test(
-        "A track that stops while the other continues is reported as silent, and its return as well",
+        "If one track of a source stops, the track is reported as silent, and its return is reported as well",
         arguments: [
             (TrackKind.video, TrackKind.audio), (.audio, .video),
         ])
@@ -52,14 +52,14 @@ struct SourceTimingTests {
         #expect(monitor.status.silentTracks.isEmpty)
     }
 
-    @Test("Both tracks of a source that stalls are reported as silent, although no packet is read")
+    @Test("If a source stalls, both tracks are reported as silent although no packet arrives")
     func stall() {
         note([.video, .audio], 0..<3000)
         timing.advance(to: at(4500))
         #expect(monitor.status.silentTracks == [.video, .audio])
     }
 
-    @Test("While a source is opened again, queued frames stay due, and audio begins again with the new placement")
+    @Test("While a source is reopened its queued frames keep their times, and audio gets new times after it")
     func reopened() throws {
         note([.video, .audio], 0..<3000)
         let before = try #require(timing.due(at(2960), of: .video))
@@ -73,7 +73,7 @@ struct SourceTimingTests {
         #expect(second.placement == first.placement + 1)
     }
 
-    @Test("After a sender with audio, a sender without audio is placed as well, some time later")
+    @Test("If the next sender has no audio, its video is given program times after a short wait")
     func withoutAudio() {
         note([.video, .audio], 0..<3000)
         timing.restart(Self.tracks)
@@ -81,7 +81,7 @@ struct SourceTimingTests {
         #expect(timing.isPlaced && monitor.status.silentTracks == [.audio])
     }
 
-    @Test("A step of the clock's map is reported to audio only once")
+    @Test("A jump in a source's program times is reported to its audio only once")
     func step() throws {
         note([.video, .audio], 0..<3000)
         _ = timing.placeAudio(at(2960))
@@ -111,7 +111,7 @@ struct SourceTimingTests {
         #expect(timing.isTimeToDecode(at(5000), of: .video, now: at(5000)))
     }
 
-    @Test("A packet without a decoding time, after a sender restarted, gets its presentation time as decoding time")
+    @Test("After a sender's restart, a packet without a decoding time gets its presentation time instead")
     func missingDecodeTime() {
         #expect(LiveStream.decodeTime(pts: nil, end: nil, in: .mpegTS) == nil)
         #expect(LiveStream.decodeTime(pts: 97_200, end: 93_600, in: .mpegTS) == 93_600)
@@ -121,7 +121,7 @@ struct SourceTimingTests {
     }
 
     @Test(
-        "A source that is placed again or moved is aligned to the program's ticks, so that its audio stays in sync")
+        "If a source's program times change, they are aligned to whole program frames, and audio stays in sync")
     func phase() throws {
         // Ticks begin 7 ms after whole frames of our clock.
         let line = ClockLine(origin: Timestamp(nanoseconds: 7_000_000), image: .zero, rate: 0)
@@ -154,7 +154,7 @@ struct SourceTimingTests {
         try expectInPhase(try #require(last).time.nanoseconds / 1_000_000)
     }
 
-    @Test("Audio that is played between a source's placement and its next frame is not moved afterwards")
+    @Test("Audio that is played before a source's first frame is not moved in time when that frame arrives")
     func phaseOfFirstAudio() throws {
         let line = ClockLine(origin: Timestamp(nanoseconds: 7_000_000), image: .zero, rate: 0)
         let timing = SourceTiming(

@@ -51,7 +51,7 @@ struct SparseVideoTests {
         }
     }
 
-    @Test("A file with a single frame is played to the end of its audio, and shows that frame")
+    @Test("A file with a single frame shows that frame until its audio ends")
     func picture() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=0.04", "-f", "lavfi", "-i", "sine=1000:d=240:r=48000",
@@ -62,7 +62,7 @@ struct SparseVideoTests {
     }
 
     @Test(
-        "Slides far apart are shown at their times, even if the decoder needs several before it gives one",
+        "Still frames far apart are shown at their times, even if the decoder needs several before it outputs one",
         arguments: [(8, 64, 1400), (30, 300, 1600)])
     func slides(distance: Int64, seconds: Int, count: Int64) throws {
         let clip = try Clip(
@@ -75,7 +75,7 @@ struct SparseVideoTests {
         #expect(samples.count == Int(count) * 1920 && isWhole(samples))
     }
 
-    @Test("Files with one or two frames a second are played to their end, with all their audio", arguments: [1, 2])
+    @Test("Files with one or two frames per second are played to their end, with all their audio", arguments: [1, 2])
     func slow(rate: Int) throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=\(rate):d=8", "-f", "lavfi", "-i", "sine=1000:d=8:r=48000",

@@ -10,7 +10,7 @@ import Testing
 @Suite("Built-in test signal")
 struct TestSignalTests {
     @Test(
-        "The frame counter can be read from a noisy frame",
+        "The test signal's frame counter can be read even from a noisy frame",
         arguments: [(1280, 720), (1920, 1080), (640, 360), (320, 180), (160, 90)])
     func counterRoundTrip(width: Int, height: Int) throws {
         let layout = try #require(FrameCounterCode.layout(width: width, height: height))
@@ -33,7 +33,7 @@ struct TestSignalTests {
         }
     }
 
-    @Test("A frame without a code, or with a damaged one, yields no number")
+    @Test("No number is read from a frame whose counter is missing or damaged")
     func noCode() {
         for grey: UInt8 in [16, 128, 235] {
             let luma = [UInt8](repeating: grey, count: 640 * 360)
@@ -45,7 +45,7 @@ struct TestSignalTests {
         }
     }
 
-    @Test("The blocks of the frame counter have 16 pixels or more from 160 columns on")
+    @Test("The blocks of the frame counter have at least 16 pixels if the frame has at least 160 columns")
     func blocks() throws {
         for (width, height) in [(160, 160), (320, 180), (640, 360), (854, 480), (1280, 720)] {
             #expect(try #require(FrameCounterCode.layout(width: width, height: height)).block >= 16)
@@ -53,7 +53,7 @@ struct TestSignalTests {
     }
 
     @Test(
-        "Flash and beep of the test signal begin and end together, to the sample",
+        "Flash and beep of the test signal begin and end together, exact to the sample",
         arguments: [FrameRate(30), FrameRate(30_000, 1001), FrameRate(25), FrameRate(60), FrameRate(24_000, 1001)])
     func alignment(rate: FrameRate) {
         let clock = TestClock(frameRate: rate, sampleRate: 48_000)
@@ -68,7 +68,7 @@ struct TestSignalTests {
         }
     }
 
-    @Test("The test tone is the same, whatever pieces it is requested in")
+    @Test("The test tone does not depend on the portions in which it is requested")
     func toneByPosition() {
         let tone = TestTone(format: .program, clock: TestClock(frameRate: FrameRate(30_000, 1001), sampleRate: 48_000))
         var pieces = tone.audio(at: 0, count: 0)
@@ -79,7 +79,7 @@ struct TestSignalTests {
         #expect(pieces.channels[0].dropFirst(1).allSatisfy { abs($0) < 0.5 })
     }
 
-    @Test("The test source numbers all frames, at their times, with audio in sync")
+    @Test("All frames of the test signal are numbered and have the right times, with audio in sync")
     func source() throws {
         let sink = CollectingSink(frames: 90, audio: 96_000, readsCounter: true)
         let source = try SourceOpener.open(
@@ -108,7 +108,7 @@ struct TestSignalTests {
     }
 
     @Test(
-        "A test signal of a size that is odd, too small or too large, in one direction alone, is refused",
+        "A test signal with an odd, too small or too large width or height is refused",
         arguments: [(161, 90), (160, 91), (158, 90), (160, 88), (8194, 90), (160, 8194), (0, 90), (160, -90)])
     func refusedSize(width: Int, height: Int) {
         let error = #expect(throws: IngestError.self) { try open(width, height) }
@@ -117,7 +117,7 @@ struct TestSignalTests {
     }
 
     @Test(
-        "A test signal has the requested size, up to the smallest and the largest",
+        "A test signal has the requested size, from the smallest to the largest",
         arguments: [(160, 90), (8192, 8192), (160, 8192), (8192, 90), (642, 362)])
     func sizes(width: Int, height: Int) throws {
         let source = try open(width, height)

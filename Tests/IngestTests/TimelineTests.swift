@@ -21,7 +21,7 @@ struct TimelineTests {
         #expect(moved == 1)
     }
 
-    @Test("Audio whose timestamp differs by more than the tolerance jumps to it, forward or back")
+    @Test("Audio whose timestamp differs by more than the tolerance is moved to its timestamp, forward or back")
     func jumps() {
         var timeline = AudioTimeline(sampleRate: 48_000)
         #expect(timeline.place(stated: 100) == .starts(at: 100))
@@ -32,7 +32,7 @@ struct TimelineTests {
         #expect(timeline.place(stated: nil) == .continues)
     }
 
-    @Test("The first frame of a source is at 0, whatever its timestamp")
+    @Test("The first frame of a source gets the time 0, whatever its timestamp is")
     func origin() {
         var timeline = SourceTimeline(timeBase: .mpegTS, frameDuration: 3600)
         #expect(timeline.position(of: 0, in: .mpegTS, rate: TimeBase(1, 48_000)) == nil)
@@ -41,7 +41,7 @@ struct TimelineTests {
         #expect(timeline.position(of: 126_000 + 90_000, in: .mpegTS, rate: TimeBase(1, 48_000)) == 48_000)
     }
 
-    @Test("A frame without a timestamp follows at the nominal rate, and no two frames have the same time")
+    @Test("A frame without a timestamp follows at the nominal frame rate, and no two frames have the same time")
     func reconstruction() {
         var timeline = SourceTimeline(timeBase: .milliseconds, frameDuration: 40)
         expect(timeline.place(nil), 0)
@@ -49,7 +49,7 @@ struct TimelineTests {
         expect(timeline.place(30), 41)
     }
 
-    @Test("Rounds of a loop are joined at the end of the last frame")
+    @Test("The rounds of a looped file are joined at the end of the last frame")
     func rounds() {
         var timeline = SourceTimeline(timeBase: .milliseconds, frameDuration: 40)
         _ = timeline.place(1000)
@@ -62,7 +62,7 @@ struct TimelineTests {
         #expect(timeline.position(of: 1000, in: .milliseconds, rate: TimeBase(1, 48_000)) == 3840)
     }
 
-    @Test("A round in which nothing was placed is not repeated")
+    @Test("If a round of a looped file gave no frame, the file is not repeated")
     func emptyRound() {
         var timeline = SourceTimeline(timeBase: .milliseconds, frameDuration: 40)
         var begun = [timeline.beginRound()]
@@ -83,7 +83,8 @@ struct TimelineTests {
     }
 
     @Test(
-        "Tracks that cross a seam one after the other end up with the same correction", arguments: [9_000_000, 90_000])
+        "If two tracks reach a jump in time one after the other, both get the same correction",
+        arguments: [9_000_000, 90_000])
     func crossing(second: Int64) {
         var filter = DiscontinuityFilter()
         for dts in stride(from: Int64(900_000), to: 1_080_000, by: 3600) {

@@ -48,7 +48,7 @@ struct TrackDecoderTests {
         return track
     }
 
-    @Test("A decoder that reports an error whenever it is asked for a frame fails after a limited number of errors")
+    @Test("A decoder that returns only errors fails after a limited number of errors")
     func stuck() throws {
         let decoder = ScriptedDecoder()
         decoder.onReceive = { () throws(AVFailure) in throw Self.failure }
@@ -67,7 +67,7 @@ struct TrackDecoderTests {
     // Before the fix, reordered frames left the decoder only when further ones were put in: two or three keyframes
     // late, so they were never shown.
     @Test(
-        "If only keyframes are decoded, each is given before the next is put in; later all frames are decoded again",
+        "In keyframe mode each keyframe is output before the next one is decoded; later all frames are decoded again",
         arguments: [Decoder.Threading.slices, .frames])
     func keyframes(threading: Decoder.Threading) throws {
         let clip = try Clip(
@@ -99,7 +99,7 @@ struct TrackDecoderTests {
         #expect(shown.count == 52 && shown.dropFirst(2).first == keyframes[2])
     }
 
-    @Test("An audio decoder is flushed at a gap, and a video decoder is not", arguments: [TrackKind.audio, .video])
+    @Test("At a gap an audio decoder is flushed, and a video decoder is not", arguments: [TrackKind.audio, .video])
     func hole(kind: TrackKind) throws {
         let decoder = ScriptedDecoder()
         let track = try track(decoder, packets: 0, kind: kind)
@@ -128,7 +128,8 @@ struct TrackDecoderTests {
     }
 
     @Test(
-        "A live decoder that refuses everything fails after one second of media", arguments: [TrackKind.video, .audio])
+        "A live source's decoder that refuses everything fails after one second of media",
+        arguments: [TrackKind.video, .audio])
     func refusesEverything(kind: TrackKind) throws {
         let decoder = ScriptedDecoder()
         decoder.onSend = { () throws(AVFailure) in throw Self.failure }
@@ -142,7 +143,7 @@ struct TrackDecoderTests {
         #expect(decoder.sent == 26)
     }
 
-    @Test("A replacement decoder decodes the queued packets, from a keyframe on if the coding needs one")
+    @Test("A replacement decoder decodes the queued packets, starting at a keyframe if the coding needs one")
     func takesOver() throws {
         for beginsAnywhere in [true, false] {
             let decoder = ScriptedDecoder()
@@ -163,7 +164,7 @@ struct TrackDecoderTests {
         }
     }
 
-    @Test("A file's decoder that refuses everything does not fail, and a live one does")
+    @Test("If a decoder refuses everything, a live source's decoder fails and a file's decoder does not")
     func unwatched() throws {
         for isWatched in [true, false] {
             let decoder = ScriptedDecoder()
@@ -191,7 +192,7 @@ struct TrackDecoderTests {
         #expect(monitor.status.lastError == "\(Self.failure) (200 errors in a row)")
     }
 
-    @Test("Refused packets are logged each time their number doubles")
+    @Test("Refused packets are logged each time their number has doubled")
     func logged() throws {
         let decoder = ScriptedDecoder()
         decoder.onSend = { () throws(AVFailure) in throw Self.failure }
@@ -203,7 +204,7 @@ struct TrackDecoderTests {
                 == [100, 200, 400, 800].map { "nothing can be decoded errors_in_a_row=\($0) reason=\(Self.failure)" })
     }
 
-    @Test("The first failed conversion of a source is logged, and all are counted")
+    @Test("The first failed conversion of a frame or audio buffer is logged, and all failures are counted")
     func conversions() {
         let log = CollectedLog()
         let monitor = SourceMonitor(logger: log.logger)
@@ -231,7 +232,7 @@ struct TrackDecoderTests {
         }
     }
 
-    @Test("A decoder that reports only errors at the end of its input ends the track")
+    @Test("If a decoder reports only errors at the end of its input, the track ends")
     func drained() throws {
         let decoder = ScriptedDecoder()
         let track = try track(decoder, packets: 1)

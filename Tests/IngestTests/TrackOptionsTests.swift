@@ -11,7 +11,7 @@ import Testing
 
 @Suite("Selection of an input's tracks")
 struct TrackOptionsTests {
-    @Test("Options for tracks, channels and audio offset are read from an address, of files as well")
+    @Test("Options for tracks, channels and audio offset are parsed from an input's address, even a file's")
     func parsing() {
         for address in ["/a/show.ts", "udp://@:5000", "alsa:hw:1"] {
             let location = InputLocation(
@@ -29,7 +29,7 @@ struct TrackOptionsTests {
     }
 
     @Test(
-        "An invalid track option is named in the fault, without its value",
+        "An invalid track option is named in the error, without its value",
         arguments: [
             ("a.ts#audio-track=0", "audio-track"), ("a.ts#video-track=e_g", "video-track"),
             ("a.ts#channels=1+2+3", "channels"), ("a.ts#channels=0", "channels"), ("a.ts#channels=L+R", "channels"),
@@ -107,7 +107,7 @@ struct TrackOptionsTests {
         #expect(throws: IngestError.self) { try packets.open() }
     }
 
-    @Test("Audio tracks that are not carried are listed once, whether the input is decoded or passed through")
+    @Test("Audio tracks that are not used are listed once, whether the input is decoded or copied")
     func uncarried() throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=160x90:r=25:d=1", "-f", "lavfi", "-i", "sine=d=1:r=48000", "-map", "0:v",
@@ -148,7 +148,7 @@ struct TrackOptionsTests {
     }
 
     @Test(
-        "The requested channels of multichannel audio are played",
+        "With multichannel audio the requested channels are played",
         arguments: [("", Float(0.1)), ("#channels=3+4", 0.5), ("#channels=4", 0.7), ("#channels=2+1", 0.3)])
     func channels(options: String, level: Float) throws {
         let wave = [0.1, 0.3, 0.5, 0.7].map { "\($0)*sin(2*PI*1000*t)" }.joined(separator: "|")
@@ -161,7 +161,7 @@ struct TrackOptionsTests {
         #expect(options.isEmpty ? found.level > level : abs(found.level - level) < 0.02, "\(found)")
     }
 
-    @Test("A file's audio is moved by the requested offset, to the sample", arguments: [120, -120, 1500, -400])
+    @Test("A file's audio is moved by the requested offset, exact to the sample", arguments: [120, -120, 1500, -400])
     func fileOffset(milliseconds: Int) throws {
         let clip = try Clip(
             "-f", "lavfi", "-i", "testsrc2=s=320x180:r=25:d=2", "-f", "lavfi", "-i", burst, "-c:v", "rawvideo",
@@ -176,7 +176,9 @@ struct TrackOptionsTests {
         #expect(sink.taken.audio.count == 96_000 + milliseconds * 48)
     }
 
-    @Test("Audio without video is moved as well, and a loop of it has no gap at its seam", arguments: [250, -250])
+    @Test(
+        "The audio offset also applies to audio without video, and such a loop has no gap where it repeats",
+        arguments: [250, -250])
     func loopOffset(milliseconds: Int) throws {
         let clip = try Clip("-f", "lavfi", "-i", "sine=1000:r=48000:d=1", "-c:a", "pcm_s16le", suffix: ".wav")
         let source = try SourceOpener.open(
@@ -191,7 +193,7 @@ struct TrackOptionsTests {
     }
 
     @Test(
-        "Packets that are passed through get the audio offset, and no audio begins before the program does",
+        "Copied packets get the audio offset, and no audio begins before the program does",
         arguments: [-300, 300])
     func copyOffset(offset: Int64) throws {
         let frames = TrackDescription(

@@ -43,7 +43,7 @@ struct TransportStreamBytesTests {
     }
 
     @Test(
-        "A change of a PID's codec ends the bytes for its demuxer, and the next demuxer gets all bytes that follow",
+        "If a PID changes its codec, the current demuxer gets an end of file, and a new demuxer gets all further bytes",
         arguments: [("libx265", "mp2", UInt8(1)), ("libx264", "ac3", 1), ("libx265", "aac", 0)])
     func change(video: String, audio: String, version: UInt8) throws {
         let (before, after) = (try stream("libx264", "aac"), try stream(video, audio))
@@ -59,7 +59,7 @@ struct TransportStreamBytesTests {
         #expect(try counts(second) == expected.1 && !bytes.isChanged)
     }
 
-    @Test("A new version of the program map table without a change of coding does not end the stream")
+    @Test("A new program map table with the same coding does not end the stream for its demuxer")
     func sameCoding() throws {
         let part = try stream("libx264", "aac")
         let bytes = TransportStreamBytes(Pieces(part + stream(part, version: 1)))
@@ -68,7 +68,7 @@ struct TransportStreamBytesTests {
         #expect(!bytes.isChanged && (found[0] ?? 0) > 2 * (once[0] ?? 0) - 2, "\(found) of twice \(once)")
     }
 
-    @Test("A change of a stream that is not read does not end the others")
+    @Test("A change of a stream that is not selected does not end the selected streams")
     func others() throws {
         let bytes = TransportStreamBytes(Pieces(try stream("libx264", "aac") + stream("libx264", "ac3")))
         let demuxer = try demuxer(bytes)
@@ -76,7 +76,7 @@ struct TransportStreamBytesTests {
         #expect(try counts(demuxer)[0] ?? 0 > 140 && !bytes.isChanged)
     }
 
-    @Test("Two senders at one address, whose program map tables alternate, end the bytes only once")
+    @Test("If two senders at one address alternate their program map tables, the demuxer is restarted only once")
     func twoSenders() throws {
         let (one, other) = (try stream("libx264", "aac"), try stream("libx265", "aac"))
         var mixed = Array(one.prefix(one.count / 2 / 188 * 188))

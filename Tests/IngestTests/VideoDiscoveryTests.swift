@@ -11,7 +11,7 @@ import Testing
 
 @testable import Ingest
 
-@Suite("Discovery of video in a stream joined between keyframes", .serialized, .timeLimit(.minutes(5)))
+@Suite("Detection of video in a stream joined within a GOP", .serialized, .timeLimit(.minutes(5)))
 struct VideoDiscoveryTests {
     /// A transport stream of 160 by 90 at 25 frames a second, without its first keyframe. The next keyframe follows
     /// after 10 s, if the stream lasts `seconds` that long.
@@ -35,7 +35,7 @@ struct VideoDiscoveryTests {
     }
 
     @Test(
-        "The format of a file that was cut between keyframes is that of its first decodable frame",
+        "A file that was cut within a GOP has the format of its first decodable frame",
         arguments: ["libx264", "libx265", "mpeg2video"])
     func file(codec: String) throws {
         let clip = try joined(codec)
@@ -51,7 +51,7 @@ struct VideoDiscoveryTests {
         #expect(audio > 400, "\(audio)")
     }
 
-    @Test("A file that was cut between keyframes is played from its first keyframe on, also in a loop")
+    @Test("A file that was cut within a GOP is played from its first keyframe on, even in a loop")
     func played() throws {
         let clip = try joined("libx264")
         let sink = CollectingSink(frames: 60, audio: 1)
@@ -62,7 +62,7 @@ struct VideoDiscoveryTests {
     }
 
     @Test(
-        "A live input that was joined between keyframes delivers all packets from its next keyframe on"
+        "A live input that was joined within a GOP delivers all packets from its next keyframe on"
     )
     func live() throws {
         let clip = try joined("libx264")
@@ -102,7 +102,7 @@ struct VideoDiscoveryTests {
         init(_ input: OpenedInput) { self.input = input }
     }
 
-    @Test("A stream without a keyframe gets the default format, and this is logged")
+    @Test("A stream without a keyframe is opened with the default frame size, and this is logged")
     func unknown() throws {
         let clip = try joined("libx264", seconds: 9)
         let log = CollectedLog()
@@ -111,7 +111,7 @@ struct VideoDiscoveryTests {
         #expect(log.lines(containing: "the video's size is not known").count == 1)
     }
 
-    @Test("Packets that are passed through are described by their first keyframe", arguments: ["libx264", "libx265"])
+    @Test("Copied packets have a track description made from their first keyframe", arguments: ["libx264", "libx265"])
     func copied(codec: String) throws {
         let clip = try joined(codec)
         let source = LibAVPacketSource(InputLocation(clip.path), loops: false, logger: Logger(label: "test"))

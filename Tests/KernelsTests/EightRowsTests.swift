@@ -9,7 +9,7 @@ struct EightRowsTests {
     private var random = SystemRandomNumberGenerator()
 
     @Test(
-        "Eight rows scaled together equal the rows scaled one by one, at any width",
+        "Scaling eight rows at once gives the same result as scaling the rows one by one, at any width",
         arguments: [(2, 1), (3, 7), (8, 8), (13, 40), (16, 9), (100, 61), (101, 203)])
     mutating func sameAsOneByOne(width: Int, length: Int) {
         let table = AxisTable()
@@ -32,7 +32,7 @@ struct EightRowsTests {
         }
     }
 
-    @Test("A mix of two rows in eighths equals the mean, or is less than one level above it", arguments: 1...7)
+    @Test("A mix of two rows in eighths is exact, or at most one level above the exact value", arguments: 1...7)
     mutating func eighths(parts: Int) {
         let a = (0..<99).map { _ in UInt8.random(in: 0...255, using: &random) }
         let b = (0..<99).map { _ in UInt8.random(in: 0...255, using: &random) }

@@ -31,7 +31,7 @@ struct FramePoolTests {
         #expect(address(of: drawn(2)) == first)
     }
 
-    @Test("A canvas that is released unfinished returns to the pool")
+    @Test("A canvas that is released before it is finished returns to the pool")
     func letGo() {
         do { _ = pool.canvas() }
         #expect(pool.spareCount == 1)
@@ -51,13 +51,13 @@ struct FramePoolTests {
         }
     }
 
-    @Test("The pool keeps no more unused frames than its limit")
+    @Test("The frame pool keeps no more unused frames than its limit")
     func isBounded() {
         do { _ = (0..<6).map { drawn(UInt8($0)) } }
         #expect(pool.spareCount == 2)
     }
 
-    @Test("A frame without another owner is drawn on in place")
+    @Test("Drawing on a frame with a single owner changes that frame without a copy")
     func inPlace() {
         var frame: VideoFrame? = drawn(7)
         let place = frame.map(address(of:))
@@ -68,7 +68,7 @@ struct FramePoolTests {
         #expect(PlainFrame(again).y[3, 3] == 7)
     }
 
-    @Test("A frame with another owner is copied before it is drawn on, and stays unchanged")
+    @Test("Drawing on a frame with several owners changes a copy, and the original stays unchanged")
     func shared() {
         let kept = drawn(7)
         var frame: VideoFrame? = kept
@@ -78,7 +78,7 @@ struct FramePoolTests {
         #expect(PlainFrame(kept) == PlainFrame(width: 34, height: 18, PixelColor(y: 7, u: 7, v: 7)))
     }
 
-    @Test("A frame whose memory is not from the pool is copied before it is drawn on")
+    @Test("Drawing on a frame whose memory is not from the pool changes a copy")
     func foreign() {
         let noise = PlainFrame(width: 34, height: 18, seed: 1)
         let foreign = noise.frame
@@ -111,7 +111,7 @@ struct FramePoolTests {
 
 @Suite("Colors of a program")
 struct PixelColorTests {
-    @Test("Black and white have the extreme values of the color range")
+    @Test("Black and white are the lowest and highest values of the color range")
     func ends() {
         #expect(PixelColor(.black, in: .bt709) == .black)
         #expect(PixelColor(.white, in: .bt709) == PixelColor(y: 235, u: 128, v: 128))
@@ -121,7 +121,7 @@ struct PixelColorTests {
         #expect(PixelColor(.white, in: full) == PixelColor(y: 255, u: 128, v: 128))
     }
 
-    @Test("The primary colors have the values of color bars")
+    @Test("The primary colors of a program have the values of color bars")
     func primaries() {
         let red = RGBColor(red: 255, green: 0, blue: 0)
         let blue = RGBColor(red: 0, green: 0, blue: 255)

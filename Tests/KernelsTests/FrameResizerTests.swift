@@ -19,7 +19,7 @@ struct FrameResizerTests {
         return PlainFrame(resizer.resized(frame))
     }
 
-    @Test("At half the size each sample is the mean of four samples, and there are no bars")
+    @Test("At half the size each sample of a resized frame is the mean of four samples, without black bars")
     func half() {
         let plain = PlainFrame(width: 96, height: 56, seed: 3)
         let small = resized(plain.frame, to: format(48, 28))
@@ -31,7 +31,7 @@ struct FrameResizerTests {
         #expect(resized(plain.frame, to: format(72, 42)).y.height == 42)
     }
 
-    @Test("If source and target have different aspect ratios, the complete frame is visible between black bars")
+    @Test("If aspect ratios differ, a resized frame shows the complete source between black bars")
     func bars() {
         let white = PlainFrame(width: 96, height: 54, PixelColor(y: 235, u: 128, v: 128))
         let square = resized(white.frame, to: format(96, 96))
@@ -43,7 +43,7 @@ struct FrameResizerTests {
         #expect(tall.y.samples.allSatisfy { $0 == 235 })
     }
 
-    @Test("A frame is rendered once per requested size, with the times and captions of the original")
+    @Test("A frame is resized once for each requested size, and keeps the times and captions of the original")
     func shared() {
         let resizer = FrameResizer(from: format(96, 54), to: format(48, 28))
         var frame = PlainFrame(width: 96, height: 54, seed: 5).frame

@@ -29,7 +29,7 @@ struct LayoutOracleTests {
     }
 
     // libswscale rounds its area mean at another step: one level of difference.
-    @Test("An inset of a quarter equals libavfilter's overlay")
+    @Test("An inset of a quarter of the width equals the result of libavfilter's overlay")
     func inset() throws {
         let main = PlainFrame(width: Self.width, height: Self.height, seed: 9)
         // 0.725 of 192 and of 108, on even pixels: 138 and 78, 26 rows high.
@@ -41,7 +41,7 @@ struct LayoutOracleTests {
         #expect(draw([.inset], over: main).difference(expected) <= 1)
     }
 
-    @Test("An inset partly outside the frame is cut off where libavfilter's overlay is")
+    @Test("An inset that is partly outside the frame is cropped in the same way as by libavfilter's overlay")
     func outside() throws {
         let main = PlainFrame(width: Self.width, height: Self.height, seed: 9)
         let place = Placement(
@@ -52,7 +52,7 @@ struct LayoutOracleTests {
         #expect(draw([place], over: main).difference(expected) <= 1)
     }
 
-    @Test("A split with cropped halves equals libavfilter's, sample for sample")
+    @Test("A split with cropped halves equals the result of libavfilter, sample for sample")
     func split() throws {
         let expected = try filtered(
             Array(sources.prefix(2)),
@@ -60,7 +60,7 @@ struct LayoutOracleTests {
         #expect(draw((0..<2).map { .part($0, of: 2, horizontal: true) }).difference(expected) == 0)
     }
 
-    @Test("A split with fitted halves on black equals libavfilter's")
+    @Test("A split whose halves show complete sources on black equals the result of libavfilter")
     func fitted() throws {
         // 27 is odd: on even pixels it is 28.
         let half = "scale=96:54:flags=area+accurate_rnd,pad=96:108:0:28:black"
@@ -69,7 +69,7 @@ struct LayoutOracleTests {
         #expect(draw((0..<2).map { .part($0, of: 2, horizontal: true, fits: true) }).difference(expected) <= 1)
     }
 
-    @Test("A 2x2 grid equals libavfilter's xstack")
+    @Test("A 2x2 grid equals the result of libavfilter's xstack")
     func grid() throws {
         let cells = (0..<4).map { "[\($0)]scale=96:54:flags=area+accurate_rnd[c\($0)];" }.joined()
         let expected = try filtered(
@@ -78,7 +78,7 @@ struct LayoutOracleTests {
     }
 
     @Test(
-        "A source scaled by a fraction is close to libswscale's area mean",
+        "A source scaled by a fraction differs little from the area mean of libswscale",
         arguments: [(58, 34), (134, 76), (100, 100)])
     func crooked(width: Int, height: Int) throws {
         let main = PlainFrame(width: Self.width, height: Self.height, seed: 9)

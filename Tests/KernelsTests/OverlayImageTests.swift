@@ -44,7 +44,7 @@ struct OverlayImageTests {
     }
 
     @Test(
-        "An image is mixed by its alpha, in luma and chroma, and cut off at the frame's edges",
+        "An overlay image is mixed by its alpha, in luma and chroma, and cropped at the frame's edges",
         arguments: [(0, 0, 1.0), (10, 6, 0.5), (-6, -4, 1), (40, 20, 1), (-60, 0, 1), (0, 90, 1), (6, -300, 1)])
     func draws(x: Int, y: Int, opacity: Double) {
         var random = SeededRandom(seed: 5)
@@ -55,7 +55,7 @@ struct OverlayImageTests {
         #expect(drawn(image, x: x, y: y, opacity: opacity).difference(expected) <= 2)
     }
 
-    @Test("Opaque pixels of an image have exactly their color, and transparent pixels leave the frame unchanged")
+    @Test("Opaque pixels of an overlay image have exactly their color, and transparent pixels change nothing")
     func ends() {
         let (width, height) = (7, 5)
         let pixels = (0..<width * height).flatMap { index -> [UInt8] in
@@ -74,7 +74,7 @@ struct OverlayImageTests {
         }
     }
 
-    @Test("A stinger's frames are mixed by their own alpha")
+    @Test("Each frame of a stinger is mixed by its own alpha")
     func stinger() {
         let stinger = PlainFrame(width: Self.width, height: Self.height, seed: 3)
         var alpha = PlainPlane(width: Self.width, height: Self.height) { x, _ in UInt8(min(255, max(0, x * 8 - 64))) }

@@ -31,7 +31,7 @@ struct OverlayOracleTests {
         }
     }
 
-    @Test("A frame mixed with its alpha differs from libavfilter's overlay by at most two levels")
+    @Test("A stinger's frame mixed with its alpha differs from libavfilter's overlay by at most two levels")
     func stinger() throws {
         let (front, mask) = (
             PlainFrame(width: Self.width, height: Self.height, seed: 2),

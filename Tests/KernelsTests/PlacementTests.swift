@@ -11,7 +11,7 @@ struct PlacementTests {
         PixelPlacement(placement, source: (width, height), program: (width, height))
     }
 
-    @Test("The inset has a quarter of the width, and a margin of a fortieth to the corner")
+    @Test("An inset is a quarter of the program wide, and its margin is a fortieth of the program's width")
     func inset() {
         let place = pixels(.inset, width: 1920, height: 1080)
         #expect(place.destination == PixelRectangle(x: 1392, y: 784, width: 480, height: 270))
@@ -40,7 +40,7 @@ struct PlacementTests {
         }
     }
 
-    @Test("The halves of a split are cropped and never scaled", arguments: [1920, 1280, 854, 1366, 50])
+    @Test("The halves of a split show cropped sources, which are never scaled", arguments: [1920, 1280, 854, 1366, 50])
     func straight(width: Int) {
         for index in 0..<2 {
             let place = pixels(.part(index, of: 2, horizontal: true), width: width, height: 100)
@@ -49,7 +49,7 @@ struct PlacementTests {
         }
     }
 
-    @Test("An inset that moves keeps its size in pixels at every position")
+    @Test("A moving inset keeps its size in pixels at every position")
     func keepsSize() {
         for step in 0..<100 {
             var place = Placement.inset
@@ -60,7 +60,7 @@ struct PlacementTests {
         }
     }
 
-    @Test("A fitted source keeps its aspect ratio and is centered in its part")
+    @Test("A source that is fitted into its part keeps its aspect ratio and is centered")
     func fits() {
         let place = pixels(.part(1, of: 2, horizontal: true, fits: true), width: 1920, height: 1080)
         #expect(place.destination == PixelRectangle(x: 960, y: 270, width: 960, height: 540))
@@ -68,7 +68,7 @@ struct PlacementTests {
         #expect(square == .init(x: 0.25, y: 0, width: 0.5, height: 0.5))
     }
 
-    @Test("An interpolated placement is between the two placements, and equals them at 0 and 1")
+    @Test("A placement between two placements is interpolated, and equals them at 0 and 1")
     func interpolates() {
         var end = Placement.inset
         end.border = .init(width: 0.01, color: PixelColor(y: 200, u: 100, v: 50))
@@ -85,7 +85,7 @@ struct PlacementTests {
     }
 
     @Test(
-        "Out-of-range numbers yield a placement, and never trap",
+        "Placements with out-of-range numbers never crash the process",
         arguments: [0, -1, 5, 1e300, -1e300, .nan, .infinity])
     func extremes(number: Double) {
         for rectangle in [

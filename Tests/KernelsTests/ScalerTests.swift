@@ -71,7 +71,9 @@ struct ScalerTests {
         check(Placement(source: rectangle(0, 10, 30, 20), destination: rectangle(40, 30, 30, 20)), tolerance: 0)
     }
 
-    @Test("A reduction by integer factors is the mean of boxes, rounded to the nearest level", arguments: 2...8)
+    @Test(
+        "Reducing a frame by integer factors gives the mean of each block, rounded to the nearest level",
+        arguments: 2...8)
     func boxes(by factor: Int) {
         let (width, height) = (12, 6)
         check(
@@ -81,14 +83,14 @@ struct ScalerTests {
             tolerance: 0)
     }
 
-    @Test("The factors of a reduction may differ between width and height")
+    @Test("A frame may be reduced by different factors in width and height")
     func flatBoxes() {
         check(Placement(source: rectangle(0, 0, 48, 20), destination: rectangle(2, 2, 16, 20)), tolerance: 0)
         check(Placement(source: rectangle(0, 0, 20, 48), destination: rectangle(2, 2, 20, 12)), tolerance: 0)
     }
 
     @Test(
-        "A reduction by other factors is the mean of the covered area, and an enlargement is interpolated",
+        "Other reductions give the mean of the covered area, and enlargements are interpolated",
         arguments: [
             (40, 22), (90, 50), (94, 52), (28, 16), (10, 50), (94, 10), (4, 2), (2, 2), (130, 74), (200, 100),
             (60, 100),
@@ -98,7 +100,7 @@ struct ScalerTests {
         check(Placement(source: rectangle(10, 6, 50, 38), destination: rectangle(4, 2, width, height)), tolerance: 2)
     }
 
-    @Test("Odd positions are rounded to even ones, for luma and chroma alike")
+    @Test("A source at an odd position is drawn at the next even position, for luma and chroma alike")
     func oddPlaces() {
         let placement = Placement(destination: rectangle(7, 5, 48, 27))
         let place = PixelPlacement(placement, source: (96, 54), program: (96, 54))
@@ -107,7 +109,7 @@ struct ScalerTests {
     }
 
     @Test(
-        "Parts of a source outside of the canvas are cut off",
+        "Parts of a source outside of the canvas are not drawn",
         arguments: [(-20, -10), (80, 40), (-20, 40), (90, 52), (-46, 0), (0, -26), (-600, 4), (96, 0)])
     func clips(x: Int, y: Int) {
         check(Placement(destination: rectangle(x, y, 48, 28)), tolerance: 1)
@@ -116,7 +118,7 @@ struct ScalerTests {
         check(Placement(destination: rectangle(x, y, 300, 200)), tolerance: 1)
     }
 
-    @Test("At random placements no access is out of bounds, and the result is right")
+    @Test("Drawing at random placements accesses no memory out of bounds, and gives the expected result")
     func anything() {
         var random = SeededRandom()
         let scaler = Scaler()
@@ -132,7 +134,7 @@ struct ScalerTests {
         }
     }
 
-    @Test("A scaler that was used for one size draws another size like a new scaler")
+    @Test("A scaler that has drawn one size draws another size like a new scaler")
     func keepsNothing() {
         let scaler = Scaler()
         for (width, height) in [(40, 22), (60, 100), (48, 27), (40, 22), (10, 6)] {
@@ -143,7 +145,7 @@ struct ScalerTests {
         }
     }
 
-    @Test("A border surrounds the source's placement, and no other pixel changes")
+    @Test("A border surrounds its source, and no other pixel changes")
     func border() {
         let color = PixelColor(y: 200, u: 90, v: 40)
         let plain = Placement(destination: rectangle(20, 10, 48, 26))
@@ -187,7 +189,7 @@ struct ScalerTests {
     }
 
     @Test(
-        "Round corners and their border cover as much of each pixel as the arc does",
+        "A pixel at a round corner is covered as far as the arc covers it, and so is the border",
         arguments: [(20, 10), (-10, -6), (70, 40)])
     func corners(x: Int, y: Int) {
         let color = PixelColor(y: 255, u: 255, v: 255)

@@ -42,7 +42,9 @@ struct TransitionTests {
         }
     }
 
-    @Test("Each transition equals the first frame at 0 and the second frame at 1", arguments: Transition.Kind.allCases)
+    @Test(
+        "Each transition shows the first frame at progress 0 and the second frame at progress 1",
+        arguments: Transition.Kind.allCases)
     func ends(kind: Transition.Kind) {
         #expect(render(kind, 0) == a)
         #expect(render(kind, 1) == b)
@@ -68,7 +70,7 @@ struct TransitionTests {
     }
 
     @Test(
-        "Each transition works at sizes whose halves are odd, down to the smallest size",
+        "Each transition also works if half of the frame's width or height is odd, down to the smallest size",
         arguments: [(2, 2), (6, 2), (2, 10), (18, 14)])
     func smallSizes(width: Int, height: Int) {
         let (a, b) = (
@@ -87,7 +89,7 @@ struct TransitionTests {
         }
     }
 
-    @Test("Fade is the linear mix of both frames")
+    @Test("A fade is the linear mix of both frames")
     func fade() {
         check(.fade, tolerance: 1) { a, b, _, p in
             PlainPlane(width: a.width, height: a.height) { x, y in
@@ -96,7 +98,7 @@ struct TransitionTests {
         }
     }
 
-    @Test("Dip fades to the color, and from the color to the second frame")
+    @Test("A dip fades from the first frame to the color, and from the color to the second frame")
     func dip() {
         check(.dip, tolerance: 1) { a, b, color, p in
             let (shown, weight) = p < 0.5 ? (a, 2 * p) : (b, 2 - 2 * p)
@@ -106,7 +108,7 @@ struct TransitionTests {
         }
     }
 
-    @Test("Dissolve changes each pixel once, and chroma is mixed in proportion to its four pixels")
+    @Test("In a dissolve each pixel changes once, and chroma is mixed by how many of its four pixels have changed")
     func dissolve() {
         func isNew(_ x: Int, _ y: Int, _ progress: Double) -> Bool {
             let noise = sinf(Float(x) * 12.9898 + Float(y) * 78.233) * 43758.545
@@ -128,7 +130,9 @@ struct TransitionTests {
         (.wipeRight, 1, 0, false, false), (.wipeUp, 0, -1, false, false), (.wipeDown, 0, 1, false, false),
     ]
 
-    @Test("Slides, pushes and wipes move the right frame in the right direction", arguments: 0..<motions.count)
+    @Test(
+        "In slides, pushes and wipes the expected frame moves in the expected direction",
+        arguments: 0..<motions.count)
     func motion(index: Int) {
         let motion = Self.motions[index]
         check(motion.kind, tolerance: 0) { a, b, _, p in
@@ -157,7 +161,7 @@ struct TransitionTests {
         }
     }
 
-    @Test("Zoom in enlarges one frame about its center and mixes in the other, and zoom out is the reverse")
+    @Test("A zoom in enlarges one frame about its center and mixes in the other, and a zoom out is the reverse")
     func zoom() {
         check(.zoomIn, tolerance: 1) { a, b, _, p in zoomed(a, b, p) }
         check(.zoomOut, tolerance: 1) { a, b, _, p in zoomed(b, a, 1 - p) }
@@ -168,7 +172,7 @@ struct TransitionTests {
         max(0, whole - Int(((Double(whole) - abs(cos(p * .pi)) * Double(whole)) / 4).rounded()) * 4)
     }
 
-    @Test("Flip about the vertical axis narrows the frame, and shows the second frame from the middle on")
+    @Test("A flip about the vertical axis narrows the frame, and shows the second frame from the middle on")
     func flipHorizontal() {
         check(.flipHorizontal, tolerance: 1) { a, b, color, p in
             let shown = p < 0.5 ? a : b
@@ -189,7 +193,7 @@ struct TransitionTests {
         }
     }
 
-    @Test("Flip about the horizontal axis lowers the frame, and shows the second frame from the middle on")
+    @Test("A flip about the horizontal axis lowers the frame's height, and shows the second frame from the middle on")
     func flipVertical() {
         check(.flipVertical, tolerance: 1) { a, b, color, p in
             let shown = p < 0.5 ? a : b
@@ -203,7 +207,7 @@ struct TransitionTests {
         }
     }
 
-    @Test("Circle grows from the center, and only its edge is mixed")
+    @Test("A circle transition grows from the center, and only the circle's edge is mixed")
     func circle() {
         let whole = (Double(Self.width * Self.width + Self.height * Self.height)).squareRoot() / 2 + 1
         check(.circle, tolerance: 1) { a, b, _, p in
@@ -235,7 +239,7 @@ struct TransitionTests {
         }
     }
 
-    @Test("Blur works on smaller planes, and mixes the smallest")
+    @Test("A blur transition shows ever smaller copies of the frames, and mixes both frames at the smallest size")
     func blur() {
         check(.blur, tolerance: 1) { a, b, _, p in
             let depth = 4 * min(1, (0.5 - abs(p - 0.5)) / 0.35)
@@ -256,7 +260,7 @@ struct TransitionTests {
         }
     }
 
-    @Test("Each easing keeps both ends and never decreases", arguments: Easing.allCases)
+    @Test("Each easing function keeps both ends and never decreases", arguments: Easing.allCases)
     func easing(easing: Easing) {
         let values = (0...100).map { easing.progress(at: Double($0) / 100) }
         #expect(values.first == 0 && values.last == 1)
@@ -264,7 +268,7 @@ struct TransitionTests {
         #expect(easing.progress(at: -1) == 0 && easing.progress(at: 2) == 1)
     }
 
-    @Test("Kinds of transitions and easings are parsed back as they were written")
+    @Test("The names of transitions and easings are parsed back as they were written")
     func words() throws {
         let kinds = Transition.Kind.allCases.map(\.rawValue)
         #expect(

@@ -50,12 +50,12 @@ struct XfadeOracleTests {
         }
     }
 
-    @Test("Fade differs from xfade by at most one level")
+    @Test("A fade differs from libavfilter's xfade by at most one level")
     func fade() throws {
         try check(.fade, "fade", tolerance: 1) { _, _, _, _ in false }
     }
 
-    @Test("Dissolve has xfade's noise: the same luma pixels have changed")
+    @Test("A dissolve changes the same luma pixels as libavfilter's xfade")
     func dissolve() throws {
         let expected = try xfade("dissolve", a.y, b.y)
         for (step, frame) in render(.dissolve).enumerated() {
@@ -64,7 +64,7 @@ struct XfadeOracleTests {
     }
 
     @Test(
-        "Wipes equal xfade's except for pixels at the edge",
+        "A wipe equals libavfilter's xfade except for pixels at the edge",
         arguments: [
             (Transition.Kind.wipeLeft, "wipeleft"), (.wipeRight, "wiperight"), (.wipeUp, "wipeup"),
             (.wipeDown, "wipedown"),
@@ -74,7 +74,7 @@ struct XfadeOracleTests {
     }
 
     @Test(
-        "Pushes equal xfade's slides except for pixels at the edge",
+        "A push equals a slide of libavfilter's xfade except for pixels at the edge",
         arguments: [
             (Transition.Kind.pushLeft, "slideleft"), (.pushRight, "slideright"), (.pushUp, "slideup"),
             (.pushDown, "slidedown"),

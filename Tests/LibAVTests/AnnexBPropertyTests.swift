@@ -183,7 +183,7 @@ struct AnnexBPropertyTests {
     }
 
     @Test(arguments: [Codec.h264, .hevc])
-    func `A reader of random access units agrees with a model of it`(codec: Codec) {
+    func `The Annex B reader gives the same results as a simple model for random access units`(codec: Codec) {
         var random = SeededRandom("\(codec)")
         let kinds = UnitKinds(codec: codec)
         var (reader, model) = (AnnexBReader(codec), ReaderModel(kinds))
@@ -202,7 +202,7 @@ struct AnnexBPropertyTests {
     }
 
     @Test(arguments: [Codec.h264, .hevc])
-    func `An access unit truncated anywhere yields the NAL units up to there`(codec: Codec) {
+    func `A truncated access unit yields the NAL units before the point of truncation`(codec: Codec) {
         var random = SeededRandom("\(codec)")
         for _ in 0..<20 {
             let units = Self.units(UnitKinds(codec: codec), using: &random)
@@ -221,7 +221,9 @@ struct AnnexBPropertyTests {
     }
 
     @Test(arguments: [Codec.h264, .hevc])
-    func `Flipped bits never trap, and the output is complete units without start codes`(codec: Codec) {
+    func `An Annex B stream with flipped bits never crashes the reader, and yields units without start codes`(
+        codec: Codec
+    ) {
         var random = SeededRandom("\(codec)")
         func isUnit(_ unit: [UInt8]) -> Bool {
             let places = 0..<max(0, unit.count - 2)
@@ -239,7 +241,7 @@ struct AnnexBPropertyTests {
         }
     }
 
-    @Test func `A frame truncated anywhere is described by its complete headers`() {
+    @Test func `A truncated frame is described by the headers that are complete`() {
         var random = SeededRandom()
         let kinds = UnitKinds(codec: .h264)
         for _ in 0..<30 {
@@ -265,7 +267,7 @@ struct AnnexBPropertyTests {
         }
     }
 
-    @Test func `A keyframe that repeats its sets does not change them`() {
+    @Test func `A keyframe that repeats its parameter sets does not count as a change of configuration`() {
         let sets: [UInt8] = [0, 0, 1, 0x67, 100, 0, 31, 0x80, 0, 0, 1, 0x68, 0x80]
         let slice: [UInt8] = [0, 0, 1, 0x65, 0x88]
         var reader = AnnexBReader(.h264)

@@ -129,7 +129,7 @@ import Testing
     }
 
     @Test(
-        "A new frame size is detected at its keyframe, and repeated parameter sets are not a change")
+        "A new frame size is detected at its keyframe, and repeated parameter sets do not count as a change")
     func change() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         func stream(_ size: String) throws -> [[UInt8]] {
@@ -147,7 +147,7 @@ import Testing
     }
 
     @Test(
-        "A new parameter set within a GOP stays in front of its frame, and in the next keyframe's configuration"
+        "A new parameter set within a GOP stays before its frame, and is in the next keyframe's configuration"
     )
     func middle() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -179,7 +179,7 @@ import Testing
         #expect(ConfigurationRecord.payload(frame, from: SharedBytes([]), to: record, .h264) == nil)
     }
 
-    @Test("Parameter sets are inserted after a delimiter and before the SEI that refers to them")
+    @Test("Parameter sets are inserted after the access unit delimiter and before the SEI that refers to them")
     func order() {
         let (delimiter, information, slice): ([UInt8], [UInt8], [UInt8]) = (
             [0, 0, 0, 2, 9, 16], [0, 0, 0, 3, 6, 5, 4], [0, 0, 0, 2, 0x65, 1]
@@ -197,7 +197,7 @@ import Testing
         }
     }
 
-    @Test("Damaged bytes yield no access unit, or one with no more bytes than the input")
+    @Test("Damaged Annex B bytes yield no access unit, or one with no more bytes than the input")
     func damage() {
         var reader = AnnexBReader(.h264)
         #expect(reader.read([]) == nil && reader.read([0, 0, 1]) == nil && reader.read([1, 2, 3]) == nil)

@@ -17,7 +17,7 @@ import Testing
 
     private let sets: [[UInt8]] = [[0x40, 1, 9], [0x42, 1, 8], [0x44, 1, 7]]
 
-    @Test func `A record without all three kinds of sets is refused`() {
+    @Test func `An HEVC configuration record without all three kinds of parameter sets is refused`() {
         #expect(HEVCParameterSets(record: record(sets)) != nil)
         for missing in 0..<3 {
             var rest = sets
@@ -27,7 +27,8 @@ import Testing
         #expect(HEVCParameterSets(record: []) == nil)
     }
 
-    @Test func `The check of a frame tells if it is an IDR and if it has unknown parameter sets`() throws {
+    @Test
+    func `The check of an HEVC frame tells whether it is an IDR and whether it uses unknown parameter sets`() throws {
         let known = try #require(HEVCParameterSets(record: record(sets)))
         // IDR_W_RADL is type 19, CRA 21.
         let (idr, cra): ([UInt8], [UInt8]) = ([0x26, 1, 5], [0x2A, 1, 5])

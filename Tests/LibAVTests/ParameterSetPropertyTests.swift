@@ -87,7 +87,9 @@ struct ParameterSetPropertyTests {
     }
 
     @Test(arguments: [Codec.h264, .hevc])
-    func `An SPS is read back as written, or not at all if truncated, and within bounds if damaged`(codec: Codec) {
+    func `An SPS is read back as written; a truncated one is refused, and a damaged one gives values within bounds`(
+        codec: Codec
+    ) {
         var random = SeededRandom("\(codec)")
         for number in 0..<200 {
             let written =
@@ -106,7 +108,9 @@ struct ParameterSetPropertyTests {
     }
 
     @Test(arguments: [Codec.h264, .hevc])
-    func `A configuration record contains the stream's sets, and a truncated one its complete sets`(codec: Codec) {
+    func `A configuration record has all parameter sets of the stream; a truncated record gives its complete sets`(
+        codec: Codec
+    ) {
         var random = SeededRandom("\(codec)")
         for _ in 0..<60 {
             let written = WrittenSets(codec, using: &random)
@@ -124,7 +128,8 @@ struct ParameterSetPropertyTests {
     }
 
     @Test(arguments: [Codec.h264, .hevc])
-    func `A damaged record never traps, and its sets have no more bytes than the record`(codec: Codec) {
+    func `A damaged configuration record crashes nothing, and its sets have no more bytes than the record`(codec: Codec)
+    {
         var random = SeededRandom("\(codec)")
         for _ in 0..<60 {
             let written = WrittenSets(codec, using: &random)
@@ -144,7 +149,7 @@ struct ParameterSetPropertyTests {
         }
     }
 
-    @Test func `A damaged frame gets the parameter sets inserted, or stays unchanged`() {
+    @Test func `A damaged frame is left unchanged or gets its parameter sets inserted`() {
         var random = SeededRandom()
         for _ in 0..<40 {
             let written = WrittenSets(.h264, using: &random)
@@ -161,7 +166,8 @@ struct ParameterSetPropertyTests {
         }
     }
 
-    @Test func `A joined record contains both encoders' sets, and frames are compared with them`() throws {
+    @Test
+    func `A joined configuration record has the sets of both encoders, and recognizes which frames use them`() throws {
         var random = SeededRandom()
         for _ in 0..<60 {
             let written = (WrittenSets(.h264, using: &random), WrittenSets(.h264, from: 40, using: &random))
@@ -184,7 +190,7 @@ struct ParameterSetPropertyTests {
         }
     }
 
-    @Test func `A record truncated within a long set yields no further set`() {
+    @Test func `If a configuration record is truncated within a long set, no set after it is read`() {
         // The reader takes bytes of the set for IDs and lengths of the next one.
         let avc: [UInt8] = [1, 100, 0, 31, 0xFF, 0xE1, 1, 0, 0x67] + [UInt8](repeating: 7, count: 191)
         #expect(ConfigurationRecord.sets(avc, .h264).isEmpty)
@@ -193,14 +199,14 @@ struct ParameterSetPropertyTests {
         #expect(ConfigurationRecord.sets(hevc, .hevc).isEmpty)
     }
 
-    @Test func `An SPS with more sub-layers than the standard allows is refused`() {
+    @Test func `An HEVC SPS with more sub-layers than the standard allows is refused`() {
         var random = SeededRandom()
         let written = SequenceWriter.hevc(0, subLayers: 7, using: &random)
         #expect(SequenceParameters(hevc: written.unit[...]) == nil)
     }
 
     @Test(arguments: [Codec.h264, .hevc])
-    func `PPSs with impossible IDs do not fill the memory, in one access unit or in many`(codec: Codec) {
+    func `Thousands of PPSs with impossible IDs do not fill the memory, in one access unit or in many`(codec: Codec) {
         let units = (0..<600).map { number in
             var writer = BitWriter()
             writer.golomb(UInt64(number))
@@ -215,14 +221,14 @@ struct ParameterSetPropertyTests {
         }
     }
 
-    @Test func `No more SPSs of one access unit are kept than there are IDs`() {
+    @Test func `An access unit with too many SPSs yields no more of them than there are IDs`() {
         let units = (0..<100).map { UnitWriter.unit([0x67], [66, 0, 31, 0x80, UInt8($0) << 1 | 1]) }
         var reader = AnnexBReader(.h264)
         _ = reader.read(units.flatMap { [0, 0, 1] + $0 })
         #expect(units.count { reader.sets.holds($0[...]) } == 32)
     }
 
-    @Test func `A record full of repeated SPSs is joined with another`() throws {
+    @Test func `A configuration record full of repeated SPSs can be joined with another record`() throws {
         let full = Self.record(sps: [[UInt8]](repeating: [0x67, 66, 0, 31, 0x80], count: 31), pps: [[0x68, 0x80]])
         let own = Self.record(sps: [[0x67, 66, 0, 31, 0x40]], pps: [[0x68, 0x40]])
         let sets = try #require(AVCParameterSets(record: full))
@@ -231,7 +237,8 @@ struct ParameterSetPropertyTests {
         #expect(found.isSuperset(of: others.units))
     }
 
-    @Test func `A record full of repeated PPSs is joined with another without a trap`() async {
+    @Test
+    func `A configuration record full of repeated PPSs can be joined with another record without a crash`() async {
         await #expect(processExitsWith: .success) {
             let repeated = [[UInt8]](repeating: [0x68, 0x80], count: 255)
             let full = ParameterSetPropertyTests.record(sps: [[0x67, 66, 0, 31, 0x80]], pps: repeated)

@@ -21,7 +21,7 @@ struct ProgramClockTests {
         format: AudioFormat(sampleRate: 48_000, channels: 2), decoderConfiguration: SharedBytes([0x11, 0x90]),
         bitrate: 128_000, frameLength: 1024)
 
-    @Test("At a steady rate each frame has a clock reference 50 ms before its decoding time")
+    @Test("At a steady frame rate each frame has a clock reference (PCR) 50 ms before its decoding time")
     func steady() {
         var clock = ProgramClock(StreamDescription(video: Self.video(FrameRate(25)), audio: Self.tone))
         for time in stride(from: Int64(90_000), to: 180_000, by: 3600) {
@@ -32,7 +32,7 @@ struct ProgramClockTests {
         }
     }
 
-    @Test("A frame longer than 40 ms contains further references, and its own precedes its decoding time by more")
+    @Test("A frame longer than 40 ms has further PCRs, and its first PCR precedes its decoding time by more")
     func slow() {
         var clock = ProgramClock(StreamDescription(video: Self.video(FrameRate(10))))
         let step = clock.next(.video, at: 90_000, lasting: 9000, hasOwn: true)
@@ -41,7 +41,7 @@ struct ProgramClockTests {
         #expect(next == ProgramClock.Step(own: 85_500, within: [88_500, 91_500]))
     }
 
-    @Test("Audio drives the clock while a frame is overdue, until frames arrive again")
+    @Test("While a frame is overdue, PCRs are sent with the audio, until frames arrive again")
     func overdue() {
         var clock = ProgramClock(StreamDescription(video: Self.video(FrameRate(25)), audio: Self.tone))
         _ = clock.next(.video, at: 90_000, lasting: Self.frame, hasOwn: true)
@@ -57,7 +57,7 @@ struct ProgramClockTests {
         #expect(zip(said, said.dropFirst()).allSatisfy { $1 > $0 && $1 - $0 <= 3600 }, "\(said)")
     }
 
-    @Test("Clock references fill a pause of up to a second, and a longer pause starts a new time base")
+    @Test("A pause of up to a second is filled with PCRs, and a longer pause is announced as a discontinuity")
     func silence() {
         for (length, count, isNew) in [(Int64(90_000), 25, false), (90_001, 1, true)] {
             var clock = ProgramClock(StreamDescription(video: Self.video(FrameRate(25))))
@@ -68,7 +68,7 @@ struct ProgramClockTests {
         }
     }
 
-    @Test("A track that is too late sets the clock back once, and is on time from then on")
+    @Test("A track that is too late sets the PCR back once, and is on time from then on")
     func late() {
         var clock = ProgramClock(
             StreamDescription(video: Self.video(FrameRate(25), isSteady: false), audio: Self.tone))
@@ -82,7 +82,7 @@ struct ProgramClockTests {
         #expect(jumps == 1)
     }
 
-    @Test("The clock is not set back for a track that is seconds late")
+    @Test("The PCR is not set back for a track that is seconds late")
     func lost() {
         var clock = ProgramClock(
             StreamDescription(video: Self.video(FrameRate(25), isSteady: false), audio: Self.tone))

@@ -14,7 +14,7 @@ import Testing
     }
 
     @Test(
-        "A splice section's times are shifted by its adjustment, which wraps at 33 bits",
+        "Shifting a splice section adds to its time adjustment, which wraps at 33 bits",
         arguments: [
             (0, 5, 5), (100, -200, (1 << 33) - 100), ((1 << 33) - 1, 1, 0), (1 << 32, 3 << 33, 1 << 32),
             (7, -(1 << 40), 7), ((1 << 32) - 1, 1, 1 << 32),
@@ -23,7 +23,7 @@ import Testing
         #expect(SpliceSection.shifted(section(adjustedBy: before), by: ticks) == section(adjustedBy: after))
     }
 
-    @Test("A damaged splice section yields nothing, and bytes after a section are dropped")
+    @Test("A damaged splice section is refused, and bytes after a section are dropped")
     func damage() {
         let whole = section(adjustedBy: 9)
         #expect(SpliceSection.shifted(whole + [0xFF, 0xFF], by: 0) == whole)
@@ -48,7 +48,7 @@ import Testing
         #expect(packets[188 + 4 + 117 - 1] == 7 && packets[188 + 4 + 117] == 0xFF && packets[376 + 5] == 8)
     }
 
-    @Test("Only the program map table is changed, and a damaged table is left unchanged")
+    @Test("Only the program map table gets an entry for splice data, and a damaged table is left unchanged")
     func tables() {
         let other = [0x47, 0x41, 0x00, 0x10] + [UInt8](repeating: 2, count: 184)
         let short: [UInt8] = [0x47, 0x50, 0x00, 0x10, 0, 2, 0xB0, 0xFF] + [UInt8](repeating: 0xFF, count: 180)

@@ -42,7 +42,7 @@ import Testing
         try #require(process.terminationStatus == 0)
     }
 
-    @Test("Video of a file whose NAL units have lengths of 2 bytes equals that with lengths of 4 bytes")
+    @Test("Video with NAL unit lengths of 2 bytes is read as the same video with lengths of 4 bytes")
     func narrowLengths() throws {
         let clip = try CodedClip(video: "libx264", audio: "aac", in: directory.path)
         let frames = clip.packets.filter { $0.track == .video }
@@ -91,7 +91,7 @@ import Testing
         #expect(tracks.first?.frameFormat?.width == 320 && tracks.last?.audioFormat?.sampleRate == 48_000)
     }
 
-    @Test("A new frame size in mid-stream yields a new track description from its keyframe on")
+    @Test("A new frame size in mid-stream gives a new track description from its keyframe on")
     func change() throws {
         for (name, size) in [("small.ts", "320x180"), ("large.ts", "640x360")] {
             try make(
@@ -109,7 +109,8 @@ import Testing
     }
 
     @Test(
-        "AC-3 is fully described by its first frame, and MP3 has no configuration", arguments: ["ac3", "mp3"])
+        "An AC-3 track is fully described by its first frame, and an MP3 track has no configuration",
+        arguments: ["ac3", "mp3"])
     func framed(codec: String) throws {
         let encoder = codec == "mp3" ? "libmp3lame" : codec
         try make("tone.ts", ["-f", "lavfi", "-i", "sine=d=1:r=48000", "-ac", "2", "-c:a", encoder])
@@ -120,7 +121,7 @@ import Testing
         #expect(packets.allSatisfy { $0.description === track && $0.isKeyframe })
     }
 
-    @Test("A codec that no output carries has no reader")
+    @Test("A track whose codec no output carries is not read")
     func unknown() throws {
         try make("film.ts", ["-f", "lavfi", "-i", "testsrc=d=1", "-c:v", "mpeg2video"])
         #expect(try read("film.ts").readers.isEmpty)

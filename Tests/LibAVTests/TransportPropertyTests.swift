@@ -119,7 +119,7 @@ struct TransportPropertyTests {
         return bytes
     }
 
-    @Test func `Bytes without a change of coding pass unchanged, even if damaged or out of sync`() {
+    @Test func `A transport stream with one coding passes the check for codec changes unchanged, even if damaged`() {
         var random = SeededRandom()
         for turn in 0..<60 {
             var sent = Self.stream(Self.types(using: &random), using: &random)
@@ -135,7 +135,8 @@ struct TransportPropertyTests {
         }
     }
 
-    @Test func `Bytes end before a changed program map, and continue with the tables and the rest`() {
+    @Test
+    func `A demuxer's bytes end before a changed program map, and the next demuxer's bytes begin with the tables`() {
         var random = SeededRandom()
         for turn in 0..<60 {
             let before = Self.types(using: &random)
@@ -157,7 +158,7 @@ struct TransportPropertyTests {
         }
     }
 
-    @Test func `A damaged stream with two codings ends at most once, and loses no byte`() {
+    @Test func `A damaged stream with two codings ends for its demuxer at most once, and no byte is lost`() {
         var random = SeededRandom()
         for turn in 0..<60 {
             let types = Self.types(using: &random)
@@ -175,7 +176,7 @@ struct TransportPropertyTests {
         }
     }
 
-    @Test func `A program map lists the splice stream if it has room, and a damaged map stays one packet`() {
+    @Test func `A splice stream is added to a program map that has room, and a damaged map stays one packet`() {
         var random = SeededRandom()
         for count in 1...34 {
             let types = [UInt8](repeating: 0x0F, count: count)
@@ -224,7 +225,7 @@ struct TransportPropertyTests {
         }
     }
 
-    @Test func `A clock reference is read back as written, and can be removed`() {
+    @Test func `A clock reference in a transport packet is read back as written, and can be removed`() {
         var random = SeededRandom()
         for _ in 0..<500 {
             let pid = UInt16.random(in: 0...0x1FFF, using: &random)
@@ -243,7 +244,7 @@ struct TransportPropertyTests {
         }
     }
 
-    @Test func `ADTS frames are read back as written, and damage leaves the frames before it`() {
+    @Test func `ADTS frames are read back as written, and frames before damage are kept`() {
         var random = SeededRandom()
         for _ in 0..<40 {
             var (bytes, frames, ends): ([UInt8], [ADTSFrame], [Int]) = ([], [], [])

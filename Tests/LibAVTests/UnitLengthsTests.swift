@@ -9,7 +9,7 @@ import Testing
 @Suite struct UnitLengthsTests {
     private func record(size: Int) -> [UInt8] { [1, 100, 0, 31, 0xFC | UInt8(size - 1), 0xE0, 0] }
 
-    @Test("Frames with lengths of 1, 2 and 4 bytes get lengths of 4 bytes", arguments: [1, 2, 4])
+    @Test("NAL units with lengths of 1, 2 and 4 bytes are rewritten with lengths of 4 bytes", arguments: [1, 2, 4])
     func widened(size: Int) throws {
         let lengths = try #require(UnitLengths(record: record(size: size), .h264))
         let units: [[UInt8]] = [[9, 16], [6] + [UInt8](repeating: 7, count: 200), [0x65]]
@@ -21,7 +21,7 @@ import Testing
         #expect(lengths.areWide == (size == 4))
     }
 
-    @Test("A configuration record says 4 bytes after the conversion, and nothing else in it changes")
+    @Test("The conversion of NAL unit lengths changes only the length size in the configuration record")
     func records() {
         #expect(UnitLengths.widened(record: record(size: 2), .h264) == record(size: 4))
         #expect(UnitLengths.widened(record: record(size: 4), .h264) == record(size: 4))
@@ -38,7 +38,7 @@ import Testing
         #expect(UnitLengths.widened(record: [0x81, 0, 0, 0], .av1) == [0x81, 0, 0, 0])
     }
 
-    @Test("A unit that is cut off ends with its frame, empty units are left out, and a frame without units is nothing")
+    @Test("A truncated NAL unit ends with its frame, empty units are omitted, and a frame without units is refused")
     func damaged() throws {
         let lengths = try #require(UnitLengths(record: record(size: 2), .h264))
         #expect(lengths.widened(SharedBytes([0, 9, 1, 2]))?.array == [0, 0, 0, 2, 1, 2])
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test("A record that is too short has no lengths")
+    @Test("No NAL unit lengths are read from a configuration record that is too short")
     func short() {
         #expect(UnitLengths(record: [1, 100, 0, 31, 255, 225], .h264) == nil)
         #expect(UnitLengths(record: [7], .av1) == nil)

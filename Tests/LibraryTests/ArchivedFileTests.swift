@@ -51,7 +51,7 @@ struct ArchivedFileTests {
         #expect(place.files == [file] && !place.all.contains { $0.hasPrefix(".relay-hold") })
     }
 
-    @Test("A template's subdirectory is searched for recordings, but a symbolic link in its place is not followed")
+    @Test("A name template's subdirectories are searched for recordings, but symbolic links are not followed")
     func linkedDirectory() throws {
         let archive = ChannelArchive(
             place.path, template: try NameTemplate(parsing: "{date}/{channel}_{sequence}"), channel: "test")
@@ -69,7 +69,7 @@ struct ArchivedFileTests {
         #expect(opened == .notFound)
     }
 
-    @Test("A changed identifier opens no file, and each name has only one identifier")
+    @Test("An identifier that was altered opens no file, and each file name has only one identifier")
     func changed() throws {
         try place.write(SampleRecording().closed, to: name(1))
         let id = RecordingID.id(of: name(1))
@@ -94,7 +94,7 @@ struct ArchivedFileTests {
         }
     }
 
-    @Test("A recording with a subdirectory and a percent sign in its name is listed, held, read and deleted")
+    @Test("A recording whose name has a subdirectory and a percent sign can be listed, held, read and deleted")
     func percent() throws {
         let template = try NameTemplate(parsing: "{date}/100%%2F_{channel}_{sequence}")
         let archive = ChannelArchive(place.path, template: template, channel: "test")
@@ -118,7 +118,7 @@ struct ArchivedFileTests {
         #expect(!FileManager.default.fileExists(atPath: place.path(name)))
     }
 
-    @Test("An open file has the size of its complete fragments, and each range contains the bytes of the file")
+    @Test("An open recording has the size of its complete fragments, and each range contains the bytes of the file")
     func growing() throws {
         var random = SeededRandom()
         let sample = SampleRecording(seconds: 6)
@@ -202,7 +202,7 @@ struct ArchivedFileTests {
         #expect(answer(5)?.kind == .notFound)
     }
 
-    @Test("A thumbnail of a frame that cannot be decoded is refused, and its turn passes to the next request")
+    @Test("A thumbnail of an undecodable frame is refused, and later thumbnail requests are still answered")
     func undecodable() throws {
         try place.write(SampleRecording().closed, to: name(1))
         for second in 0..<4 {

@@ -104,7 +104,7 @@ struct ChannelArchiveTests {
     private static let unknown: Set<Refusal.Kind?> = [.notFound]
 
     @Test(
-        "A list has the channel's closed and open files and the gaps between them, and no other files",
+        "The list of a channel has its closed and open files and the gaps between them, and no other files",
         arguments: [false, true])
     func listed(hasCatalogue: Bool) throws {
         try record(1, ending: .rotate)
@@ -131,7 +131,7 @@ struct ChannelArchiveTests {
         #expect(try HoldMark.names(in: directory) == [name(2)])
     }
 
-    @Test("A list has the newest files and gaps that overlap the range, with and without a catalogue")
+    @Test("A list has the newest files and gaps within the requested range, with and without a catalogue")
     func overlapping() throws {
         for number in 1...4 { try record(number, ending: number == 4 ? .stop : .rotate) }
         var random = SeededRandom()
@@ -159,7 +159,7 @@ struct ChannelArchiveTests {
         }
     }
 
-    @Test("A file that was removed by hand is not listed, and does not count towards the list's limit")
+    @Test("A file that was deleted by hand is not listed, and does not count towards the list's limit")
     func removedByHand() throws {
         for number in 1...3 { try record(number) }
         makeCatalogue()
@@ -168,7 +168,7 @@ struct ChannelArchiveTests {
         #expect(try archive.list(Self.all, limit: 1).recordings.map(\.name) == [name(2)])
     }
 
-    @Test("A list and a playlist have the files in the order of time, even if a crash left an older one open")
+    @Test("Lists and playlists are in the order of time, even if a crash left an older file open")
     func olderOpenFile() throws {
         try record(2)
         try place.write(try opened(1, run: "c2"), to: openName(1))
@@ -177,7 +177,7 @@ struct ChannelArchiveTests {
         #expect(try archive.list(Self.all, limit: 1).recordings.map(\.name) == [name(2)])
     }
 
-    @Test("An open file's name is no identifier, and a held file that a crash left open is not deleted")
+    @Test("An open file's name does not identify a recording, and a held file that a crash left open is not deleted")
     func nameOfOpenFile() throws {
         try place.write(SampleRecording().open, to: openName(1))
         try archive.setHold(true, of: id(1))
@@ -191,7 +191,7 @@ struct ChannelArchiveTests {
         #expect(try HoldMark.names(in: directory) == [name(1)])
     }
 
-    @Test("An open file of another channel is not opened, even if its name could belong to this channel")
+    @Test("An open file of another channel is not served, even if its name could belong to this channel")
     func openFileOfOther() throws {
         try place.write(SampleRecording(channel: "other").open, to: openName(1))
         #expect(try archive.list(Self.all, limit: 1).recordings.isEmpty)
@@ -199,7 +199,7 @@ struct ChannelArchiveTests {
         #expect(try HoldMark.names(in: directory).isEmpty)
     }
 
-    @Test("A playlist of real files covers their complete media, with marks at their times")
+    @Test("A playlist of recorded files covers their complete media, with markers at their times")
     func playlist() throws {
         try record(1, ending: .rotate)
         try record(2)

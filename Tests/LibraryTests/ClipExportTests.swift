@@ -36,7 +36,7 @@ struct ClipExportTests {
 
     // MARK: One clip
 
-    @Test("An export of a clip has its frames, or one more on each side, and then releases its files")
+    @Test("An export has a clip's frames, or one more on each side if requested, and then unprotects its files")
     func export() throws {
         try take("x", 1, 2, name: "Goal")
         let request = try book.export("x", hasHandles: false)
@@ -58,13 +58,13 @@ struct ClipExportTests {
         #expect(try book.clip("x").audioOffsetSeconds == -0.02)
     }
 
-    @Test("Handles of a clip at the program's beginning do not begin before the program")
+    @Test("An extra frame before a clip is not added at the program's beginning")
     func firstFrames() throws {
         try take("x", 0, 1)
         #expect(try book.export("x", hasHandles: true).clip?.times == 0..<Self.second + Self.frame)
     }
 
-    @Test("The release of an exported clip is stored in the catalogue")
+    @Test("Whether a clip's files are unprotected is stored in the catalogue")
     func released() throws {
         try take("x", 1, 2)
         try book.export("x", hasHandles: false).clip?.finished(-1)
@@ -76,7 +76,7 @@ struct ClipExportTests {
         }
     }
 
-    @Test("A clip that is running, empty or unknown is not exported")
+    @Test("A clip that is still recorded, empty or unknown is not exported")
     func refused() throws {
         #expect(refusal { _ = try book.export("x", hasHandles: false) } == .notFound)
         show.record(8, recorded: 8)
@@ -90,7 +90,7 @@ struct ClipExportTests {
         #expect(refusal { _ = try book.export("x", hasHandles: false) } == .conflict)
     }
 
-    @Test("A renamed clip is exported under its new name, and a removed one not at all")
+    @Test("A renamed clip is exported under its new name, and a removed clip is not exported")
     func renamed() throws {
         try take("x", 1, 2, name: "Goal")
         #expect(try book.rename("x", to: "Foul").name == "Foul")
@@ -104,7 +104,7 @@ struct ClipExportTests {
 
     // MARK: Several clips
 
-    @Test("A stitched export has the clips in the order of its parts, without skipped frames, and releases each")
+    @Test("A stitched export has its clips in the requested order, without skipped frames, and unprotects their files")
     func stitched() throws {
         try take("x", 1, 2, name: "Goal")
         try take("y", 3, 4)
@@ -123,7 +123,7 @@ struct ClipExportTests {
         #expect(try book.list().map(\.isHeld) == [true, false])
     }
 
-    @Test("A trial of several clips leaves their files protected")
+    @Test("A trial export of several clips leaves their files protected")
     func trial() throws {
         try take("x", 1, 2)
         let request = try book.stitch([ClipPart(id: "x", isHeldOn: true)])
@@ -132,7 +132,7 @@ struct ClipExportTests {
         #expect(try book.clip("x").isHeld)
     }
 
-    @Test("A part has at least one frame, and a stitched export at least one part")
+    @Test("Each part of a stitched export has at least one frame, and the export has at least one part")
     func tooLittle() throws {
         try take("x", 1, 2)
         #expect(try book.stitch([ClipPart(id: "x", skipped: (12, 12))]).stitched.count == 1)
@@ -144,7 +144,7 @@ struct ClipExportTests {
 
     // MARK: Projects
 
-    @Test("A project has the file positions of each clip, and a comment for a clip without files")
+    @Test("A stitch project contains the file positions of each clip, and a comment for a clip without files")
     func project() throws {
         try place.write(SampleRecording(seconds: 4).closed, to: SampleRecording.name)
         try take("y", 3, 3.4)
@@ -165,7 +165,7 @@ struct ClipExportTests {
         #expect(try ReadYAML(later).segments.isEmpty && later.contains("# Goal is not recorded any more."), "\(later)")
     }
 
-    @Test("A project of parts has their order, transitions and offsets, and skips their skipped frames")
+    @Test("A stitch project keeps the order, transitions and offsets of its parts, and omits skipped frames")
     func projectOfParts() throws {
         try place.write(SampleRecording(seconds: 4).closed, to: SampleRecording.name)
         try take("x", 1, 2)

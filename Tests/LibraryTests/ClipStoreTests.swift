@@ -22,7 +22,7 @@ struct ClipStoreTests {
         book = ClipStore(ChannelArchive(place.path, channel: "test"), of: show.source)
     }
 
-    @Test("A release after the end of the recording ends its clip at the released frame")
+    @Test("If a clip's button is released after the recording ended, the clip ends at the released frame")
     func lateRelease() throws {
         show.record(36)
         for id in ["x", "y", "z"] { _ = try book.start(ClipStart(id: id, at: 36)) }
@@ -36,7 +36,7 @@ struct ClipStoreTests {
         #expect(try book.stop("z", at: 42, newest: 42)?.frames == 100)
     }
 
-    @Test("A release after a restart of the program leaves the previous program's clip as it was recorded")
+    @Test("If a clip's button is released after a restart of the program, the clip stays as it was recorded")
     func releaseInAnotherProgram() throws {
         show.record(36)
         for id in ["x", "y"] { _ = try book.start(ClipStart(id: id, at: 36)) }
@@ -46,7 +46,7 @@ struct ClipStoreTests {
         #expect(try book.stop("y", at: nil, newest: 37)?.frames == 100)
     }
 
-    @Test("A press or release without a time applies to the frame that was the newest when it arrived")
+    @Test("A press or release of a clip's button without a time applies to the newest frame at that moment")
     func newest() throws {
         show.record(6)
         var press = ClipStart(id: "x")
@@ -55,7 +55,7 @@ struct ClipStoreTests {
         #expect(try book.stop("x", at: nil, newest: 5)?.frames == 25)
     }
 
-    @Test("A press that is repeated or refused begins no recording")
+    @Test("A press of a clip's button that is repeated or refused begins no recording")
     func needless() throws {
         #expect(try book.start(ClipStart(id: "x", at: 4)).isNew)
         #expect(show.begun == 1)
@@ -66,7 +66,7 @@ struct ClipStoreTests {
         #expect(show.begun == 1)
     }
 
-    @Test("A run that was recorded for clips is discarded if it contains no clip")
+    @Test("A recording that was made for clips is deleted if it contains no clip")
     func discarded() throws {
         try place.write(SampleRecording(seconds: 4).closed, to: SampleRecording.name)
         #expect(try !book.archive.discard(run: "b1"))
@@ -92,7 +92,7 @@ struct ClipStoreTests {
         #expect(noted.map(\.audioOffset) == [Int64((offset * 1e9).rounded())])
     }
 
-    @Test("Many concurrent presses begin one recording, and each of them a clip")
+    @Test("Many concurrent presses of clip buttons begin one recording, and each press begins a clip")
     func together() throws {
         let refused = Mutex(0)
         DispatchQueue.concurrentPerform(iterations: 8) { number in
@@ -106,7 +106,7 @@ struct ClipStoreTests {
         #expect(try book.list().count == 8)
     }
 
-    @Test("A clip beyond the maximum replaces the oldest exported one, and a clip without files is reported as gone")
+    @Test("Above the maximum a clip replaces the oldest exported one, and a clip without files is reported as gone")
     func many() throws {
         let rows = (0..<ClipMachine.mostClips).map { number in
             var row = CatalogueClip(
@@ -129,7 +129,7 @@ struct ClipStoreTests {
         #expect(try book.list().count == ClipMachine.mostClips)
     }
 
-    @Test("A clip that takes the id of a removed one without files is not reported as gone")
+    @Test("A new clip with the ID of a removed clip without files is not reported as gone")
     func reusedID() throws {
         var row = CatalogueClip(
             .init(id: "x", run: "old", first: 0, end: 5, isComplete: true), channel: "test", rate: FrameRate(25),
@@ -145,7 +145,7 @@ struct ClipStoreTests {
         #expect(clip.state == .done && clip.frames == 25)
     }
 
-    @Test("A clip that was ended while the disk is full consists of the frames that were recorded")
+    @Test("A clip that ends while the disk is full consists of the frames that were recorded")
     func fullDisk() throws {
         show.record(6, recorded: 4)
         _ = try book.start(ClipStart(id: "x", at: 4))

@@ -46,7 +46,7 @@ struct ClipWriterTests {
 
     private var database: String { place.path(CatalogueStore.fileName) }
 
-    @Test("Clips that were lost with the catalogue are written again after a write that failed")
+    @Test("If writing clips failed and the catalogue was replaced, they are written to the new catalogue")
     func lostCatalogue() throws {
         note("a")
         try expect(["a"])
@@ -69,7 +69,7 @@ struct ClipWriterTests {
         try expect(["b", "c"])
     }
 
-    @Test("A clip that could not be written is written by the flush at the end, without waiting for the retry")
+    @Test("At the end a clip that could not be written is written without waiting for the retry")
     func flush() throws {
         try breakCatalogue()
         note("a")
@@ -79,7 +79,7 @@ struct ClipWriterTests {
         try expect(["a"], within: .seconds(1))
     }
 
-    @Test("If two changes of a clip could not be written, the newer one is written later")
+    @Test("If two changes of a clip could not be written, only the newer one is written later")
     func newer() throws {
         try breakCatalogue()
         note("a")

@@ -31,7 +31,7 @@ struct DeletionTests {
         return Bool.random(using: &random) ? .recording(id: "\(number)") : .room(bytes: number)
     }
 
-    @Test("A deletion token is valid once, for its subject, for a minute, and while it is one of the 32 newest")
+    @Test("A deletion token is valid once, for one recording, for a minute, and while it is among the newest 32")
     func tokens() {
         var random = SeededRandom()
         for pace in [200, 3000, 30_000] + [Int](repeating: 1500, count: 17) {
@@ -60,7 +60,8 @@ struct DeletionTests {
     }
 
     @Test(
-        "A file is deleted exactly if a valid token names it and it is not held", arguments: [false, true])
+        "A recording is deleted only if a valid deletion token names it and the recording is not held",
+        arguments: [false, true])
     func walk(hasCatalogue: Bool) throws {
         var random = SeededRandom("walk \(hasCatalogue)")
         var deletions = 0
@@ -88,7 +89,7 @@ struct DeletionTests {
         }
     }
 
-    @Test("Room is made by deleting the oldest files that may be deleted, and no more than necessary")
+    @Test("The oldest files that may be deleted are deleted to make space, and no more than necessary")
     func room() throws {
         let place = try TemporaryDirectory()
         let directory = try RecordDirectory.prepare(place.path)
@@ -124,7 +125,7 @@ struct DeletionTests {
         #expect(listed.map(\.name).sorted() == place.files)
     }
 
-    @Test("A hold concurrent with a deletion keeps the file, or is refused because the file is gone")
+    @Test("A hold during a deletion keeps the file, or is refused because the file is already deleted")
     func beside() throws {
         let place = try TemporaryDirectory()
         let directory = try RecordDirectory.prepare(place.path)
@@ -152,7 +153,7 @@ struct DeletionTests {
         }
     }
 
-    @Test("A deletion token sent by eight clients concurrently deletes once, and is refused for the others")
+    @Test("If eight clients send the same deletion token, it deletes once and is refused for the others")
     func together() throws {
         let place = try TemporaryDirectory()
         _ = try RecordDirectory.prepare(place.path)
@@ -169,7 +170,7 @@ struct DeletionTests {
         #expect(all.count { $0 == nil } == 1 && all.count { $0 == .conflict } == 7 && place.files.isEmpty)
     }
 
-    @Test("A missing directory has nothing to list, play or delete, and is not created")
+    @Test("If the recording directory is missing, nothing is listed or deleted, and it is not created")
     func noDirectory() throws {
         let place = try TemporaryDirectory()
         let archive = ChannelArchive(place.path("missing"), channel: "main")

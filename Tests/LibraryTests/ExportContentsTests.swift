@@ -9,7 +9,7 @@ import Testing
 @testable import Catalogue
 @testable import Library
 
-@Suite("What an export is made of, and what is said of it")
+@Suite("The parts and the report of an export")
 struct ExportContentsTests {
     private let place: TemporaryDirectory
 
@@ -28,7 +28,7 @@ struct ExportContentsTests {
         return try ExportSelection(segments, in: place.path, channel: "cam", range: range)
     }
 
-    @Test("One range of recordings can be copied, and one of MPEG-TS is stitched")
+    @Test("One range of MP4 recordings can be copied, and one range of MPEG-TS recordings is stitched")
     func one() throws {
         let movie = ExportContents(try selection(11_000..<12_000, of: 10_000))
         let recorded = try #require(movie.recorded)
@@ -52,7 +52,7 @@ struct ExportContentsTests {
         #expect(contents.paths == [String](repeating: place.path("10000.mp4"), count: 3))
     }
 
-    @Test("The gap in a joined range is left out, and the transition leads to its first file alone")
+    @Test("A gap within a joined range is omitted, and the range's transition leads only to its first file")
     func gap() throws {
         let fade = StitchTransition(Transition(.fade), duration: .milliseconds(500))
         let selections = [
@@ -65,7 +65,7 @@ struct ExportContentsTests {
         #expect(one.notes.count == 1 && one.notes[0].hasSuffix("the frame before it stays, without audio"))
     }
 
-    @Test("The notes of a copied export are its gaps, by how much it is longer than requested, and others")
+    @Test("A copied export reports its gaps, how much longer than requested it is, and further notes")
     func details() throws {
         let text = """
             {"start": "", "milliseconds": 2000, "widened_start_ms": 41, "widened_end_ms": 80, "copied_frames": 50,

@@ -37,7 +37,7 @@ struct ExportJobsTests {
         if hasFile { try Data("abc".utf8).write(to: URL(fileURLWithPath: exports.path(of: id))) }
     }
 
-    @Test("A restarted process lists and delivers earlier exports until they are removed")
+    @Test("After a restart of the process earlier exports are listed and delivered until they are removed")
     func restored() throws {
         try leave("f1", daysAgo: 2)
         try leave("f2", daysAgo: 1)
@@ -54,7 +54,7 @@ struct ExportJobsTests {
         #expect(!FileManager.default.fileExists(atPath: exports.path(of: "f2")))
     }
 
-    @Test("A note with impossible times is ignored")
+    @Test("An export's stored record with impossible times is ignored")
     func damaged() throws {
         try leave("f1")
         try leave("late", daysAgo: -200_000)

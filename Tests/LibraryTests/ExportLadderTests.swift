@@ -9,7 +9,7 @@ import Testing
 
 @testable import Library
 
-@Suite("The ways to make an export")
+@Suite("Copying or stitching an export")
 struct ExportLadderTests {
     private let place: TemporaryDirectory
 
@@ -33,7 +33,7 @@ struct ExportLadderTests {
 
     private let range = ExportContents(recorded: RecordedRange(files: [], range: 0..<1), clips: [], notes: [])
 
-    @Test("One range of recordings is copied first, several ranges are stitched")
+    @Test("An export first tries to copy a single range, and stitches several ranges")
     func first() throws {
         for (ends, isExact) in [(ExportEnds.copied, false), (.widened, false), (.cheap, true), (.exact, true)] {
             #expect(try ways(range, ends) == [.copy(isExact: isExact)])
@@ -53,7 +53,7 @@ struct ExportLadderTests {
         }
     }
 
-    @Test("Files of different coding are stitched, or refused if nothing may be re-encoded")
+    @Test("Files with different codings are stitched, or refused if nothing may be re-encoded")
     func differences() throws {
         for (ends, isExact) in [(ExportEnds.widened, false), (.cheap, true), (.exact, true)] {
             #expect(
@@ -62,7 +62,9 @@ struct ExportLadderTests {
         #expect(try ways(range, .copied, .difference) == [.copy(isExact: false), nil])
     }
 
-    @Test("A range of another encoder is stitched for exact ends, or copied longer if that costs too much")
+    @Test(
+        "A range of another encoder is stitched for exact ends, or copied with more frames if that costs too much"
+    )
     func encoders() throws {
         #expect(
             try ways(range, .cheap, .encoder, .cost)
@@ -103,7 +105,9 @@ struct ExportLadderTests {
         return (result, obstacles)
     }
 
-    @Test("A range between keyframes is copied, however much may be re-encoded", arguments: ExportEnds.allCases)
+    @Test(
+        "A range that begins and ends at keyframes is copied, however much may be re-encoded",
+        arguments: ExportEnds.allCases)
     func aligned(ends: ExportEnds) throws {
         let (result, obstacles) = made(try contents(0, 4, from: 1000, to: 6000), ends)
         let made = try result.get()
@@ -115,7 +119,7 @@ struct ExportLadderTests {
         #expect(made.details.isEmpty && made.frames == (125, 0) && made.milliseconds == 5000)
     }
 
-    @Test("A range within GOPs of another encoder is widened, or stitched if the ends must be exact")
+    @Test("A range that begins within another encoder's GOP is extended, or stitched for exact ends")
     func within() throws {
         let contents = try contents(0, from: 1500, to: 3000)
         for ends in [ExportEnds.copied, .widened] {
@@ -142,7 +146,7 @@ struct ExportLadderTests {
         #expect(made.details.count == 1 && made.details[0].hasPrefix("nothing was recorded from"), "\(made.details)")
     }
 
-    @Test("Files of different sizes are not copied into one")
+    @Test("Files of different frame sizes are not copied into one export")
     func difference() throws {
         let contents = try contents(0, 4, from: 1000, to: 6000, width: 640)
         for ends in ExportEnds.allCases {
@@ -154,7 +158,9 @@ struct ExportLadderTests {
         }
     }
 
-    @Test("A damaged file fails an export by its name, at the first attempt", arguments: ExportEnds.allCases)
+    @Test(
+        "A damaged file fails an export at the first attempt, and the error names the file",
+        arguments: ExportEnds.allCases)
     func damaged(ends: ExportEnds) throws {
         let contents = try contents(0, 4, from: 1000, to: 6000)
         try place.write(Array(try place.bytes("1.mp4").prefix(3000)), to: "1.mp4")
@@ -164,7 +170,9 @@ struct ExportLadderTests {
         #expect(place.all.sorted() == ["0.mp4", "1.mp4"])
     }
 
-    @Test("An existing file fails an export at the first attempt, and is unchanged", arguments: ExportEnds.allCases)
+    @Test(
+        "If the export's file exists already, the export fails at the first attempt and leaves that file unchanged",
+        arguments: ExportEnds.allCases)
     func taken(ends: ExportEnds) throws {
         try place.write([7], to: "out.mp4")
         var tried = 0
@@ -178,7 +186,7 @@ struct ExportLadderTests {
         #expect(try place.bytes("out.mp4") == [7])
     }
 
-    @Test("A cancelled export leaves no file, and makes no other attempt", arguments: ExportEnds.allCases)
+    @Test("A cancelled export leaves no file, and is not tried in another way", arguments: ExportEnds.allCases)
     func cancelled(ends: ExportEnds) throws {
         var (asked, tried) = (0, 0)
         let contents = try contents(0, from: 0, to: 4000)

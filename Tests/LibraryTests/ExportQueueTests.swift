@@ -50,7 +50,7 @@ struct ExportQueueTests {
         ((try? FileManager.default.contentsOfDirectory(atPath: place.path(".relay-exports"))) ?? []).sorted()
     }
 
-    @Test("An export is made, delivered and known to the next run of the process")
+    @Test("An export is made, delivered and still known after a restart of the process")
     func made() throws {
         let queued = try jobs.start(request(name: "Goal"), in: archive, reserve: 0)
         #expect(queued.channel == "test" && queued.name == "Goal" && queued.url == nil)
@@ -74,14 +74,14 @@ struct ExportQueueTests {
         #expect(try next.file(job.id).name == "Goal.mp4")
     }
 
-    @Test("An export without a name is delivered under the channel's name and its time")
+    @Test("An export without a name is named after its channel and its time")
     func unnamed() throws {
         let id = try start(request())
         jobs.waitUntilIdle()
         #expect(try jobs.file(id).name == "test_20261121T140311.123Z.mp4")
     }
 
-    @Test("An export of a time without recordings fails with the reason, leaves no file, and can be removed")
+    @Test("An export of a time without recordings fails with the reason, and can be removed from the list")
     func failed() throws {
         let id = try start(request(60_000, 61_000))
         jobs.waitUntilIdle()
@@ -95,14 +95,14 @@ struct ExportQueueTests {
         #expect(refusal { _ = try jobs.job(id) } == .notFound && refusal { try jobs.remove(id) } == .notFound)
     }
 
-    @Test("An export is refused as long as nothing was ever recorded")
+    @Test("An export is refused if the channel has no recordings")
     func nothing() throws {
         let none = ChannelArchive(place.path("none"), channel: "test")
         #expect(refusal { _ = try jobs.start(request(), in: none, reserve: 0) } == .conflict)
         #expect(jobs.jobs.isEmpty)
     }
 
-    @Test("At most eight exports wait for the running one, and a cancelled one makes room for another")
+    @Test("At most eight exports wait for the one that runs, and a cancelled one makes room for another")
     func full() throws {
         let first = try start(waiting)
         defer { gate.signal() }
@@ -129,7 +129,7 @@ struct ExportQueueTests {
         #expect(refusal { _ = try jobs.job(ids[4]) } == .notFound)
     }
 
-    @Test("The newest five trials are kept beside the exports, and no later run of the process knows them")
+    @Test("The newest five trial exports are kept besides the exports, and are forgotten at a restart")
     func trials() throws {
         var trial = request()
         trial.isTrial = true
@@ -145,7 +145,7 @@ struct ExportQueueTests {
         #expect(next.jobs.map(\.id) == [lasting])
     }
 
-    @Test("Nothing is exported through a symbolic link in place of the directory of exports")
+    @Test("If the directory of exports is a symbolic link, nothing is exported")
     func link() throws {
         let other = try TemporaryDirectory()
         try FileManager.default.createSymbolicLink(
@@ -157,7 +157,7 @@ struct ExportQueueTests {
         #expect(job.detail?.contains("symbolic link") == true && job.detail?.contains(place.path) == false)
     }
 
-    @Test("What earlier runs of the process left unfinished is removed after a day, and nothing else")
+    @Test("Unfinished exports of earlier processes are deleted after a day, and no other files are")
     func leftovers() throws {
         try FileManager.default.createDirectory(
             atPath: place.path(".relay-exports/old"), withIntermediateDirectories: true)
@@ -194,7 +194,7 @@ struct ExportPlanningTests {
         return request
     }
 
-    @Test("A plan of clips that are not on the disk yet, or not any more, is refused with the reason")
+    @Test("A plan for clips that are not on disk yet, or were deleted, is refused with the reason")
     func refused() throws {
         #expect(refusal { _ = try planning.plan(request { false }, in: archive) } == .unavailable)
         let error = #expect(throws: Refusal.self) { try planning.plan(request(), in: archive) }
@@ -202,7 +202,7 @@ struct ExportPlanningTests {
         #expect(error.map { "\($0)".contains("Nothing of Goal is recorded any more.") } == true)
     }
 
-    @Test("One export is planned at a time, and the next one after it")
+    @Test("Plans of exports are made one after another")
     func busy() throws {
         let (entered, gate, done) = (
             DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)

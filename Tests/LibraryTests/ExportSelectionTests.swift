@@ -13,7 +13,7 @@ import Testing
 @Suite("The recordings that an export selects")
 struct ExportSelectionTests {
     @Test(
-        "A frame at the end of one range and the beginning of the next joined range is exported once"
+        "A frame at which one joined range ends and the next begins is exported once"
     )
     func shared() throws {
         let place = try TemporaryDirectory()
@@ -35,7 +35,7 @@ struct ExportSelectionTests {
         }
     }
 
-    @Test("A file after a gap begins at its program time, or with another run at its wall-clock time")
+    @Test("A file after a gap begins at its program time, or in another run at its wall-clock time")
     func holes() throws {
         let place = try TemporaryDirectory()
         // Each file lasts five seconds. The second is dated 20 ms too early.

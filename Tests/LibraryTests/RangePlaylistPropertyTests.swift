@@ -71,7 +71,9 @@ struct RangePlaylistPropertyTests {
         }
     }
 
-    @Test("A playlist's pieces cover the files' bytes in order, begin with keyframes, and add up to the files' length")
+    @Test(
+        "A playlist's segments cover the files' bytes in order, begin with keyframes and have the files' total length"
+    )
     func whole() throws {
         var random = SeededRandom()
         for _ in 0..<200 {
@@ -112,7 +114,7 @@ struct RangePlaylistPropertyTests {
         #expect(pieces.reduce(0) { $0 + $1.micros } * 1000 == length)
     }
 
-    @Test("A range's playlist has exactly the pieces that overlap the range")
+    @Test("A range's playlist has exactly the segments that overlap the range")
     func ranges() throws {
         var random = SeededRandom()
         for _ in 0..<300 {
@@ -135,7 +137,7 @@ struct RangePlaylistPropertyTests {
         }
     }
 
-    @Test("A mark is written once, before the piece that contains it, and not if no piece contains it")
+    @Test("A marker is written once, before the segment that contains it, and omitted if no segment does")
     func marks() throws {
         let texts = [
             ("Goal", "Goal"), ("say \"1\"", "say '1'"), ("a\n#EXT-X-ENDLIST\nb", "a #EXT-X-ENDLIST b"),
@@ -162,7 +164,7 @@ struct RangePlaylistPropertyTests {
         }
     }
 
-    @Test("A growing playlist keeps its pieces, and is complete when the file is closed")
+    @Test("The playlist of an open file keeps its segments, and is complete when the file is closed")
     func growing() throws {
         var random = SeededRandom()
         for _ in 0..<100 {
@@ -180,7 +182,7 @@ struct RangePlaylistPropertyTests {
         }
     }
 
-    @Test("A growing playlist keeps its target duration, even if keyframes are further apart")
+    @Test("The playlist of an open file keeps its target duration, even if keyframes are further apart")
     func target() throws {
         let fragments = (0..<30).map { index in
             let bytes = Int64(index) * 100..<Int64(index + 1) * 100
@@ -200,7 +202,7 @@ struct RangePlaylistPropertyTests {
 
 @Suite("A cache of recent values")
 struct RecentValuesTests {
-    @Test("A cache keeps the values that were used last, as a model with a list of keys does")
+    @Test("A cache keeps the values that were used last, as a simple model does")
     func model() {
         var random = SeededRandom()
         for _ in 0..<300 {
@@ -230,7 +232,7 @@ struct RecentValuesTests {
         }
     }
 
-    @Test("A cache used by several threads returns only values of the requested key, and stays within its limit")
+    @Test("A cache used by several threads returns only values of the requested key, within its size limit")
     func threads() {
         let values = RecentValues<Int, Int>(limit: 5)
         let wrong = Mutex(0)

@@ -15,7 +15,7 @@ import Testing
 @Suite("Identifiers, cache and deletion tokens of recordings")
 struct RecordingsControlTests {
     @Test(
-        "An identifier consists of a URL's letters, and is converted back to its file name",
+        "A recording's identifier has only characters allowed in URLs, and is converted back to the file name",
         arguments: ["main_20261121T140310.123Z_000001.mp4", "2026/11/21/ä ö?.mp4", "a"])
     func identifiers(name: String) {
         let id = RecordingID.id(of: name)
@@ -23,7 +23,9 @@ struct RecordingsControlTests {
         #expect(RecordingID.name(of: id) == name)
     }
 
-    @Test("An invalid identifier has no name", arguments: ["", "../x", "a=b", "YQ==", "YR", "%2e%2e", "//"])
+    @Test(
+        "An invalid identifier is not converted to a file name",
+        arguments: ["", "../x", "a=b", "YQ==", "YR", "%2e%2e", "//"])
     func foreign(id: String) { #expect(RecordingID.name(of: id) == nil) }
 
     @Test("A cache keeps the values that were requested last")
@@ -36,7 +38,7 @@ struct RecordingsControlTests {
         #expect(values[2] == nil && values[1] == "one" && values[3] == "three")
     }
 
-    @Test("A deletion token is valid once, for its subject, and for a minute")
+    @Test("A deletion token is valid once, for one recording, and for a minute")
     func tokens() {
         let plans = DeletionPlans()
         let files = [DeletedRecording(id: "a", name: "a.mp4", bytes: 5)]
@@ -65,7 +67,7 @@ struct HeldRecordingTests {
         archive = ChannelArchive(place.path, channel: "main")
     }
 
-    @Test("A hold during a deletion is not answered with success once the file is gone")
+    @Test("A hold during a deletion does not report success if the file was deleted")
     func raced() throws {
         try place.write(SampleRecording.streamHead(of: "main"), to: name)
         // Takes the lock like a deletion that has found no mark.
@@ -82,7 +84,7 @@ struct HeldRecordingTests {
         #expect(try HoldMark.names(in: directory).isEmpty)
     }
 
-    @Test("A file can be held while it is written and afterwards, and is not deleted while it is held")
+    @Test("A file can be held while it is being written and later, and is not deleted while it is held")
     func held() throws {
         try place.write(SampleRecording.streamHead(of: "main"), to: name + ".part")
         let open = try FileDescriptor.open(existing: place.path(name + ".part"))
@@ -136,7 +138,7 @@ struct RangePlaylistTests {
 
     private func lines(_ text: String?) -> [String] { (text ?? "").split(separator: "\n").map(String.init) }
 
-    @Test("A range's playlist has the pieces that overlap it, and a discontinuity between files")
+    @Test("A range's playlist has the segments that overlap it, and a discontinuity between files")
     func range() {
         let files = [file("one", start: 0, seconds: 10), file("two", start: 10_000, seconds: 10)]
         let text = lines(RangePlaylist(from: 7_000, to: 13_000).text(files))
@@ -155,7 +157,7 @@ struct RangePlaylistTests {
         #expect(text.contains("#EXT-X-PLAYLIST-TYPE:VOD"))
     }
 
-    @Test("A playlist of a growing file has its complete pieces, and stays open")
+    @Test("A playlist of an open file has its complete segments, and no end tag")
     func growing() {
         let open = file("open", start: 0, seconds: 5, isOpen: true)
         let text = lines(RangePlaylist(from: 0, to: nil).text([open]))
@@ -165,7 +167,7 @@ struct RangePlaylistTests {
         #expect(ended.count { $0.hasPrefix("#EXT-X-BYTERANGE") } == 3 && ended.last == "#EXT-X-ENDLIST")
     }
 
-    @Test("Marks are date ranges of the pieces that contain them, with different ids for equal dates")
+    @Test("Markers are date ranges of the segments that contain them, with different IDs for equal dates")
     func marks() {
         let files = [file("one", start: 0, seconds: 10), file("two", start: 10_500, seconds: 10)]
         let marks = [(500, "out"), (8_000, "a"), (8_000, "b"), (10_200, "gap"), (10_500, "c"), (13_000, "d")]
@@ -179,7 +181,7 @@ struct RangePlaylistTests {
         #expect(text[place - 1].hasPrefix("recordings/one/") && text[place + 2].hasPrefix("#EXTINF"))
     }
 
-    @Test("A playlist does not exist for a range without files")
+    @Test("A range without files has no playlist")
     func nothing() {
         #expect(RangePlaylist(from: 0, to: 1000).text([]) == nil)
         #expect(RangePlaylist(from: 20_000, to: 30_000).text([file("one", start: 0, seconds: 10)]) == nil)

@@ -8,7 +8,7 @@ import Testing
 @testable import Catalogue
 @testable import Library
 
-@Suite("Scenes on the line of a program's frames")
+@Suite("Recorded scenes on the timeline of a program")
 struct SceneLineTests {
     /// One run of a recorder, frame by frame: frame `n` went on air `n` frames after the run began.
     private struct Run {
@@ -135,7 +135,7 @@ struct SceneLineTests {
         return (segments.shuffled(using: &random), events)
     }
 
-    @Test("A source is on air in exactly the frames in which the noted scenes show it", arguments: 0..<7)
+    @Test("A source is on air in exactly the frames in which the recorded scenes show it", arguments: 0..<7)
     func ranges(rate: Int) throws {
         var random = SeededRandom("ranges \(rate)")
         for _ in 0..<25 {
@@ -165,7 +165,7 @@ struct SceneLineTests {
         }
     }
 
-    @Test("Each frame has its position on the line, and a scene of a frame that is not recorded begins late")
+    @Test("Each recorded frame has a position in the list of scenes; a scene that begins in a gap begins after it")
     func places() throws {
         var random = SeededRandom()
         for turn in 0..<30 {
@@ -193,7 +193,7 @@ struct SceneLineTests {
         }
     }
 
-    @Test("Each frame from a run's first scene to the run's end belongs to one change")
+    @Test("Each frame from a run's first scene to the run's end belongs to exactly one scene change")
     func changes() throws {
         var random = SeededRandom()
         for turn in 0..<60 {
@@ -212,7 +212,7 @@ struct SceneLineTests {
         }
     }
 
-    @Test("A run with an earlier date than the previous run leaves the scenes of the previous run unchanged")
+    @Test("A run dated before the previous run leaves the scenes of the previous run unchanged")
     func datedBefore() throws {
         // The machine started with a clock that was an hour ahead.
         var ahead = Run(name: "a", rate: FrameRate(25), begin: Self.begin + 3_600_000, files: [0..<250])
@@ -233,7 +233,7 @@ struct SceneLineTests {
         #expect(show.parts.suffix(2).map(\.frames) == [125, 125])
     }
 
-    @Test("A show's run-down is readable whatever its source and the directory of its recordings are called")
+    @Test("A show's run-down can be parsed whatever the names of its sources and its directory are")
     func names() throws {
         for name in ["a\u{2028}b", "\u{85}", "\"x\" # y", "tab\t", "\u{FFFE}"] {
             var run = Run(name: "a", rate: FrameRate(25), begin: Self.begin, files: [0..<250])

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Library
 
-@Suite("Texts of people in run-downs")
+@Suite("Quoting of names in run-downs")
 struct YAMLTextTests {
     private static let pieces = [
         "a", "B", " ", "é", "\u{1F3A5}", "\"", "\\", "'", "#", ":", "- ", "*", "&", "%", "{", "]", "\n", "\r", "\t",
@@ -19,7 +19,7 @@ struct YAMLTextTests {
         String(String.UnicodeScalarView(text.unicodeScalars.drop { $0 == "\u{FEFF}" }))
     }
 
-    @Test("Any text is read back as it was quoted")
+    @Test("Any text is read back from YAML as it was quoted")
     func quoted() throws {
         var random = SeededRandom()
         for _ in 0..<500 {
@@ -29,7 +29,7 @@ struct YAMLTextTests {
         }
     }
 
-    @Test("A project of clips is readable whatever its channel, clips and files are called")
+    @Test("A project of clips can be parsed whatever the names of its channel, clips and files are")
     func project() throws {
         var random = SeededRandom()
         for _ in 0..<200 {

@@ -5,7 +5,7 @@ import Testing
 @testable import MP4
 
 @Suite struct BoxTests {
-    @Test func `Written bytes are read back, and truncated ones are refused`() throws {
+    @Test func `Bytes written to MP4 boxes are read back, and truncated boxes are refused`() throws {
         var writer = BoxWriter()
         writer.fullBox("mfhd", version: 1, flags: 0x80_0001) { $0.time(-5, version: 1) }
         for length in 0..<writer.bytes.count {
@@ -25,7 +25,7 @@ import Testing
         #expect(time == -5)
     }
 
-    @Test func `A byte pattern is found at any position, even at the end`() {
+    @Test func `A byte pattern is found at any position, even at the end of the bytes`() {
         let bytes = Array("moofXmoomoof".utf8)
         #expect(BoxReader.positions(of: Array("moof".utf8), in: bytes) == [0, 8])
         #expect(BoxReader.positions(of: Array("moof".utf8), in: [1, 2]).isEmpty)

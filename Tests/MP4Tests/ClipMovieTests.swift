@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test func `A clip's decoding times begin at 0, and edits align its tracks with the first frame`() throws {
+    @Test func `A clip's decoding times begin at 0, and its edit lists align its tracks with the first frame`() throws {
         let clip = movie(
             ClipTrack(samples: samples([7000, 7100, 7200], duration: 100, reorder: 200), start: 7200), 3000,
             audio: (ClipTrack(samples: samples([112_000, 113_024], duration: 1024), start: 111_520), 48_000))
@@ -40,7 +40,7 @@ import Testing
         #expect(video.syncSamples == [1])
     }
 
-    @Test func `Each GOP becomes one fragment, with the audio of the same time`() throws {
+    @Test func `Each GOP of a clip becomes one fragment, with the audio of the same time`() throws {
         var frames = samples([0, 100, 200, 300, 400], duration: 100)
         frames[3].isSync = true
         // An audio packet between two frames: the frames are no longer contiguous.
@@ -74,7 +74,7 @@ import Testing
         return found
     }
 
-    @Test func `A fragment lasts until the next one begins, even at a join`() throws {
+    @Test func `A fragment lasts until the next one begins, even where clips are joined`() throws {
         var frames = samples([7000, 7100, 7200, 7307, 7407, 7499, 7599], duration: 100)
         for index in [3, 5] { frames[index].isSync = true }
         let found = try fragments(ClipTrack(samples: frames, start: 7000), timescale: 1000)
@@ -110,7 +110,7 @@ import Testing
         #expect(BoxReader.positions(of: Array("mehd".utf8), in: MovieBox.open(movie.layout)).isEmpty)
     }
 
-    @Test func `The video of a MOV refers to its chapter track, and verification accepts that`() throws {
+    @Test func `In a MOV file the video refers to the chapter track, and verification accepts this`() throws {
         let video = TrackDescription(
             video: .h264, frames: FrameFormat(width: 320, height: 180), timeBase: TimeBase(1, 30),
             decoderConfiguration: SharedBytes([1, 100, 0, 31, 255]))

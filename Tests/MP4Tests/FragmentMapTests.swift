@@ -35,7 +35,7 @@ struct FragmentMapTests {
         return header + [UInt8](repeating: UInt8(number), count: 30)
     }
 
-    @Test("A map contains all fragments with times and keyframes, and the map of a growing file is extended")
+    @Test("The map of a file has all fragments with times and keyframes, and is extended while the file is written")
     func maps() throws {
         let (one, two) = (fragment(1, at: 0, key: 0), fragment(2, at: 3, key: 1))
         var map = try FragmentMap(Memory(bytes: head + one + two.dropLast(5)))
@@ -50,7 +50,7 @@ struct FragmentMapTests {
         #expect(map.fragments[0].beginsWithKeyframe)
     }
 
-    @Test("A fragment with impossible times or truncated data ends the map")
+    @Test("A file's map ends before a fragment with impossible times or truncated data")
     func hostile() throws {
         let absurd = fragment(1, at: 1 << 59, key: 0)
         #expect(try FragmentMap(Memory(bytes: head + absurd)).fragments.isEmpty)

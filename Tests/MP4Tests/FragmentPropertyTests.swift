@@ -101,7 +101,7 @@ struct FragmentPropertyTests {
     }
 
     @Test(arguments: UInt64(1)...6)
-    func `A run with any fields is read back as written, refused if truncated, and within bounds if damaged`(
+    func `A track run with any fields is read back as written, refused if truncated, and bounded if damaged`(
         seed: UInt64
     ) throws {
         var random = SplitMix64(seed: seed)
@@ -131,7 +131,7 @@ struct FragmentPropertyTests {
     }
 
     @Test(arguments: UInt64(1)...6)
-    func `Fragments are found with all of their samples, even after other bytes`(seed: UInt64) throws {
+    func `Fragments are found with all of their samples, even after unknown bytes`(seed: UInt64) throws {
         var random = SplitMix64(seed: seed)
         for turn in 0..<30 {
             let film = Film(fragments: 1 + turn % 7, junk: turn % 2 * 40, using: &random)
@@ -153,7 +153,7 @@ struct FragmentPropertyTests {
         }
     }
 
-    @Test func `A fragment is found even across the blocks of a search`() throws {
+    @Test func `A fragment is found even if it spans two blocks of a search`() throws {
         var random = SplitMix64(seed: 7)
         let fragment = Film(fragments: 1, using: &random).bytes[Film.head.count...]
         for count in (1 << 20) - 4...(1 << 20) + 8 {
@@ -164,7 +164,7 @@ struct FragmentPropertyTests {
     }
 
     @Test(arguments: UInt64(1)...3)
-    func `A file truncated anywhere yields its complete fragments`(seed: UInt64) throws {
+    func `A file that is truncated anywhere yields its complete fragments`(seed: UInt64) throws {
         var random = SplitMix64(seed: seed)
         let film = Film(fragments: 4, using: &random)
         for end in film.bytes.indices {
@@ -182,7 +182,9 @@ struct FragmentPropertyTests {
     }
 
     @Test(arguments: UInt64(1)...4)
-    func `A damaged file is refused, or its samples are within it, and little is read twice`(seed: UInt64) throws {
+    func `A damaged file is refused or yields only samples within the file, and little of it is read twice`(
+        seed: UInt64
+    ) throws {
         var random = SplitMix64(seed: seed)
         let film = Film(fragments: 6, junk: 9, using: &random)
         for _ in 0..<500 {

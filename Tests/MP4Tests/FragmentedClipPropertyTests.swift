@@ -78,7 +78,7 @@ struct FragmentedClipPropertyTests {
             // Two runs of one track in one fragment, the second earlier than the first, or within it.
             [[9000, 0]], [[0, 2000]],
         ] as [[[Int64]]])
-    func `Decoding times beyond a table's range are refused, or the durations add up to them`(
+    func `Decoding times that exceed a sample table's range are refused, or the durations still add up`(
         fragments: [[Int64]]
     ) throws {
         var bytes = Film.head
@@ -97,7 +97,7 @@ struct FragmentedClipPropertyTests {
         #expect(table.duration == durations)
     }
 
-    @Test func `False fragment marks do not cause large reads`() throws {
+    @Test func `False fragment headers in a file do not make the reader read much more than the file`() throws {
         // Each begins a box that ends before the same complete media.
         let count: Int64 = 2000
         var bytes = Film.head

@@ -49,7 +49,8 @@ import Testing
     }
 
     @Test(arguments: [(Int64(4_294_967_295), UInt8(0)), (4_294_967_296, 1), (8_640_000_000, 1)])
-    func `A file of more than 12.4 hours at 96 kHz has the right duration`(ticks: Int64, version: UInt8) throws {
+    func `A file of more than 12.4 hours of audio at 96 kHz has the right duration`(ticks: Int64, version: UInt8) throws
+    {
         let layout = layout(timescale: 96_000)
         let table = table(ticks: ticks)
         let moov = MovieBox.closed(layout, [1: table])
@@ -66,7 +67,7 @@ import Testing
         #expect(edits.isEmpty)
     }
 
-    @Test func `A short file has boxes of version 0, and its edits are read back`() throws {
+    @Test func `A short file has boxes of version 0, and its edit list is read back`() throws {
         var layout = layout(timescale: 90_000)
         (layout.tracks[0].emptyEdit, layout.tracks[0].mediaTime) = (450, 3600)
         let moov = MovieBox.closed(layout, [1: table(ticks: 90_000, mediaTime: 3600)])
@@ -90,7 +91,7 @@ import Testing
         #expect(try read(moov, media: 10).layout.tracks[0].matrix == matrix)
     }
 
-    @Test func `Edits of version 1 are read back, including an empty edit and hidden samples`() throws {
+    @Test func `Edit lists of version 1 are read back, including an empty edit and hidden samples`() throws {
         var layout = layout(timescale: 90_000)
         (layout.tracks[0].emptyEdit, layout.tracks[0].mediaTime) = (5_000_000_000, 3_000_000_000)
         let moov = MovieBox.closed(layout, [1: table(ticks: 9_000_000_000)])
@@ -100,14 +101,14 @@ import Testing
         #expect(track.shownDuration == 6_000_000_000)
     }
 
-    @Test func `A creation time after the year 2040 needs version 1`() throws {
+    @Test func `A creation time after the year 2040 is written in a box of version 1`() throws {
         let moov = MovieBox.closed(layout(timescale: 1000, creationTime: 1 << 33), [1: table(ticks: 1000)])
         #expect(try versions(moov) == [1, 1, 0, 1])
         #expect(try read(moov, media: 10).layout.creationTime == 1 << 33)
     }
 
     // `Int64(seconds * 1000)` used to trap at 9e15 milliseconds, at every start while the file existed.
-    @Test func `A gap of years in a hostile file is reported as a problem, without a trap`() throws {
+    @Test func `A gap of years in a damaged file is reported as a problem, without a crash`() throws {
         let layout = layout(timescale: 1)
         var table = SampleTable()
         var time: Int64 = 0

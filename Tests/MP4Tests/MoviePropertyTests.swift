@@ -79,7 +79,7 @@ struct MoviePropertyTests {
     }
 
     @Test(arguments: UInt64(1)...6)
-    func `A closed file is read back with its tracks, edits and samples`(seed: UInt64) throws {
+    func `A closed MP4 file is read back with its tracks, edits and samples`(seed: UInt64) throws {
         var random = SplitMix64(seed: seed)
         for _ in 0..<40 {
             let tracks = [Self.track(7, .video, using: &random), Self.track(4, .audio, using: &random)]
@@ -109,7 +109,7 @@ struct MoviePropertyTests {
         }
     }
 
-    @Test func `A closed file truncated anywhere is refused`() throws {
+    @Test func `A closed MP4 file that is truncated anywhere is refused`() throws {
         var random = SplitMix64(seed: 3)
         let movie = Self.movie(count: 5, using: &random)
         let whole = Self.file(MovieBox.closed(movie.layout, movie.tables))
@@ -121,7 +121,9 @@ struct MoviePropertyTests {
     }
 
     @Test(arguments: UInt64(1)...4)
-    func `A damaged closed file is refused, or is bounded and can be written again unchanged`(seed: UInt64) throws {
+    func `A damaged closed MP4 file is refused, or is read within bounds and written again with the same tables`(
+        seed: UInt64
+    ) throws {
         var random = SplitMix64(seed: seed)
         let movie = Self.movie(count: 6, using: &random)
         let whole = Self.file(MovieBox.closed(movie.layout, movie.tables))
@@ -164,7 +166,7 @@ struct MoviePropertyTests {
         #expect(shown.frames >= 0 && shown.audioSamples >= 0)
     }
 
-    @Test func `A trimmed file with a negative edit duration is refused, or checked without a trap`() async {
+    @Test func `A trimmed file with a negative edit duration is refused, or verified without a crash`() async {
         await #expect(processExitsWith: .success) {
             guard let file = try MoviePropertyTests.read(MoviePropertyTests.negativeEdit()) else { return }
             let track = file.layout.tracks[0]
@@ -187,7 +189,7 @@ struct MoviePropertyTests {
     }
 
     @Test(arguments: UInt64(1)...4)
-    func `The coding of frames is read back as written, refused if truncated, and bounded if damaged`(
+    func `A video track's format is read back as written, refused if truncated, and bounded if damaged`(
         seed: UInt64
     ) throws {
         var random = SplitMix64(seed: seed)

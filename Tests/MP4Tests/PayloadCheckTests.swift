@@ -39,13 +39,13 @@ import Testing
 
     // Recovery used to count every fragment that was long enough, even if a power loss had destroyed its media.
     @Test(arguments: [0, 4, 7, 11, 512, 3000])
-    func `A sector of zeros anywhere in a frame is detected`(place: Int) throws {
+    func `A disk sector of zeros anywhere in a frame is detected`(place: Int) throws {
         var torn = frame
         for index in place..<min(place + 512, torn.count) { torn[index] = 0 }
         #expect(try !isWhole(torn))
     }
 
-    @Test func `Lengths beyond the frame, and audio of zeros, count as damage`() throws {
+    @Test func `NAL unit lengths beyond the frame, and audio of zeros, count as damage`() throws {
         var wrong = frame
         wrong[2] = 0xFF
         #expect(try !isWhole(wrong))
@@ -53,7 +53,7 @@ import Testing
         #expect(try !isWhole([UInt8](repeating: 0, count: 300), .audio))
     }
 
-    @Test func `The size of NAL unit lengths comes from the decoder configuration`() throws {
+    @Test func `The size of NAL unit length fields is read from the decoder configuration`() throws {
         let stsd = try sampleDescription(.video)
         #expect(try SampleDescription.lengthSize(stsd) == 4)
         let place = try #require(BoxReader.positions(of: Array("avcC".utf8), in: stsd).first) + 8

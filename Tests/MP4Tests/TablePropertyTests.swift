@@ -169,7 +169,7 @@ enum TableWriter {
 @Suite("Random sample tables of MP4 files")
 struct TablePropertyTests {
     @Test(arguments: UInt64(1)...6)
-    func `Tables are expanded to their samples, however entries are grouped`(seed: UInt64) throws {
+    func `Sample tables are expanded to their samples, however the entries are grouped`(seed: UInt64) throws {
         var random = SplitMix64(seed: seed)
         for turn in 0..<40 {
             let kind: TrackKind = turn % 2 == 0 ? .video : .audio
@@ -190,7 +190,7 @@ struct TablePropertyTests {
     }
 
     @Test(arguments: UInt64(1)...6)
-    func `Truncated or damaged tables are refused, or are consistent`(seed: UInt64) {
+    func `Truncated or damaged sample tables are refused, or give consistent samples`(seed: UInt64) {
         var random = SplitMix64(seed: seed)
         for _ in 0..<10 {
             let stbl = TableWriter.stbl(TableWriter.chunks(.video, using: &random), .video, using: &random)
@@ -214,7 +214,7 @@ struct TablePropertyTests {
         }
     }
 
-    @Test func `A small file cannot make the reader allocate memory for two days of frames`() {
+    @Test func `A small file cannot make the reader allocate memory for days of frames`() {
         let ctts = PlainBox.full("ctts", PlainBox.u32(1) + PlainBox.u32(1 << 25) + PlainBox.u32(5))
         let stbl = PlainBox.box("stbl", ctts + PlainBox.full("stsz", PlainBox.u32(9) + PlainBox.u32(1 << 25)))
         let trak = PlainBox.box("trak", PlainBox.box("mdia", PlainBox.box("minf", stbl)))

@@ -16,7 +16,7 @@ import Testing
     }
 
     @Test(
-        "An AAC header yields the sample rate, channels and frame length after decoding",
+        "An AAC header yields the sample rate, the channels and the frame length after decoding",
         arguments: [
             // AAC-LC from our encoder, and with an explicit rate.
             ([(2, 5), (3, 4), (2, 4)], 48_000, 2, 1024), ([(2, 5), (15, 4), (44_056, 24), (1, 4)], 44_056, 1, 1024),

@@ -35,7 +35,7 @@ struct CarriageTests {
     }
 
     @Test(
-        "The refusal of a stream names the codecs that cannot be carried, and no others",
+        "The refusal of a stream names exactly the codecs that cannot be carried",
         arguments: [
             (.rtmp, "HEVC and Opus cannot be carried by RTMP."), (.transportStream, nil), (.movie, nil), (.hls, nil),
             (.enhancedRTMP, nil),
@@ -53,7 +53,7 @@ struct CarriageTests {
         #expect(Carriage.hls.refusal(of: stream(.h264, .aac, .scte35)) == nil)
     }
 
-    @Test("A stream description contains a packet only if the packet's track is one of its tracks, by identity")
+    @Test("A stream description contains a packet only if it has the packet's own track, not just an equal one")
     func streams() {
         let (first, second) = (track(.h264), track(.h264))
         let packet = EncodedPacket(
@@ -65,7 +65,7 @@ struct CarriageTests {
             StreamDescription().leadingKind == .video && StreamDescription(audio: track(.aac)).leadingKind == .audio)
     }
 
-    @Test("The header of an AC-3 frame yields all values that MP4 needs")
+    @Test("The header of an AC-3 frame has all values that MP4 needs")
     func ac3() {
         // 48 kHz, 192 kbit/s, version 8, complete main, stereo (acmod 2, dsurmod 0), no LFE.
         #expect(AC3Header.specificBox([0x0B, 0x77, 0, 0, 0x14, 0x40, 0x40, 0]) == [0x10, 0x11, 0x40])

@@ -10,7 +10,7 @@ struct ChannelFailureTests {
     }
 
     @Test(
-        "A failure tells the operator what was attempted on what, and ends with what the layer below said",
+        "A channel's failure tells what was attempted on what, and ends with the message of the underlying error",
         arguments: [
             (.openInput("srt://h:1"), "The input srt://h:1 cannot be opened: it is away."),
             (.openAudioInput("alsa:x"), "The audio input alsa:x cannot be opened: it is away."),
@@ -40,7 +40,7 @@ struct ChannelFailureTests {
         #expect(reworded.description == sentence && reworded.error as? Fault == fault)
     }
 
-    @Test("An error whose words already name the attempt is told as it is, and kept")
+    @Test("An error whose message already says what was attempted is shown unchanged")
     func saidBy() {
         let fault = Fault(description: "The input a.mp4 ended without a single frame.")
         let failure = ChannelFailure(.inputUnreadable, .openInput("a.mp4"), saidBy: fault)

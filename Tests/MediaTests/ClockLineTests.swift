@@ -18,7 +18,7 @@ struct ClockLineTests {
         #expect(hour == .seconds(3600) + .nanoseconds(Int64((3600e9 * rate).rounded())))
     }
 
-    @Test("A million shifts by a fraction of a nanosecond add up")
+    @Test("A million changes of a time by a fraction of a nanosecond add up to the right sum")
     func fineTime() {
         var time = FineTime(.max / 2)
         for _ in 0..<1_000_000 { time.add(0.004) }

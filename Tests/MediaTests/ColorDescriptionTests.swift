@@ -7,7 +7,7 @@ import Testing
 @Suite("Color descriptions")
 struct ColorDescriptionTests {
     @Test(
-        "A video without color tags gets the color of its size",
+        "Video without color tags gets the usual color description for its frame size",
         arguments: [
             (720, 576, ColorDescription.bt601With625Lines), (352, 288, .bt601With625Lines),
             (576, 720, .bt601With625Lines), (720, 480, .bt601With525Lines), (640, 360, .bt601With525Lines),
@@ -18,7 +18,7 @@ struct ColorDescriptionTests {
         #expect(ColorDescription.unspecified.resolved(width: width, height: height) == expected)
     }
 
-    @Test("Specified color fields are kept, and determine the missing ones")
+    @Test("Color tags that are set are kept, and determine those that are missing")
     func specified() {
         let matrixAlone = ColorDescription(primaries: 2, transfer: 2, matrix: 6, isFullRange: true)
         let range601 = ColorDescription(primaries: 6, transfer: 6, matrix: 6, isFullRange: true)

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Heartbeats of threads")
 struct HeartbeatTests {
-    @Test("The silence of a thread counts from its last beat, and does not count while the thread rests")
+    @Test("A thread's silence counts from its last heartbeat, and does not count while the thread rests")
     func silence() {
         let clock = ManualClock(now: 5)
         let heartbeat = Heartbeat("program", clock: clock)
@@ -22,7 +22,7 @@ struct HeartbeatTests {
         #expect(heartbeat.silence == nil)
     }
 
-    @Test("A thread is not silent during work marked as resting, which ends with a beat even if it throws")
+    @Test("A thread does not count as silent during work marked as resting, even if that work throws an error")
     func resting() {
         struct Failure: Error {}
         let clock = ManualClock()

@@ -18,7 +18,7 @@ struct MeasuredRateTests {
     }
 
     @Test(
-        "Timestamps in milliseconds are enough to distinguish the common frame rates",
+        "Common frame rates can be distinguished by timestamps in milliseconds",
         arguments: [
             FrameRate(15), FrameRate(24), FrameRate(24000, 1001), FrameRate(25), FrameRate(30000, 1001), FrameRate(30),
             FrameRate(50), FrameRate(60000, 1001), FrameRate(60),
@@ -28,13 +28,13 @@ struct MeasuredRateTests {
         #expect(measured(rate, seconds: 6) == rate)
     }
 
-    @Test("A pause restarts the measurement, and a measured rate never changes")
+    @Test("A pause restarts the measurement of a frame rate, and a measured rate never changes")
     func pauses() {
         #expect(measured(FrameRate(30), seconds: 8, pauseAt: 4) == nil)
         #expect(measured(FrameRate(30), seconds: 10, pauseAt: 4) == FrameRate(30))
         #expect(measured(FrameRate(30), seconds: 10, pauseAt: 6) == FrameRate(30))
     }
 
-    @Test("A rate that is not a common one is returned as it was measured")
+    @Test("A frame rate that is not a common one is returned as it was measured")
     func other() { #expect(measured(FrameRate(14), seconds: 6) == FrameRate(14)) }
 }

@@ -9,7 +9,7 @@ struct OptionSentenceTests {
 
     private func inFile(_ sentence: OptionSentence) -> String { sentence.text { keys[$0] ?? $0 } }
 
-    @Test("A message names options by their flags, and for a configuration file by their keys")
+    @Test("A message names options by their flags, or for a configuration file by their keys")
     func names() {
         let number = 2
         let sentence: OptionSentence =
@@ -24,7 +24,7 @@ struct OptionSentenceTests {
             ])
     }
 
-    @Test("A message inserted into another keeps its options, and an inserted string that looks like a flag is text")
+    @Test("A message inserted into another keeps its options, but inserted text that looks like a flag is plain text")
     func nested() {
         let inner = TextFailure("There is none: see \(option: "--rendition").")
         let sentence: OptionSentence = "\(option: "--crf"): \(inner) And \("--output")."
@@ -32,7 +32,7 @@ struct OptionSentenceTests {
         #expect(sentence.options.map(\.flag) == ["--crf", "--rendition"])
     }
 
-    @Test("The options of a failure begin with the option that is to be changed")
+    @Test("The first option of a failure is the option that the operator should change")
     func subject() {
         let failure = TextFailure("Two have one name; see \(option: "--crf").", about: OptionReference("--output"))
         #expect(failure.options.map(\.flag) == ["--output", "--crf"])

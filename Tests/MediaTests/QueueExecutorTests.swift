@@ -12,14 +12,14 @@ import Testing
         func add(_ number: Int) { numbers.append(number) }
     }
 
-    @Test("Posted work runs in order on the actor's queue, before callers that await later")
+    @Test("Work that is posted to an actor's queue runs in order, before calls that await the actor later")
     func order() async {
         let counter = Counter()
         for number in 0..<1000 { counter.post { $0.add(number) } }
         #expect(await counter.numbers == Array(0..<1000))
     }
 
-    @Test("Many wakes cause one pass, and a wake after the pass began causes another pass")
+    @Test("Many wakes of a queue cause one run of its work, and a wake during that run causes another one")
     func wakes() {
         let flag = WakeFlag()
         let first = (0..<10).map { _ in flag.raise() }

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Time base")
 struct TimeBaseTests {
-    @Test("A day at 29.97 fps is converted to milliseconds without drift, frame by frame")
+    @Test("Every frame time of a day at 29.97 fps is converted to milliseconds without drift")
     func dayOfNTSC() {
         let frames = TimeBase(1001, 30000)
         let day: Int64 = 24 * 3600 * 30000 / 1001
@@ -34,7 +34,7 @@ struct TimeBaseTests {
         }
     }
 
-    @Test("A conversion is rounded in the requested direction, also below zero")
+    @Test("A conversion between time bases rounds in the requested direction, even for negative times")
     func rounding() {
         let half = TimeBase(1, 2)
         let whole = TimeBase(1, 1)
@@ -46,14 +46,14 @@ struct TimeBaseTests {
         #expect(half.rescale(-3, to: whole, rounding: .nearest) == -1)
     }
 
-    @Test("Extreme tick counts are clamped, and never trap")
+    @Test("Extreme tick counts are clamped, and never crash the process")
     func extremes() {
         #expect(TimeBase(1, 1).rescale(.max, to: .nanoseconds) == .max)
         #expect(TimeBase(1, 1).rescale(.min, to: .nanoseconds) == .min)
         #expect(TimeBase.nanoseconds.rescale(.max, to: TimeBase(1, 1), rounding: .down) == 9_223_372_036)
     }
 
-    @Test("A frame rate is reduced to lowest terms, and yields the number of frames in a duration")
+    @Test("A frame rate is reduced to lowest terms, and gives the number of frames in a duration")
     func frameRate() {
         #expect(FrameRate(60000, 2002) == FrameRate(30000, 1001))
         #expect(FrameRate(30).frames(atLeast: .seconds(2)) == 60)

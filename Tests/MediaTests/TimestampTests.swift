@@ -16,7 +16,7 @@ struct TimestampTests {
         #expect(Timestamp.zero < moment)
     }
 
-    @Test("Every frame of a day at 29.97 fps is found by the time when it begins")
+    @Test("At 29.97 fps the number of every frame of a day is computed from the time at which it begins")
     func frames() {
         let rate = FrameRate(30000, 1001)
         for number in stride(from: Int64(-1000), to: 2_600_000, by: 997) {

@@ -49,7 +49,7 @@ struct AlarmTests {
         #expect(trial.told.isEmpty && trial.alarm.status.count == 0)
     }
 
-    @Test("A click of 0.2 s does not end a silence")
+    @Test("A noise of 0.2 s does not end an alarm for silence")
     func click() {
         var trial = Trial()
         trial.note(.faulty, tenths: 30)
@@ -60,7 +60,7 @@ struct AlarmTests {
         #expect(trial.told.count == 2 && trial.told.last?.event == .ended(after: .milliseconds(6200)))
     }
 
-    @Test("A level between the two thresholds neither begins a fault nor ends one")
+    @Test("A level between the two thresholds neither begins a fault nor ends it")
     func between() {
         var trial = Trial()
         trial.note(.between, tenths: 50)

@@ -24,7 +24,7 @@ struct DetectorTests {
         FrameDetector(blackLevel: 10, frozenLevel: 0.05, isFullRange: fullRange)
     }
 
-    @Test("A frame is black if at most two percent of its pixels are bright, in limited range and in full range")
+    @Test("A frame counts as black if at most two percent of its pixels are bright, in limited and in full range")
     func black() {
         for (level, fullRange, expected) in [
             (UInt8(16), false, Alarm.Reading.faulty), (37, false, .faulty), (40, false, .right), (20, true, .faulty),
@@ -39,7 +39,7 @@ struct DetectorTests {
         }
     }
 
-    @Test("Video that repeats a frame, by reference or with equal pixels, is frozen, even with encoder noise")
+    @Test("Video that repeats a frame, as the same object or with equal pixels, counts as frozen despite encoder noise")
     func frozen() {
         var detector = detector()
         let still = frame { x, y in UInt8((x + y) % 200 + 30) }
@@ -51,7 +51,7 @@ struct DetectorTests {
         }
     }
 
-    @Test("Video with a small moving object, a cut or a slow fade is not frozen")
+    @Test("Video with a small moving object, a cut or a slow fade does not count as frozen")
     func moving() {
         var detector = detector()
         for step in 0..<50 {
@@ -65,14 +65,14 @@ struct DetectorTests {
         #expect(longest <= 10)
     }
 
-    @Test("Black video is not reported as frozen in addition")
+    @Test("Black video does not count as frozen at the same time")
     func blackOnly() {
         var detector = detector()
         let black = frame { _, _ in 16 }
         for _ in 0..<5 { #expect(detector.read(black) == FrameDetector.Reading(black: .faulty, frozen: .right)) }
     }
 
-    @Test("Silence begins below the silence level and ends 6 dB above it")
+    @Test("Silence begins below the silence level and ends 6 dB above that level")
     func silence() {
         let detector = SilenceDetector(level: -60)
         for (level, expected) in [(-61.0, Alarm.Reading.faulty), (-58, .between), (-53, .right)] {

@@ -51,19 +51,21 @@ struct LoudnessTests {
         return last
     }
 
-    @Test("Audio of -35 and of -16 LUFS is adjusted to -23 LUFS", arguments: [-35.0, -16, -23])
+    @Test("Audio of -35 LUFS and of -16 LUFS is adjusted to -23 LUFS", arguments: [-35.0, -16, -23])
     func leveled(input: Double) throws {
         let result = try level(tone(input, seconds: 30))
         #expect(abs(result.integrated + 23) <= 0.5, "\(result)")
     }
 
-    @Test("Audio whose level changes is adjusted to -23 LUFS again", arguments: [(-35.0, -16.0), (-16, -35)])
+    @Test(
+        "If the level of the audio changes, it is adjusted to -23 LUFS again",
+        arguments: [(-35.0, -16.0), (-16, -35)])
     func steps(before: Double, after: Double) throws {
         let result = try level(tone(before, seconds: 30) + tone(after, seconds: 40, from: 30 * 48_000))
         #expect(abs(result.integrated + 23) <= 0.5, "\(result)")
     }
 
-    @Test("Pauses do not raise the gain, and silence leaves the gain unchanged")
+    @Test("During pauses and silence loudness correction does not raise the gain")
     func pauses() {
         var ride = LoudnessRide(target: -23)
         let second = AudioBuffer.silence(at: 0, count: 48_000, format: .program)

@@ -69,7 +69,7 @@ struct MonitoredSinkTests {
     }
 
     @Test(
-        "Audio that cannot be measured is on air unchanged at its position, and the following audio is measured",
+        "Audio that cannot be measured is still on air at its position, and the following audio is measured",
         arguments: [nil, -23.0])
     func refused(loudness: Double?) throws {
         var settings = MonitorSettings()
@@ -120,7 +120,7 @@ struct MonitoredSinkTests {
         #expect(encoder.taken.withLock { $0.frames.count } == 15 * 25)
     }
 
-    @Test("The audio of a passed-through program is decoded for the monitor, and silence and loudness are reported")
+    @Test("The audio of a copied program is decoded for monitoring, and silence and loudness are reported")
     func packets() throws {
         var settings = MonitorSettings()
         (settings.silence, settings.measuresLoudness) = (.seconds(2), true)
@@ -181,7 +181,7 @@ struct MonitoredSinkTests {
             ], "\(told)")
     }
 
-    @Test("A program without audio, or without alarm settings, has no alarms")
+    @Test("A program without audio, or without alarm settings, raises no alarms")
     func off() throws {
         let sink = try sink(MonitorSettings(), audio: nil)
         try run(sink, from: 0, seconds: 12, luma: { UInt8(60 + $0 % 4 * 40) }, sample: 0)
@@ -194,7 +194,7 @@ struct MonitoredSinkTests {
         #expect(lines.all.withLock { $0 }.isEmpty)
     }
 
-    @Test("Audio that is adjusted in loudness reaches the encoder completely, with each sample at its position")
+    @Test("Audio whose loudness is corrected reaches the encoder completely, with each sample at its position")
     func leveled() throws {
         var settings = MonitorSettings()
         settings.loudness = -23

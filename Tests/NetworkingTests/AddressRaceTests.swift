@@ -10,7 +10,7 @@ import Testing
     }
 
     @Test(
-        "Addresses are tried alternately by family, beginning with the system's preference",
+        "IPv4 and IPv6 addresses are tried alternately, beginning with the family that the system prefers",
         arguments: [
             (
                 ["::1", "::2", "192.0.2.1", "192.0.2.2", "192.0.2.3"],
@@ -24,7 +24,7 @@ import Testing
         #expect(AddressRace.interleaved(addresses(found)).map(\.description) == tried)
     }
 
-    @Test("A connection attempt runs alone for 250 ms before the next one starts")
+    @Test("The connection attempt to one address runs alone for 250 ms before the next address is tried")
     func stagger() {
         var race = AddressRace(count: 3, at: 1000)
         #expect(race.next(at: 1000) == 0)
@@ -38,7 +38,7 @@ import Testing
         #expect(race.next(at: 900_000_000) == nil)
     }
 
-    @Test("A connection attempt that fails lets the next one start at once")
+    @Test("If the connection attempt to one address fails, the next address is tried at once")
     func failure() {
         var race = AddressRace(count: 2, at: 0)
         #expect(race.next(at: 0) == 0)

@@ -6,7 +6,7 @@ import Testing
 @testable import Networking
 
 @Suite struct BlockingWorkTests {
-    @Test("Four hundred blocked work items do not delay other work")
+    @Test("Four hundred blocking calls at the same time do not delay other work")
     func manyBlock() {
         let (started, gate, last) = (
             DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)

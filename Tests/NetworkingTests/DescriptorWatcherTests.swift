@@ -24,7 +24,7 @@ struct DescriptorWatcherTests {
         return (ends[0], ends[1])
     }
 
-    @Test("A requested event of a descriptor is reported once, and again only after another request")
+    @Test("An event requested of a file descriptor is reported once, and again only after another request")
     func once() throws {
         let watcher = try #require(DescriptorWatcher(name: "test"))
         let (near, far) = try pair()
@@ -53,7 +53,7 @@ struct DescriptorWatcherTests {
         watcher.remove(watch, near)
     }
 
-    @Test("Adding and removing watches during reports does not disturb other watches")
+    @Test("Adding and removing watches of descriptors during reports does not affect other watches")
     func churn() throws {
         let watcher = try #require(DescriptorWatcher(name: "test"))
         let (near, far) = try pair()

@@ -11,7 +11,7 @@ struct GuessLimitTests {
     private let second = Duration.seconds(1).inNanoseconds
     private let network = ClientNetwork("192.0.2.1")
 
-    @Test("The eleventh wrong guess of a network within ten seconds is above the limit, and the next window is free")
+    @Test("The eleventh wrong guess from a network within ten seconds exceeds the limit, which then starts afresh")
     func window() {
         var limit = GuessLimit()
         let results = (Int64(0)..<12).map { limit.record(from: network, at: $0 * second / 2) }
@@ -22,7 +22,7 @@ struct GuessLimitTests {
         #expect(limit.record(from: network, at: 10 * second) == false)
     }
 
-    @Test("Above the limit one guess per half second is admitted, and below it each one is")
+    @Test("Above the limit one guess per half second is admitted, and below the limit every guess is")
     func pace() {
         var limit = GuessLimit()
         for _ in 0..<10 {
@@ -34,7 +34,7 @@ struct GuessLimitTests {
         #expect(limit.admits(ClientNetwork("192.0.2.2"), at: second) == true)
     }
 
-    @Test("Guesses from thousands of networks are not above the limit of any other network")
+    @Test("Guesses from thousands of networks do not exceed the limit of any other network")
     func manyNetworks() {
         var limit = GuessLimit()
         for index in 0..<5000 {
@@ -60,7 +60,7 @@ struct GuessLimitTests {
         #expect(keys.wrongKeys == 1000 && keys.isLimited(network) && !keys.isLimited(ClientNetwork("192.0.2.2")))
     }
 
-    @Test("A few wrong stream keys are counted and not reported as guesses")
+    @Test("A few wrong stream keys are counted, but not reported as guessing")
     func mistakes() {
         let clock = ManualClock()
         let keys = StreamKeyGuard(clock: clock)
@@ -74,7 +74,7 @@ struct GuessLimitTests {
 
 @Suite("IP addresses of clients")
 struct ClientAddressTests {
-    @Test("Clients of one IPv4 address or one IPv6 /64 network are counted together, and others are not")
+    @Test("Clients with one IPv4 address or in one IPv6 /64 network share a limit, and other clients do not")
     func networks() {
         #expect(ClientNetwork("192.0.2.1") == ClientNetwork("::ffff:192.0.2.1"))
         #expect(ClientNetwork("192.0.2.1") != ClientNetwork("192.0.2.2"))
@@ -86,7 +86,7 @@ struct ClientAddressTests {
         #expect(ClientNetwork("") == ClientNetwork(nil as IPAddress?))
     }
 
-    @Test("An address range contains the addresses that share its first bits, of the same family")
+    @Test("An IP address range contains the addresses of its family that begin with its bits")
     func ranges() throws {
         for (range, address, isInside) in [
             ("10.0.0.0/8", "10.255.1.2", true), ("10.0.0.0/8", "11.0.0.0", false), ("192.0.2.1", "192.0.2.1", true),

@@ -49,7 +49,7 @@ import Testing
         #expect(addresses.first == HostAddress(literal: host, port: 4321))
     }
 
-    @Test("Requests for one host share a lookup, and each gets its own port")
+    @Test("Concurrent requests for one host share a lookup, and each gets its own port")
     func shared() {
         let server = SlowServer()
         let resolver = HostResolver(lookUp: server.lookUp)
@@ -69,7 +69,7 @@ import Testing
         #expect(server.asked.withLock { $0.sorted() } == ["media.example", "other.example"])
     }
 
-    @Test("A lookup without an answer fails on time, and a late answer is kept a minute for the next lookup")
+    @Test("A lookup without an answer fails on time, and an answer that comes late is kept for a minute")
     func late() async throws {
         let (server, clock) = (SlowServer(), ManualClock())
         let resolver = HostResolver(timeout: .milliseconds(50), clock: clock, lookUp: server.lookUp)
@@ -96,7 +96,7 @@ import Testing
         #expect(server.asked.withLock { $0.count } == asked + 1)
     }
 
-    @Test("The lookup of a name that does not exist fails with the resolver's message")
+    @Test("The lookup of a host name that does not exist fails with the resolver's message")
     func unknown() async throws {
         let resolver = HostResolver { (host) throws(OutputFailure) in
             throw OutputFailure(.unreachable, step: "resolve", reason: "\(host): Name or service not known")

@@ -5,7 +5,7 @@ import Testing
 @testable import Networking
 
 @Suite struct NoticeLimitTests {
-    @Test("Twenty messages of a server are logged per minute, then one line reports that the others are omitted")
+    @Test("Twenty messages of a server are logged per minute, then one line reports that others are omitted")
     func notices() {
         var limit = NoticeLimit()
         let verdicts = (0..<40).map { limit.admit(at: 5 + $0) }

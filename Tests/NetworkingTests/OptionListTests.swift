@@ -7,7 +7,7 @@ import Testing
 @Suite struct OptionListTests {
     private enum Choice: String, CaseIterable { case one, two, three }
 
-    @Test("Options are found by any of their names and decoded, and missing options are nil")
+    @Test("An option in an address is found by any of its names, and a missing option is nil")
     func takes() throws {
         var list = OptionList(query: "A=x%20y&b=7&size=9&c=two&d=2500ms&e", of: "X", aliases: ["size": "bytes"])
         #expect(try list.take("a") == "x y")
@@ -20,7 +20,7 @@ import Testing
         try list.finish()
     }
 
-    @Test("Repeated, out-of-range and unknown options are refused without repeating unknown text")
+    @Test("A repeated, out-of-range or unknown option is refused without repeating unknown text")
     func refuses() {
         var twice = OptionList(query: "a=1&A=2", of: "X")
         #expect(throws: AddressError("The X option a is given twice.")) { try twice.take("a") }

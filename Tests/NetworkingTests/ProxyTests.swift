@@ -56,7 +56,7 @@ import Testing
     }
 
     @Test(
-        "The response of an HTTP proxy is parsed to success or to the kind of failure",
+        "The response of an HTTP proxy is parsed as a success or as a kind of failure",
         arguments: [
             ("HTTP/1.0 200 Connection established\r\nServer: x\r\n\r\n", nil),
             ("HTTP/1.1 200\r\n\r\n", nil),
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test("An HTTP proxy whose response never ends, or is followed by data at once, fails the handshake")
+    @Test("An HTTP proxy whose response never ends, or is followed by data too early, fails the handshake")
     func httpBounds() throws {
         var endless = try ProxyURL("http://proxy:3128").dialogue(host: "h", port: 1)
         #expect(throws: OutputFailure.self) {
@@ -89,7 +89,7 @@ import Testing
         #expect(throws: OutputFailure.self) { try early.take(Array("HTTP/1.1 200 OK\r\n\r\nmore".utf8)) }
     }
 
-    @Test("A SOCKS proxy gets the target's host name, without and with a login")
+    @Test("A SOCKS proxy gets the server's host name, with and without a login")
     func socks() throws {
         let granted: [UInt8] = [5, 0, 0, 1, 0, 0, 0, 0, 0, 0]
         let connect: [UInt8] = [5, 1, 0, 3, 4] + Array("host".utf8) + [0x07, 0x8F]
@@ -105,7 +105,7 @@ import Testing
     }
 
     @Test(
-        "A refusal by a SOCKS proxy is distinguished from a target that the proxy cannot reach",
+        "If a SOCKS proxy refuses a connection, or cannot reach the server, the two errors differ",
         arguments: [
             ([[5, 255]], OutputFailure.Kind.refused), ([[5, 2], [1, 1]], .refused),
             ([[5, 0], [5, 2, 0, 1, 0, 0, 0, 0, 0, 0]], .refused),

@@ -24,7 +24,7 @@ struct SharedFileTests {
         }
     }
 
-    @Test("A slow reader gets every byte once and in order, from files and from memory, although sockets fill up")
+    @Test("A slow receiver gets every byte once and in order, from files and from memory, while sockets are full")
     func slowReader() throws {
         let (socket, peer) = try pair()
         defer { close(peer) }
@@ -56,7 +56,7 @@ struct SharedFileTests {
         #expect(waits > 0)
     }
 
-    @Test("A full file accepts no more bytes, and keeps its bytes until the last reader has sent them")
+    @Test("A full shared file accepts no more bytes, and keeps its bytes until the last receiver has sent them")
     func whole() throws {
         let bytes = SharedBytes([UInt8](repeating: 7, count: 300_000))
         let places = try (0..<4).map { _ in

@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test("A completed TLS handshake succeeds, and the reason of a later disconnect is reported")
+    @Test("A complete TLS handshake succeeds, and the reason for a later disconnect is reported")
     func success() throws {
         let handshake = try guarded()
         complete()
@@ -52,7 +52,7 @@ import Testing
         #expect(words.told == [TCPSocket.message(ECONNRESET)])
     }
 
-    @Test("A TLS connection that ends without close_notify is not an error")
+    @Test("A TLS connection that ends without close_notify does not count as an error")
     func unclean() throws {
         let handshake = try guarded()
         complete()
@@ -78,7 +78,7 @@ import Testing
         #expect(result.kind == .refused && result.reason.contains("not valid for the host h"))
     }
 
-    @Test("If the server closes during the handshake, the output may retry, and no further event is reported")
+    @Test("If the server disconnects during the TLS handshake, the output may retry")
     func closed() throws {
         let handshake = try guarded()
         channel.pipeline.fireChannelInactive()

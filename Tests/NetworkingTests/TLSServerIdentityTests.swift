@@ -33,10 +33,10 @@ struct TLSServerIdentityTests {
         }
     }
 
-    @Test("A valid pair of certificate and key is accepted")
+    @Test("A certificate with its matching key is accepted")
     func good() { #expect(complaint() == nil) }
 
-    @Test("A missing certificate file, or a path that is not a file, is reported with the reason")
+    @Test("A certificate path that is missing or not a file is reported with the reason")
     func unreadable() {
         unlink(files.key)
         #expect(complaint() == "\(files.key) cannot be read: No such file or directory")
@@ -77,7 +77,7 @@ struct TLSServerIdentityTests {
         #expect(notices.told.count == 1 && notices.told[0].contains("used from now on"))
     }
 
-    @Test("An invalid new pair leaves the old pair in use, and is reported if it stays invalid")
+    @Test("If the new certificate files are invalid, the old ones stay in use, and this is reported")
     func badChange() throws {
         let identity = try identity()
         // While only the first of two files is replaced there is no reason to complain yet.

@@ -5,7 +5,7 @@ import Testing
 @testable import Networking
 
 @Suite struct UDPURLTests {
-    @Test("The options of a multicast address are parsed")
+    @Test("The options of a UDP multicast address are parsed")
     func group() throws {
         let url = try UDPURL(
             "udp://239.1.1.1:5000?ttl=4&pkt_size=1128&localaddr=192.0.2.1&dscp=34&buffer_size=400000")
@@ -18,7 +18,7 @@ import Testing
         #expect("\(url)" == "udp://239.1.1.1:5000?localaddr=192.0.2.1")
     }
 
-    @Test("Without options a datagram has seven TS packets, and the system chooses all other settings")
+    @Test("Without options a UDP datagram has seven TS packets, and the system chooses all other settings")
     func plain() throws {
         let url = try UDPURL("UDP://[ff15::1]:5000")
         #expect(url.host == "ff15::1" && url.datagramBytes == 1316)
@@ -46,7 +46,7 @@ import Testing
         #expect(error?.description.contains(part) == true, "\(error?.description ?? "")")
     }
 
-    @Test("An unknown option of any length is refused in one short sentence that does not repeat it")
+    @Test("An unknown UDP option of any length is refused in one short sentence that does not repeat it")
     func hostile() {
         let name = String(repeating: "x", count: 1 << 20)
         let error = #expect(throws: AddressError.self) { try UDPURL("udp://h:5000?\(name)=1") }
@@ -54,13 +54,13 @@ import Testing
         #expect(error?.description.contains("xx") == false)
     }
 
-    @Test("With a time to live of 0, multicast packets stay on this machine")
+    @Test("UDP multicast packets with a time to live of 0 stay on this machine")
     func ownMachine() throws {
         #expect(try UDPURL("udp://239.1.1.1:5000?ttl=0").timeToLive == 0)
         #expect(try UDPURL("udp://[ff02::1]:5000?ttl=0").timeToLive == 0)
     }
 
-    @Test("A network interface is found by any of its addresses")
+    @Test("A network interface is found by any of its IP addresses")
     func interface() {
         #expect(HostAddress(literal: "::1", port: 0)?.interfaceIndex == 1)
         #expect(HostAddress(literal: "2001:db8::1", port: 0)?.interfaceIndex == nil)

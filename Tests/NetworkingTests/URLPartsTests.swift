@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct URLPartsTests {
     @Test(
-        "A percent escape needs two hexadecimal digits, and a sign does not count as a digit",
+        "A percent escape is decoded only if two hexadecimal digits follow",
         arguments: [
             ("a%20b", "a b"), ("%41%62%7e", "Ab~"), ("%+1", "%+1"), ("%-0", "%-0"), ("%4", "%4"), ("%", "%"),
             ("%zz%41", "%zzA"), ("%C3%A9", "é"), ("100%", "100%"),
@@ -16,7 +16,7 @@ import Testing
     }
 
     @Test(
-        "An address with a space or control character in any part is refused, and the error repeats nothing of it",
+        "An address with a space or control character in any part is refused, and the error does not repeat it",
         arguments: ["\0", "\t", "\n", "\r\n", "\u{1B}", " ", "\u{7F}", "\u{85}", "\u{9B}", "\u{A0}", "\u{2028}"])
     func controlCharacters(character: String) {
         for address in [
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test("An address whose special characters are escaped is accepted as it is")
+    @Test("An address whose special characters are escaped is accepted unchanged")
     func escapedAddress() throws {
         let endpoint = try HTTPEndpoint("http://host/a%20b%7F?c=%0A")
         #expect(endpoint.path == "/a%20b%7F?c=%0A" && endpoint.name == "host")

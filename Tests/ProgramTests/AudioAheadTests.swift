@@ -23,7 +23,7 @@ import Testing
         return audio.channels[0] == (audio.position..<audio.end).map { Float($0 + 1) } ? ahead : nil
     }
 
-    @Test("When a source's audio buffer shrinks, its audio advance is reduced, and restored when the buffer grows")
+    @Test("If a source's audio buffer shrinks, its audio is played less early, and as early as before when it grows")
     func shrinks() {
         for index in Int64(0)..<6 { #expect(take(index, held: 9600) == 4800) }
         for index in Int64(6)..<16 { #expect(take(index, held: 2000) != nil, "frame \(index)") }
@@ -31,7 +31,7 @@ import Testing
         for index in Int64(17)..<20 { #expect(take(index, held: 9600) == 4800) }
     }
 
-    @Test("A source that disconnects and reconnects with a smaller buffer is audible again, without an advance")
+    @Test("After a reconnect with a smaller buffer a source's audio is played again, but not early")
     func away() {
         for index in Int64(0)..<6 { #expect(take(index, held: 9600) == 4800) }
         for index in Int64(6)..<20 { _ = take(index, held: -9600) }

@@ -72,7 +72,7 @@ struct BusTests {
         return feed
     }
 
-    @Test("A slate is shown with silence, even if the program has no source")
+    @Test("While a slate is shown the audio is silent, even if the program has no source")
     func slate() throws {
         bus.show(Scene(video: .still(still(8)), audio: nil))
         let ending = try program(frames: 10).run()
@@ -81,7 +81,7 @@ struct BusTests {
         #expect(screen.samples.withLock { $0 } == [Float](repeating: 0, count: 19_200))
     }
 
-    @Test("A scene change takes place at the next frame, and its audio changes at the same frame")
+    @Test("A scene change takes place at the next frame, and the audio changes at the same frame")
     func change() throws {
         let feed = file(frames: 20)
         bus.show(Scene(video: .still(still(8)), audio: nil))
@@ -101,7 +101,7 @@ struct BusTests {
         #expect(samples[10_560..<11_520].allSatisfy { $0 == 1 } && samples[11_520] == 2)
     }
 
-    @Test("A source that keeps playing off air is shown at the position that it would have on air")
+    @Test("A file that keeps playing off air is shown at the position that it would have reached on air")
     func standby() throws {
         let feed = file(frames: 20)
         bus.add(feed)
@@ -112,7 +112,7 @@ struct BusTests {
         #expect(screen.samples.withLock { $0[10_560] } == 6)
     }
 
-    @Test("A file that pauses off air continues at the same position, with its audio")
+    @Test("A file that is paused off air continues at the same position, with its audio")
     func standsUnseen() throws {
         let feed = file(frames: 20, standsUnseen: true)
         bus.add(feed)
@@ -133,7 +133,7 @@ struct BusTests {
         #expect(samples[7 * 1920..<10 * 1920].allSatisfy { $0 == 0 })
     }
 
-    @Test("A parked file begins exactly on its frame, with its audio, and its end is known in advance")
+    @Test("A file prepared off air begins exactly at its requested frame, with audio, and its end is known in advance")
     func parked() throws {
         let feed = file(frames: 4)
         feed.park()
@@ -153,7 +153,7 @@ struct BusTests {
         #expect(samples[9599] == 0 && samples[10_560..<11_520].allSatisfy { $0 == 1 } && samples[11_520] == 2)
     }
 
-    @Test("A live source on standby is shown at its own time when its scene is cut to")
+    @Test("When a program cuts to a live source on standby, the source is shown at its own time")
     func liveStandby() throws {
         let feed = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program, clock: clock)
         feed.attach(PlainTimes())
@@ -199,7 +199,7 @@ struct BusTests {
         #expect(seen.withLock { $0[10] } == .some(rate.start(of: 9)))
     }
 
-    @Test("Sources of a program that lags do not count as lost, because their own times decide")
+    @Test("If a program falls behind, its sources do not count as lost, because their own times decide")
     func lag() throws {
         let feed = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program, clock: clock)
         feed.attach(PlainTimes())
@@ -231,7 +231,7 @@ struct BusTests {
         #expect(standstill.withLock { $0 } == .zero)
     }
 
-    @Test("A program whose first source was closed before another was shown waits for the next scene")
+    @Test("If a program's first source is closed before it is shown, the program waits for the next scene")
     func closedBeforeTheFirst() throws {
         let feed = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program, clock: clock)
         bus.add(feed)
@@ -241,7 +241,7 @@ struct BusTests {
         #expect(try ending(showingLater: Scene(video: .still(still(8)), audio: nil)) == .finished)
     }
 
-    @Test("A program that waits for a source without frames shows the scene that replaces that source")
+    @Test("A program that waits for a source without frames shows the next scene instead")
     func replacedBeforeTheFirst() throws {
         let feed = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program, clock: clock)
         bus.add(feed)
@@ -279,7 +279,7 @@ struct BusTests {
         #expect(samples[5 * 1920] == 0 && samples[6 * 1920] == 4)
     }
 
-    @Test("The last frame of a source that ended is held, and the program continues")
+    @Test("After the end of a source its last frame is held, and the program continues")
     func gone() throws {
         let feed = file(frames: 3)
         feed.end(.video)

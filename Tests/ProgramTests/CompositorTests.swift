@@ -34,7 +34,7 @@ struct CompositorTests {
         return scenes + [[.full, outside], [outside], [split[1], pip[1]]]
     }()
 
-    @Test("Areas that no source covers are black, or show the frame behind, whatever the memory contained before")
+    @Test("Areas that no source covers are black or show the layer behind, whatever the memory contained before")
     func background() {
         var compositor = Compositor(Self.format)
         for placements in Self.scenes {
@@ -66,7 +66,7 @@ struct CompositorTests {
         return frame
     }
 
-    @Test("A source's bars are hidden next to other sources; their area is black, or shows the frame behind")
+    @Test("A source's black bars are hidden next to other sources; the area shows black or the layer behind")
     func withoutBars() {
         var compositor = Compositor(VideoFormat(width: 192, height: 108, frameRate: FrameRate(25)))
         let upright = barred(FrameRegion(x: 66, y: 0, width: 60, height: 108))
@@ -93,13 +93,13 @@ struct CompositorTests {
         #expect(alone.storage === upright.storage)
     }
 
-    @Test("The frame of a source that fills the program is passed on without a copy")
+    @Test("The frame of a source that fills the program is output without a copy")
     func single() {
         var compositor = Compositor(Self.format)
         #expect(compositor.compose(layers([.full])).storage === sources[0].storage)
     }
 
-    @Test("Overlays are drawn into a composed frame in place, and into a copy of a source's own frame")
+    @Test("Overlays are drawn into a composed frame directly, and into a copy if the frame is a source's own")
     func drawnOver() {
         var compositor = Compositor(Self.format)
         var composed: VideoFrame? = compositor.compose(layers([.full, .inset]))

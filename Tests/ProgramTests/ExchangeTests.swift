@@ -7,7 +7,7 @@ import Testing
 @testable import Kernels
 @testable import Program
 
-@Suite("Two layers that exchange their depth, composed in one pass")
+@Suite("Composing two layers that exchange their depth")
 struct ExchangeTests {
     private static let steps = 24
     private let format = VideoFormat(width: 320, height: 180, frameRate: FrameRate(25))
@@ -45,7 +45,9 @@ struct ExchangeTests {
         return (PlainFrame(made), PlainFrame(compositor.blend(before, after, by: Transition(.fade), progress: share)))
     }
 
-    @Test("Composing both depth orders in one pass gives the same frame as a blend of both", arguments: 1..<steps)
+    @Test(
+        "Composing two layers in both depth orders in one pass gives the same frame as blending both results",
+        arguments: 1..<steps)
     func same(step: Int) {
         let (a, b) = (
             PlainFrame(width: 320, height: 180, seed: 1).frame, PlainFrame(width: 320, height: 180, seed: 2).frame
@@ -57,7 +59,7 @@ struct ExchangeTests {
     }
 
     @Test(
-        "Composing both orders in one pass draws borders and round corners right, and both layers opaque",
+        "When two layers exchange their depth, borders and round corners are right, and both layers are opaque",
         arguments: 1..<steps)
     func edged(step: Int) {
         let (a, b) = (flat(60), flat(200))
@@ -76,7 +78,7 @@ struct ExchangeTests {
         }
     }
 
-    @Test("Composing in one pass also works for layers partly outside the frame, and at the ends of the exchange")
+    @Test("Two layers may exchange their depth partly outside the frame, and the exchange has the right ends")
     func edges() {
         let border = Placement.Border(width: 0.02, color: PixelColor(y: 235, u: 128, v: 128))
         let sizes = [(0.0, 0.0), (0.004, 0.01), (0.3, 0.3), (0.75, 0.02)]

@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test(
-        "Captions of a file's dropped frames are on the next frame, and no caption appears twice",
+        "Captions of a file's dropped frames appear on the next frame, and no caption appears twice",
         arguments: [30, 60, 90])
     func file(rate: Int32) {
         var store = FrameStore()
@@ -41,7 +41,7 @@ import Testing
         #expect(store.choose(for: 202)?.captions.suffix(9) == [100, 1, 2, 101, 1, 2, 102, 1, 2])
     }
 
-    @Test("Captions of a live source's dropped or late frames are on the next frame, and no caption appears twice")
+    @Test("Captions of a live source's dropped or late frames appear on the next frame, and no caption appears twice")
     func live() {
         let rate = FrameRate(60)
         var frames = LiveFrames(frameRate: rate)
@@ -59,7 +59,7 @@ import Testing
         #expect(frames.choose(for: 9, on: line, due: due)?.frame.captions == [7, 1, 2, 8, 1, 2, 9, 1, 2])
     }
 
-    @Test("Captions of a frame that is shown before it is due, for lack of another, appear when the frame is due")
+    @Test("Captions of a frame that is shown early, for lack of another frame, appear when the frame is due")
     func early() {
         var frames = LiveFrames(frameRate: FrameRate(60))
         let line = ClockLine(origin: .zero, image: .zero, rate: 0)

@@ -18,7 +18,7 @@ struct FrameSlotsTests {
     }
 
     @Test(
-        "Frames at the edge between two slots, with millisecond timestamps, are neither repeated nor dropped",
+        "Source frames near the boundary of two program frames are neither repeated nor dropped",
         arguments: [0, 1, 2])
     func edge(shift: Int64) {
         let rate = FrameRate(30000, 1001)
@@ -30,7 +30,7 @@ struct FrameSlotsTests {
         #expect(taken.dropped == 0)
     }
 
-    @Test("A source slower than the program repeats, and a faster one drops, one frame for each frame of drift")
+    @Test("If a source is slower or faster than the program, one frame is repeated or dropped per frame of drift")
     func drift() {
         let slow = take((0..<5000).map { $0 * 40_020 })
         #expect((2...3).contains(slow.repeated))
@@ -41,7 +41,7 @@ struct FrameSlotsTests {
     }
 
     @Test(
-        "Each frame of a drifting source is shown within half a frame of its time, and each repeat or drop is one frame",
+        "Each frame of a drifting source is shown within half a frame of its time",
         arguments: [25, 30, 60] as [Int32], [-200, 200] as [Int64])
     func nearest(framesPerSecond: Int32, drift: Int64) {
         let rate = FrameRate(framesPerSecond)
@@ -67,7 +67,7 @@ struct FrameSlotsTests {
     }
 
     @Test(
-        "Each frame of a source with another rate is within half a frame of its time, with millisecond timestamps",
+        "Each frame of a source with another frame rate is shown within half a frame of its time",
         arguments: [
             (FrameRate(25), FrameRate(30)), (FrameRate(24), FrameRate(25)), (FrameRate(50), FrameRate(30)),
             (FrameRate(30000, 1001), FrameRate(30)), (FrameRate(60), FrameRate(30)), (FrameRate(15), FrameRate(30)),
@@ -89,7 +89,7 @@ struct FrameSlotsTests {
         }
     }
 
-    @Test("Frames of the reference source keep consecutive slots while the program's clock approaches them")
+    @Test("While the program's clock approaches a reference source, each of its frames has its own program frame")
     func reference() {
         var slots = FrameSlots(frameRate: FrameRate(25))
         slots.isReference = true
@@ -100,7 +100,7 @@ struct FrameSlotsTests {
         #expect(later == 102)
     }
 
-    @Test("A lost frame becomes one repetition; a duplicate frame, or one with an earlier time, is dropped")
+    @Test("A lost frame causes one repetition; a duplicate frame, or one with an earlier time, is dropped")
     func holes() {
         let lost = take([0, 40_000, 120_000, 160_000])
         #expect(lost.frames == [0, 1, 3, 4])
@@ -122,7 +122,7 @@ struct FrameSlotsTests {
 
     // Regression: it kept its slot from beside another reference, up to a frame away, and repeated a frame half a
     // minute later.
-    @Test("The frames of a new reference source are in the nearest slots from the first one on")
+    @Test("The frames of a new reference source are shown in the nearest program frames from the first one on")
     func newReference() {
         var slots = FrameSlots(frameRate: FrameRate(25))
         for index in 0..<10 { _ = slots.take(Timestamp(nanoseconds: (Int64(index) * 100 - 90) * 400_000)) }

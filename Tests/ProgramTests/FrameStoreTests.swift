@@ -26,7 +26,7 @@ struct FrameStoreTests {
     }
 
     @Test(
-        "A file with the program's rate is shown frame by frame, even with timestamps in milliseconds",
+        "A file with the program's frame rate is shown frame by frame, even with timestamps in milliseconds",
         arguments: [FrameRate(30), FrameRate(30000, 1001), FrameRate(25), FrameRate(60), FrameRate(24000, 1001)])
     func sameRate(rate: FrameRate) {
         let times = (0..<900).map { rate.timeBase.rescale(Int64($0), to: .milliseconds, rounding: .down) }
@@ -45,7 +45,7 @@ struct FrameStoreTests {
         #expect(store.repeated == 30)
     }
 
-    @Test("The last frame is shown for its full duration")
+    @Test("The last frame of a file is shown for its full duration")
     func lastFrame() {
         var store = FrameStore()
         store.add(frame(0), at: 0, until: 6)
@@ -70,7 +70,7 @@ struct FrameStoreTests {
         #expect(store.dropped == 0)
     }
 
-    @Test("A frame with an earlier timestamp than the previous one is shown, in the order of arrival")
+    @Test("A frame with an earlier timestamp than the previous one is shown in the order of arrival")
     func backwards() {
         let (shown, _) = show([0, 33, 10, 100], at: FrameRate(30), frames: 4)
         #expect(shown == [0, 33, 10, 100])
@@ -85,7 +85,7 @@ struct AudioStoreTests {
         AudioBuffer(position: Int64(range.lowerBound), format: format, channels: [range.map { Float($0 + 1) }])
     }
 
-    @Test("Audio is delivered the same, whatever the size of the portions in which it is requested")
+    @Test("A file's audio is the same, whatever the size of the portions in which it is requested")
     func portions() {
         var store = AudioStore(format: format)
         for start in stride(from: 0, to: 4096, by: 1024) { _ = store.add(audio(start..<start + 1024)) }
@@ -94,7 +94,7 @@ struct AudioStoreTests {
         #expect(all == (1...all.count).map(Float.init))
     }
 
-    @Test("A gap in the audio becomes silence, exact to the sample")
+    @Test("A gap in a file's audio becomes silence, exact to the sample")
     func hole() {
         var store = AudioStore(format: format)
         _ = store.add(audio(0..<10))
@@ -107,7 +107,7 @@ struct AudioStoreTests {
         #expect(taken.channels[0] == expected)
     }
 
-    @Test("Overlapping audio is replaced by the later buffer, and audio that is too late is cut")
+    @Test("Overlapping audio is replaced by the later buffer, and the late part of audio is cut off")
     func overlap() {
         var store = AudioStore(format: format)
         _ = store.add(audio(0..<10))

@@ -36,7 +36,7 @@ struct InterruptionTests {
     }
 
     @Test(
-        "A transition that interrupts another, of any kind and at any frame, starts from the frame then visible",
+        "A transition that interrupts another one, at any frame, starts from the frame that is visible then",
         arguments: kinds)
     func byAnother(kind: Transition.Kind) throws {
         let place = try #require(Self.kinds.firstIndex(of: kind))
@@ -53,7 +53,7 @@ struct InterruptionTests {
     }
 
     @Test(
-        "A cut that interrupts a transition, of any kind and at any frame, shows the new scene on its frame",
+        "A cut that interrupts a transition, at any frame, shows the new scene on the requested frame",
         arguments: kinds)
     func byACut(kind: Transition.Kind) {
         for step in 1...Self.length {
@@ -64,7 +64,7 @@ struct InterruptionTests {
         }
     }
 
-    @Test("A transition that has interrupted another can be interrupted itself", arguments: kinds)
+    @Test("A transition that has interrupted another one can be interrupted itself", arguments: kinds)
     func twice(kind: Transition.Kind) throws {
         let place = try #require(Self.kinds.firstIndex(of: kind))
         let (second, third) = (Self.kinds[(place + 7) % Self.kinds.count], Self.kinds[(place + 12) % Self.kinds.count])

@@ -25,13 +25,13 @@ import Testing
         return frames.firstMoment(after: .zero, due: due)
     }
 
-    @Test("The program begins with a frame that leaves enough time for its audio")
+    @Test("A program begins with a live frame that is due late enough for its audio to arrive")
     func notice() {
         #expect(beginning(20) == rate.start(of: 5))
     }
 
     @Test(
-        "If a source has no buffer, the program begins with a frame that leaves half of the available time",
+        "If a live source has no buffer, the program begins in the middle of the queued frames",
         arguments: [2, 3, 4, 5])
     func direct(count: Int64) {
         #expect(beginning(count) == rate.start(of: FrameIndex(count / 2)))
@@ -56,7 +56,7 @@ import Testing
         return (frames.repeated, frames.late)
     }
 
-    @Test("A frame repeated because its source's rate is lower is not late; one whose successor is missing is late")
+    @Test("A frame repeated because the source's rate is low is not late; one whose successor is missing is late")
     func counted() {
         #expect(counts(source: 50) == (0, 0))
         #expect(counts(source: 25) == (30, 0))
@@ -78,7 +78,7 @@ import Testing
         return 600 - frames.dropped
     }
 
-    @Test("At any rate at most 1.5 s of frames are queued, apart from a few frames of a low rate")
+    @Test("At most 1.5 s of a live source's frames are queued, or a few frames if its rate is low")
     func room() {
         #expect(waiting(interval: 1) == 91)
         #expect(waiting(interval: 2) == 46)
@@ -87,7 +87,7 @@ import Testing
         #expect(waiting(interval: -1) == 200)
     }
 
-    @Test("If no queued frame is on time, the newest frame is shown")
+    @Test("If no queued frame of a live source is on time, the newest frame is shown")
     func late() {
         #expect(beginning(1) == .zero)
         #expect(beginning(0) == nil)
@@ -96,7 +96,7 @@ import Testing
     // A reference's frames approach the middle of their ticks by at most 1000 ppm; meanwhile frames shown with them
     // were up to a whole frame older or newer.
     @Test(
-        "Frames of a source appear with the simultaneous ones of a new reference, whatever its initial phase",
+        "Frames of a source are paired with simultaneous frames of a new reference, whatever its initial phase",
         arguments: [-9, -4, 0, 6, 9], [-8, -3, 2, 8])
     func pairing(phase: Int64, distance: Int64) throws {
         var clock = ReferenceClock(frameRate: rate, start: .zero)

@@ -128,7 +128,7 @@ struct LiveSourceTests {
     }
 
     @Test(
-        "No frame of a live source with a deviating clock is repeated or dropped in ten minutes",
+        "In ten minutes no frame of a live source whose clock deviates is repeated or dropped",
         arguments: [-300e-6, 300e-6], [FrameRate(25), FrameRate(30000, 1001)])
     func drift(rate: Double, frameRate: FrameRate) throws {
         let source = ManualLiveSource(frameRate: frameRate, rate: rate, phase: .milliseconds(13))
@@ -157,20 +157,21 @@ struct LiveSourceTests {
     }
 
     @Test(
-        "A live source that is not visible can be the reference of the program's clock", arguments: [-300e-6, 300e-6])
+        "A live source can be the reference of the program's clock even if it is not visible",
+        arguments: [-300e-6, 300e-6])
     func leader(rate: Double) throws {
         let (free, led) = (try end(rate: rate, leads: false), try end(rate: rate, leads: true))
         // Ten minutes, minus the seconds until the rate is adopted.
         #expect(abs((free - led) - 600 * rate) < 0.002)
     }
 
-    @Test("A live source with half the program's rate shows each frame twice")
+    @Test("A live source with half the program's frame rate shows each frame twice")
     func half() throws {
         let shown = try run(ManualLiveSource(frameRate: FrameRate(25)), programRate: FrameRate(50), frames: 100)
         #expect(shown == (0..<100).map { shown[0] + Int64($0 / 2) })
     }
 
-    @Test("The program begins with the first frame that leaves time for its audio, in that frame's phase")
+    @Test("A program begins with the first live frame that leaves time for its audio, aligned to that frame")
     func start() throws {
         let source = ManualLiveSource(frameRate: FrameRate(25), phase: .milliseconds(-390))
         let shown = try run(source, programRate: FrameRate(25), frames: 50)
@@ -178,7 +179,7 @@ struct LiveSourceTests {
         #expect(shown == Array(12..<62))
     }
 
-    @Test("A program with a backlog begins only when its newest frame is decoded, so that there is time for audio")
+    @Test("If packets have queued up, a program begins only when the newest frame is decoded")
     func backlog() throws {
         let source = BacklogSource(frames: 75, newestDue: .milliseconds(200))
         let feed = SourceFeed(
@@ -191,7 +192,7 @@ struct LiveSourceTests {
         #expect(start == Timestamp.zero + .milliseconds(120))
     }
 
-    @Test("While a live source's decoder catches up, a frame that is decoded just after its tick is shown")
+    @Test("While a live source's decoder catches up, a frame that is decoded just after it was due is still shown")
     func backlogOnAir() {
         let source = ManualLiveSource(frameRate: FrameRate(25))
         let feed = SourceFeed(
@@ -216,7 +217,7 @@ struct LiveSourceTests {
         source.feed.withLock { $0 = nil }
     }
 
-    @Test("Frames of a source that reconnects with twice the frame rate are shown in order")
+    @Test("If a source reconnects with twice the frame rate, its frames are shown in order")
     func twiceTheRate() throws {
         let (source, rate) = (ManualLiveSource(frameRate: FrameRate(60)), FrameRate(30))
         let feed = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program, clock: source)
@@ -233,7 +234,7 @@ struct LiveSourceTests {
         source.feed.withLock { $0 = nil }
     }
 
-    @Test("Queued frames are shifted with their source's time map, and late ones are dropped")
+    @Test("If a source's program times change, its queued frames change with them, and late frames are dropped")
     func steps() throws {
         var frames = LiveFrames(frameRate: FrameRate(25))
         let storage = FrameBuffer(width: 2, height: 2) { $0.initializeMemory(as: UInt8.self, repeating: 0) }
@@ -261,7 +262,7 @@ struct LiveSourceTests {
         #expect(frames.dropped == 2)
     }
 
-    @Test("Queued audio is shifted with its source's time map")
+    @Test("If a source's program times change, its queued audio changes with them")
     func audioSteps() {
         var store = AudioStore(format: .program)
         let ones = [Float](repeating: 1, count: 100)

@@ -52,14 +52,14 @@ struct MixerTests {
         return samples
     }
 
-    @Test("A single source passes the mixer bit-exact, even above the limiter's ceiling")
+    @Test("A single source passes the audio mixer unchanged, even above the limiter's ceiling")
     func alone() {
         let feed = feed(440, level: 1)
         let samples = mix(10) { _ in [.init(feed: feed, isHeard: true)] }
         #expect(samples == (0..<19_200).map { Float(sin(2 * .pi * 440 * Double($0) / 48_000)) })
     }
 
-    @Test("A source is delayed exact to the sample, and a change of the delay is cross-faded within 10 ms")
+    @Test("A source's audio is delayed exactly to the sample, and a changed delay is cross-faded within 10 ms")
     func delayed() {
         let feed = feed(440)
         let samples = mix(12) { index in
@@ -75,7 +75,7 @@ struct MixerTests {
         #expect((steps.max() ?? 1) < natural * 1.2, "no click")
     }
 
-    @Test("A source is advanced exact to the sample, and its advance is removed, without a click")
+    @Test("A source's audio is played earlier exactly to the sample, and back at its own time, without a click")
     func earlier() {
         let feed = feed(440)
         let samples = mix(16) { index in
@@ -92,7 +92,7 @@ struct MixerTests {
         #expect((steps.max() ?? 1) < natural * 1.2, "no click")
     }
 
-    @Test("Audio that a source took in advance is returned when the paused source continues, and none is lost")
+    @Test("Audio that was played early is not lost if the source is paused and continues")
     func earlierStanding() {
         let feed = feed(440)
         let samples = mix(16, standing: 8..<10) { index in
@@ -103,7 +103,7 @@ struct MixerTests {
         #expect(Array(samples[25_000..<30_720]) == Array(own[21_160..<26_880]))
     }
 
-    @Test("A live source can be advanced by up to half of its buffered audio")
+    @Test("A live source's audio can be played earlier by up to half of its buffered audio")
     func earlierLive() {
         let live = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program, clock: clock)
         let own = (0..<48_000).map { Float(0.25 * sin(2 * .pi * 440 * Double($0) / 48_000)) }
@@ -124,7 +124,7 @@ struct MixerTests {
     }
 
     @Test(
-        "The audio of a source without shift is available, whatever the source's delay or advance is",
+        "A source's audio without any delay is available whatever delay is set",
         arguments: [-3000, 0, 3000])
     func asItCame(offset: Int64) {
         let (feed, source) = (feed(440), Bus())
@@ -138,7 +138,7 @@ struct MixerTests {
         }
     }
 
-    @Test("A source with a delay from the beginning is silent until the delay has passed")
+    @Test("A source that has a delay from its beginning is silent until the delay has passed")
     func lateFromTheBeginning() {
         let feed = feed(440)
         let samples = mix(4) { _ in [.init(feed: feed, isHeard: true, offset: 3000)] }
@@ -146,7 +146,7 @@ struct MixerTests {
         #expect(samples[..<3000].allSatisfy { $0 == 0 } && Array(samples[3000...]) == own)
     }
 
-    @Test("The audio of a cut begins at the first sample of its frame, lasts half a frame, and makes no click")
+    @Test("The audio of a cut begins at the first sample of its frame, fades for half a frame, and makes no click")
     func cut() {
         let (a, b) = (feed(440), feed(523))
         let samples = mix(10) { index in
@@ -169,7 +169,7 @@ struct MixerTests {
         return 10 * log10(power(high) / power(samples.map(Double.init)))
     }
 
-    @Test("The loudness of two unrelated sources is kept in the middle of a fade")
+    @Test("In the middle of a fade between two unrelated sources the loudness is unchanged")
     func equalPower() {
         let (a, b) = (feed(440), feed(1000))
         let samples = mix(20, fade: 19_200) { index in
@@ -182,7 +182,7 @@ struct MixerTests {
         samples.reduce(0) { $0 + Double($1 * $1) } / Double(samples.count)
     }
 
-    @Test("The level of two sources with the same signal is kept throughout a fade", arguments: [960, 19_200])
+    @Test("During a fade between two sources with the same signal the level is unchanged", arguments: [960, 19_200])
     func sameSignal(fade: Int64) {
         let (a, b) = (feed(440), feed(440))
         let samples = mix(20, fade: fade) { index in
@@ -194,7 +194,7 @@ struct MixerTests {
     }
 
     @Test(
-        "The level of two sources with the same signal is kept if a fade is reversed at once"
+        "If a fade between two sources with the same signal is reversed, the level is unchanged"
     )
     func thereAndBack() {
         let (a, b) = (feed(440), feed(440))
@@ -205,7 +205,7 @@ struct MixerTests {
         #expect(zip(samples, own).allSatisfy { abs($0 - $1) < 0.0005 })
     }
 
-    @Test("The loudness of two partly correlated sources is kept throughout a fade")
+    @Test("During a fade between two partly correlated sources the loudness is unchanged")
     func halfAlike() {
         var random = SeededRandom(seed: 7)
         var noise: [Float] { (0..<48_000).map { _ in Float.random(in: -0.15...0.15, using: &random) } }
@@ -229,7 +229,7 @@ struct MixerTests {
         #expect(zip(samples, samples.dropFirst()).allSatisfy { abs($0 - $1) < 0.016 })
     }
 
-    @Test("A cut in the middle of a long fade silences the old source")
+    @Test("A cut in the middle of a long fade silences both earlier sources")
     func cutOff() {
         let (a, b, c) = (feed(440), feed(660), feed(880))
         var mixer = Mixer(format: .program)
@@ -245,7 +245,7 @@ struct MixerTests {
         #expect(Array(samples[16_320...]) == expected)
     }
 
-    @Test("After a fade the limiter's gain recovers slowly, not at the next frame")
+    @Test("After a loud fade the limiter's gain recovers slowly, not at the next frame")
     func released() {
         let (a, b) = (feed(440, level: 0.95), feed(450, level: 0.95))
         let samples = mix(20) { index in
@@ -258,7 +258,7 @@ struct MixerTests {
         #expect(Array(samples[24_000...]) == Array(plain[24_000...]))
     }
 
-    @Test("A cut between sources above the limiter's ceiling makes no click", arguments: [0.89, 0.95, 1])
+    @Test("A cut between two sources that the limiter reduces makes no click", arguments: [0.89, 0.95, 1])
     func loudCut(level: Double) {
         for step in 0..<4 {
             let phase = Double(step) * .pi / 2
@@ -294,7 +294,7 @@ struct MixerTests {
         return 10 * log10(powers.max() ?? 0)
     }
 
-    @Test("A mix below the ceiling is the exact sum of its sources, sample for sample")
+    @Test("A mix below the limiter's ceiling is the exact sum of its sources, sample for sample")
     func sum() {
         let (a, b) = (feed(440, level: 0.4), feed(997, level: 0.4))
         let samples = mix(10) { _ in [a, b].map { .init(feed: $0, isHeard: true) } }
@@ -326,7 +326,7 @@ struct MixerTests {
         #expect(20 * log10(worst) < -1, "\(20 * log10(worst)) dBTP")
     }
 
-    @Test("A meter shows the peak, and decreases by 20 dB per second")
+    @Test("An audio meter shows the peak, and falls by 20 dB per second")
     func meter() {
         let source = Bus()
         let (meter, feed) = (source.meter, feed(440, level: 0.5))

@@ -96,7 +96,7 @@ struct MovingTests {
     /// The largest allowed step: that of a fade from the darkest to the brightest, plus rounding.
     private var bound: Int { (200 - 16) / Int(Self.length + 1) + 3 }
 
-    @Test("Two layers exchange their depth gradually: neither covers the other at once")
+    @Test("When two layers exchange their depth, neither covers the other at once")
     func swapped() {
         #expect(largestStep(.stills(.pip, [a, b]), .stills(.pip, [b, a])) <= bound)
     }
@@ -125,7 +125,7 @@ struct MovingTests {
         #expect(largestStep(.stills(.single, [c]), three) <= bound)
     }
 
-    @Test("Cells that their sources do not fill appear and disappear without a jump")
+    @Test("Grid cells with parts that their sources leave free appear and disappear without a jump")
     func shaped() {
         let cells = [a, b, Self.flat(90), Self.flat(180)].map { frame in
             var upright = frame
@@ -136,7 +136,7 @@ struct MovingTests {
         #expect(largestStep(single, grid) <= bound && largestStep(grid, single) <= bound)
     }
 
-    @Test("A move between two layers that fill the frame is a fade, even behind an inset")
+    @Test("Moving between two layers that fill the frame is a fade, even behind an inset")
     func full() {
         #expect(largestStep(.stills(.single, [a]), .stills(.single, [b])) <= bound)
         #expect(largestStep(.stills(.pip, [a, c]), .stills(.pip, [b, c])) <= bound)
@@ -144,7 +144,7 @@ struct MovingTests {
         #expect(abs(Int(frames[12].y[9, 9]) - (60 + 140 * 13 / 25)) <= 1)
     }
 
-    @Test("A move that interrupts another one begins where the layers are", arguments: 1...length)
+    @Test("A move that interrupts another one begins at the layers' current positions", arguments: 1...length)
     func interrupted(step: Int64) {
         let corner = SceneLayout.Inset(x: 0.025, y: 0.025, width: 0.25)
         let from = Scene.stills(.pip, [a, b])
@@ -162,7 +162,9 @@ struct MovingTests {
         #expect(frames.last == screen.play(last, [], count: 1).frames[0])
     }
 
-    @Test("An exchange of depth that is reversed half-way returns from its current state", arguments: 1..<length)
+    @Test(
+        "If an exchange of two layers' depth is reversed half-way, it returns from its current state",
+        arguments: 1..<length)
     func takenBack(step: Int64) {
         let (from, to) = (Scene.stills(.pip, [a, b]), Scene.stills(.pip, [b, a]))
         let (frames, held) = screen.play(from, [change(1, to), change(1 + step, from)], count: 28 + step)
@@ -174,7 +176,7 @@ struct MovingTests {
         #expect(frames.last == screen.play(from, [], count: 1).frames[0] && held == 0)
     }
 
-    @Test("A cut during a move shows the new scene exactly on its frame", arguments: 1...length)
+    @Test("A cut during a move shows the new scene on the exact frame", arguments: 1...length)
     func cutOff(step: Int64) {
         let changes = [
             change(1, .stills(.splitVertical, [b, a])), change(1 + step, .stills(.single, [c]), frames: 0),

@@ -59,7 +59,7 @@ struct PaceTests {
         return sink.times
     }
 
-    @Test("After 15 s of standstill a program from a file catches up at 1.25 times its rate, and loses no frame")
+    @Test("After a stall of 15 s a program of a file catches up at 1.25 times its rate, and loses no frame")
     func longStop() throws {
         let log = CollectedLog(from: .notice)
         let times = try run(2000, stoppingFor: .seconds(15), log: log)
@@ -76,7 +76,7 @@ struct PaceTests {
         #expect(log.lines(containing: "has caught up").count == 1)
     }
 
-    @Test("After a standstill of 0.4 s a program from a file catches up at once")
+    @Test("After a stall of 0.4 s a program of a file catches up at once")
     func shortStop() throws {
         let log = CollectedLog(from: .notice)
         let times = try run(100, stoppingFor: .milliseconds(400), log: log)
@@ -85,7 +85,7 @@ struct PaceTests {
     }
 
     @Test(
-        "The log says why a program falls behind",
+        "The log gives the reason why a program falls behind",
         arguments: [
             (Pace.Cost.encoder, Duration.milliseconds(60), "the encoder cannot keep up"),
             (.source, .milliseconds(60), "the input is read or decoded too slowly"),
@@ -105,7 +105,7 @@ struct PaceTests {
         #expect(changes.first?.level == .warning && changes.first?.text.contains(reason) == true)
     }
 
-    @Test("What a program lost before it was last on time does not count as the reason")
+    @Test("Delays from before a program was last on time do not count as the reason for a new delay")
     func forgotten() throws {
         var pace = Pace(frameRate: rate, pacing: .realTime(lead: 0), start: .zero)
         pace.note(.source, took: .seconds(3))

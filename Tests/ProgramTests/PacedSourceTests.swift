@@ -50,7 +50,7 @@ import Testing
         #expect(heard.last == Float(last ?? first), "frame \(index)", sourceLocation: sourceLocation)
     }
 
-    @Test("If a file has few frames, its frame is held while its audio plays")
+    @Test("If a file has few frames, its current frame is held while its audio plays")
     func sparse() {
         deliver(frames: 0..<1)
         deliver(audio: 0..<25)
@@ -72,7 +72,7 @@ import Testing
         #expect(feed.status.framesLate == 0 && feed.status.silentSamples == 0)
     }
 
-    @Test("If the disk is too slow for a file with few frames, its video and audio stop together")
+    @Test("If the disk is too slow for a file with few frames, video and audio pause together")
     func slowDisk() {
         deliver(frames: 0..<1)
         deliver(audio: 0..<25)
@@ -92,7 +92,7 @@ import Testing
         for index in Int64(30)..<36 { play(index, shows: index < 35 ? 0 : 30, hears: index - 4) }
     }
 
-    @Test("When a loop is reopened its video and audio stop together, because both tracks are empty")
+    @Test("When a looped file is reopened, its video and audio pause together")
     func openedAgain() {
         deliver(frames: 0..<1)
         deliver(audio: 0..<25)
@@ -121,7 +121,7 @@ import Testing
     }
 
     @Test(
-        "A file ends with its audio if the audio is longer than the video by more than container padding",
+        "If a file's audio is longer than its video by more than container padding, the file ends with its audio",
         arguments: [(Int64(2), FrameIndex(9)), (Int64(3), FrameIndex(12))])
     func end(tail: Int64, end: FrameIndex) {
         feed.begin(at: 5)
@@ -137,7 +137,7 @@ import Testing
         }
     }
 
-    @Test("A file's audio stays in sync with its video if a program skips frames while the file stalls")
+    @Test("If a program skips frames while a file stalls, the file's audio stays in sync with its video")
     func skippedWhileStalled() {
         deliver(frames: 0..<3)
         deliver(audio: 0..<3)

@@ -37,7 +37,7 @@ struct PacketBufferTests {
         return Dictionary(grouping: taken, by: \.track).mapValues { $0.map { $0.dts / 3600 } }
     }
 
-    @Test("Each packet is taken once; after a rewind, packets begin with the newest keyframe that was taken")
+    @Test("Each packet is read once; after a rewind, reading begins with the newest keyframe that was read")
     func group() {
         put(0..<30)
         #expect(take(before: 20)[.video] == Array(0..<20))
@@ -51,7 +51,7 @@ struct PacketBufferTests {
         #expect(take().isEmpty)
     }
 
-    @Test("Packets are kept only while a consumer wants them, and begin with a keyframe")
+    @Test("Packets are buffered only while a consumer needs them, beginning with a keyframe")
     func unwanted() {
         put(0..<5)
         wanted.isOn = false
@@ -64,7 +64,7 @@ struct PacketBufferTests {
         #expect(taken[.audio] == Array(14..<27))
     }
 
-    @Test("Packets are removed after some seconds, whether they were taken or not")
+    @Test("Packets are removed from the buffer after some seconds, whether they were read or not")
     func bounded() {
         put(0..<100)
         #expect(take(before: 50)[.video]?.count == 50)

@@ -24,7 +24,7 @@ struct PacketPlacingTests {
         Set(zip(packets, packets.dropFirst()).map { $1.dts - $0.dts })
     }
 
-    @Test("The sender's intervals are kept while the clocks are within 5 ms; beyond that packets follow gradually")
+    @Test("A copied sender's intervals are kept while clocks differ by less than 5 ms, then adjusted gradually")
     func drift() {
         var placing = PacketPlacing()
         // The clocks differ by 100 ppm.
@@ -36,7 +36,7 @@ struct PacketPlacingTests {
         #expect(placed.allSatisfy { $0.pts - $0.dts == 7200 && $0.duration == 3600 })
     }
 
-    @Test("If the target time increases suddenly, a gap remains; if it decreases, packets approach it gradually")
+    @Test("If copied packets become due later a gap remains; if they become due earlier they catch up gradually")
     func steps() {
         var placing = PacketPlacing()
         let later = (0..<Int64(50)).map { placing.place(frame($0), target: $0 < 25 ? 0 : 300_000_000) }
@@ -46,7 +46,7 @@ struct PacketPlacingTests {
         #expect(abs(earlier[349].dts - 399 * 3600) <= 450)
     }
 
-    @Test("Packets of another sender are placed at their target times, and never before earlier packets")
+    @Test("After a change of senders packets begin at their due times, and never before earlier packets")
     func another() {
         var placing = PacketPlacing()
         _ = (0..<Int64(25)).map { placing.place(frame($0), target: 0) }
@@ -56,7 +56,7 @@ struct PacketPlacingTests {
         #expect(back.dts > far.dts && back.dts - far.dts <= 2)
     }
 
-    @Test("Audio packets follow each other without a gap, even with timestamps in milliseconds")
+    @Test("Copied audio packets follow each other without a gap, even with timestamps in milliseconds")
     func audio() {
         var placing = PacketPlacing()
         let placed = (0..<Int64(500)).map { number in

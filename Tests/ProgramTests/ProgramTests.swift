@@ -71,7 +71,7 @@ struct ProgramTests {
         return (air, ending)
     }
 
-    @Test("A file is on air frame for frame and sample for sample")
+    @Test("All frames and all audio samples of a file are on air, unchanged")
     func wholeFile() throws {
         let (air, ending) = try run(frames: 300)
         #expect(ending == .finished)
@@ -84,7 +84,7 @@ struct ProgramTests {
         }
     }
 
-    @Test("Audio that ends before the video is continued with silence up to the last frame")
+    @Test("If audio ends before the video, silence follows up to the last frame")
     func shortAudio() throws {
         let (air, _) = try run(frames: 60, samples: 48_000)
         air.state.withLock { state in
@@ -95,21 +95,21 @@ struct ProgramTests {
         }
     }
 
-    @Test("A frame limit ends the program exactly at that frame")
+    @Test("A program with a frame limit ends exactly at that frame")
     func limit() throws {
         let (air, ending) = try run(frames: 300, limit: 100)
         #expect(ending == .finished)
         #expect(air.state.withLock { $0.frames.count } == 100)
     }
 
-    @Test("A source without a frame makes a program without frames")
+    @Test("A program whose source has no frame ends as empty")
     func empty() throws {
         let (air, ending) = try run(frames: 0)
         #expect(ending == .empty)
         #expect(air.state.withLock { $0.frames.isEmpty })
     }
 
-    @Test("A paced program outputs each frame ahead of its time by the lead")
+    @Test("A program that runs in real time outputs each frame earlier than its time by the configured lead")
     func pacing() throws {
         let (air, _) = try run(frames: 90, pacing: .realTime(lead: 10))
         air.state.withLock { state in
@@ -120,7 +120,7 @@ struct ProgramTests {
         }
     }
 
-    @Test("Frames that are output within the lead are not late, however long the lead is")
+    @Test("Frames that are output within the lead do not count as late, however long the lead is")
     func leadIsNoLag() {
         var pace = Pace(frameRate: rate, pacing: .realTime(lead: 60), start: Timestamp(nanoseconds: 1000))
         for index in Int64(0)..<61 {
@@ -133,7 +133,7 @@ struct ProgramTests {
         #expect(paced == Timestamp(nanoseconds: 1_001_001_000))
     }
 
-    @Test("The last frame is held while the audio is longer than the video, unless that is only container padding")
+    @Test("The last frame is held while audio is longer than video, unless that is only container padding")
     func longAudio() throws {
         for (extra, frames) in [(Int64(4000), 30), (48_048, 60)] {
             let source = SourceFeed(pacing: .waits, frameRate: rate, audio: .program, clock: ManualClock())

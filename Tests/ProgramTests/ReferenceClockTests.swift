@@ -46,7 +46,7 @@ struct ReferenceClockTests {
         return (position - clock.frameRate.start(of: clock.frameRate.frame(at: position))).inSeconds * 1000
     }
 
-    @Test("Without a reference source the program's clock follows the machine's clock")
+    @Test("Without a reference source the program's clock runs at the rate of the machine's clock")
     func free() {
         var clock = ReferenceClock(frameRate: FrameRate(30000, 1001), start: Timestamp(nanoseconds: 5))
         for time in stride(from: Int64(0), to: 100 * Self.second, by: 33_000_000) {
@@ -60,7 +60,7 @@ struct ReferenceClockTests {
     }
 
     @Test(
-        "A reference's frames are moved to the middle of ticks, at up to 1000 ppm that change by 100 ppm per second",
+        "The program's clock is adjusted by at most 1000 ppm until a reference's frames are in the middle of ticks",
         arguments: [0, 19, -19, 7.3], [-500, 0, 300] as [Double])
     func lock(offset: Double, ppm: Double) {
         var clock = ReferenceClock(frameRate: FrameRate(25), start: .zero)
@@ -79,7 +79,7 @@ struct ReferenceClockTests {
         #expect(abs(clock.rate - ppm * 1e-6) < 2e-6)
     }
 
-    @Test("Program ticks never decrease, and never deviate by more than 1000 ppm, whatever the references do")
+    @Test("The program's clock never goes back, and deviates by at most 1000 ppm, whatever its references do")
     func monotonic() {
         var clock = ReferenceClock(frameRate: FrameRate(25), start: .zero)
         var last: (moment: Timestamp, index: FrameIndex)?
@@ -100,7 +100,7 @@ struct ReferenceClockTests {
         }
     }
 
-    @Test("While the reference is silent its rate is held, and its return causes no step")
+    @Test("While the reference is silent the clock's rate is held, and its return causes no jump")
     func holding() {
         var clock = ReferenceClock(frameRate: FrameRate(25), start: .zero)
         clock.follow(1, sourceRate: FrameRate(25))
@@ -117,7 +117,7 @@ struct ReferenceClockTests {
         #expect(worst < 0.5)
     }
 
-    @Test("A new reference is approached gradually within a minute, and sources that are no reference are ignored")
+    @Test("The program's clock adjusts to a new reference within a minute, and ignores other sources")
     func takeOver() {
         var clock = ReferenceClock(frameRate: FrameRate(25), start: .zero)
         clock.follow(1, sourceRate: FrameRate(25))
@@ -148,7 +148,7 @@ struct ReferenceClockTests {
     }
 
     @Test(
-        "Sources at twice, half and 6/5 of the program's rate have a phase on its ticks; 29.97 on 25 has only a rate",
+        "A reference at twice, half or 6/5 of the program's rate sets the clock's phase; 29.97 on 25 only its rate",
         arguments: [(FrameRate(50), 20), (FrameRate(25, 2), 40), (FrameRate(30), 40.0 / 6)] as [(FrameRate, Double)])
     func otherRates(frameRate: FrameRate, grid: Double) {
         var clock = ReferenceClock(frameRate: FrameRate(25), start: .zero)
@@ -166,7 +166,7 @@ struct ReferenceClockTests {
         #expect(abs(other.rate - 100e-6) < 1e-6)
     }
 
-    @Test("The reference's phase ignores timestamp jitter, and follows when the reference's frames jump")
+    @Test("Jitter of the reference's timestamps does not change the clock's phase, and a jump of its frames does")
     func steadyPhase() {
         var clock = ReferenceClock(frameRate: FrameRate(25), start: .zero)
         clock.follow(1, sourceRate: FrameRate(25))

@@ -72,7 +72,7 @@ struct SceneTests {
 
     private var middles: [UInt8] { screen.frames.withLock { $0.map(\.middle) } }
 
-    @Test("A cut is at its requested frame, whether the request is late or long in advance")
+    @Test("A cut happens at its requested frame, whether it was requested late or long in advance")
     func cuts() throws {
         let (a, b) = (source(50), source(200))
         bus.show(scene(.single, [a]))
@@ -94,7 +94,7 @@ struct SceneTests {
     }
 
     @Test(
-        "An absent source without a slate delays the program's start by 10 s, if another source has frames",
+        "If a source without a slate is absent, the program starts after 10 s with another source's frames",
         arguments: [0, 1])
     func absent(place: Int) throws {
         var sources = [source(50)]
@@ -108,7 +108,7 @@ struct SceneTests {
         #expect(frames.allSatisfy { (place == 0 ? $0.last : $0.first) == 50 })
     }
 
-    @Test("A fade has equal steps from the first frame to the last, and its audio has equal power")
+    @Test("A fade has equal steps from the first frame to the last, and its audio keeps its power")
     func fade() throws {
         let (a, b) = (source(40, level: 0.5), source(240))
         bus.show(scene(.single, [a]))
@@ -125,7 +125,7 @@ struct SceneTests {
         #expect(zip(samples[9600...], samples[9601...]).allSatisfy { $0 >= $1 })
     }
 
-    @Test("The audio of a cut after skipped frames fades within half a frame, and not over all skipped frames")
+    @Test("If frames were skipped, the audio of a following cut still fades within half a frame")
     func lateCut() throws {
         let (a, b) = (source(40, level: 0.5), source(240))
         bus.show(scene(.single, [a]))
@@ -143,7 +143,7 @@ struct SceneTests {
         #expect(samples.count == 76_800, "with what was skipped")
     }
 
-    @Test("The program's audio has a meter of its own")
+    @Test("The program's audio has its own level meter")
     func meter() throws {
         let (a, b) = (source(40, level: 0.5), source(240, level: 0.125))
         bus.show(scene(.single, [b]))
@@ -153,7 +153,8 @@ struct SceneTests {
     }
 
     @Test(
-        "A transition that interrupts another starts from the visible state, and ends at its scene", arguments: 0..<12)
+        "A transition that interrupts another one starts from the visible state, and ends at its own scene",
+        arguments: 0..<12)
     func interrupted(at step: Int64) throws {
         let (a, b, c) = (source(40), source(240), source(120))
         bus.show(scene(.single, [a]))
@@ -168,7 +169,7 @@ struct SceneTests {
         #expect(seen.last == 120)
     }
 
-    @Test("A cut in the middle of a transition shows the new scene exactly at its frame", arguments: 0..<12)
+    @Test("A cut in the middle of a transition shows the new scene on the exact frame", arguments: 0..<12)
     func cutOff(at step: Int64) throws {
         let (a, b, c) = (source(40), source(240), source(120))
         bus.show(scene(.single, [a]))
@@ -197,7 +198,7 @@ struct SceneTests {
         #expect(frames.last?.middle == 50 && frames.last?.last == 50)
     }
 
-    @Test("A transition that follows directly after another's last frame starts from the complete scene")
+    @Test("If a transition directly follows another one's last frame, it starts from the complete scene")
     func chained() throws {
         let (a, b, c) = (source(40), source(240), source(120))
         bus.show(scene(.single, [a]))
@@ -209,7 +210,7 @@ struct SceneTests {
         #expect(seen[8] == 220 || abs(seen[8] - 220) <= 1, "a sixth of the way from 240 to 120: \(seen)")
     }
 
-    @Test("If a source's next input has no frame yet, the source's last frame is shown")
+    @Test("If the next input of a source has no frame yet, the source's last frame is shown")
     func between() throws {
         let (a, b) = (source(50), source(200))
         bus.show(scene(.splitHorizontal, [a, b]))
@@ -223,7 +224,7 @@ struct SceneTests {
         #expect(screen.frames.withLock { $0.allSatisfy { $0.first == 50 && $0.last == 200 } })
     }
 
-    @Test("A stalled source's last frame is held, without delay for other sources or the transition")
+    @Test("While a source stalls its last frame is held, without delay for other sources or the transition")
     func stalled() throws {
         let (a, b) = (source(50), source(200, frames: 6))
         bus.show(scene(.splitHorizontal, [a, b]))
@@ -251,7 +252,7 @@ struct SceneTests {
         #expect(throws: (any Error).self) { try read(#"{"x":0.1,"width":0.5}"#) }
     }
 
-    @Test("A grid has as many rows as its sources need, centered in the frame", arguments: 1...9)
+    @Test("A grid has as many rows as its sources need, and is centered in the frame", arguments: 1...9)
     func grid(count: Int) throws {
         let (columns, rows) = [1: (1, 1), 2: (2, 1), 3: (2, 2), 4: (2, 2), 5: (3, 2), 6: (3, 2)][count] ?? (3, 3)
         let places = SceneLayout(.grid, (0..<count).map { "\($0)" }).placements(in: .bt709).map(\.destination)
@@ -262,7 +263,7 @@ struct SceneTests {
         #expect(abs(first.x) < 1e-9 && abs(last.x - Double((count - 1) % columns) * size) < 1e-9)
     }
 
-    @Test("A setting that a layout does not have is refused")
+    @Test("An option that a layout does not have is refused")
     func details() {
         for (kind, count) in [(SceneLayout.Kind.single, 1), (.splitHorizontal, 2), (.splitVertical, 2), (.grid, 2)] {
             let layout = SceneLayout(kind, (0..<count).map { "\($0)" }, inset: .standard)
@@ -275,7 +276,7 @@ struct SceneTests {
         #expect(throws: Never.self) { try SceneLayout(.splitVertical, ["a", "b"], fit: .crop).check() }
     }
 
-    @Test("More sources than a layout has places, and an inset outside of the frame, are refused")
+    @Test("A layout with too many sources, or with an inset outside of the frame, is refused")
     func layouts() throws {
         for (layout, count) in [(SceneLayout.Kind.single, 1), (.pip, 2), (.splitVertical, 2), (.grid, 9), (.slate, 0)] {
             let names = (0..<count).map { "cam\($0)" }

@@ -35,7 +35,7 @@ struct ShapeTests {
         [upright: rectangle(656, 0, 608, 1080), wide: rectangle(0, 140, 1920, 800)]
     }
 
-    @Test("In a split the middle of a source's content fills its half")
+    @Test("In a split the middle of a source's content fills its half of the frame")
     func cropped() {
         let half = rectangle(0, 0, 960, 1080)
         check(places(.splitHorizontal)[0], upright, shows: rectangle(656, 198, 608, 684), at: half)
@@ -43,14 +43,14 @@ struct ShapeTests {
         check(places(.splitVertical)[0], upright, shows: rectangle(656, 454, 608, 172), at: rectangle(0, 0, 1920, 540))
     }
 
-    @Test("In a split with contain, the complete source is as large as possible in the middle of its half")
+    @Test("With the option contain, a split shows the complete source as large as possible in its half")
     func fitted() {
         let place = places(.splitHorizontal, fit: .contain)[1]
         check(place, upright, shows: rectangle(656, 0, 608, 1080), at: rectangle(1136, 0, 608, 1080))
         check(place, wide, shows: rectangle(0, 140, 1920, 800), at: rectangle(960, 340, 960, 400))
     }
 
-    @Test("An inset has the source's aspect ratio, within its placement and aligned to the nearest corner")
+    @Test("An inset has the source's aspect ratio, and is aligned to the nearest corner")
     func inset() {
         check(places(.pip)[1], upright, shows: rectangle(656, 0, 608, 1080), at: rectangle(1720, 784, 152, 270))
         let top = places(.pip, inset: .init(x: 0.5, y: 0, width: 0.25))[1]
@@ -62,7 +62,7 @@ struct ShapeTests {
         check(large, upright, shows: rectangle(656, 0, 608, 1080), at: rectangle(656, 0, 608, 1080))
     }
 
-    @Test("A cell of a grid shows the complete content as large as possible, without its bars")
+    @Test("A cell of a grid shows the source's complete content as large as possible, without black bars")
     func cells() {
         let four = places(.grid, 4)[3]
         check(four, upright, shows: rectangle(656, 0, 608, 1080), at: rectangle(1288, 540, 304, 540))
@@ -71,7 +71,7 @@ struct ShapeTests {
         check(places(.grid, 5)[0], upright, shows: rectangle(656, 0, 608, 1080), at: rectangle(218, 180, 204, 360))
     }
 
-    @Test("A source that is shown alone is unchanged, with its bars")
+    @Test("A source that is shown alone is unchanged, with its black bars")
     func alone() {
         for place in places(.single, 1) + places(.grid, 1) + [places(.pip)[0]] {
             #expect(place == .full)
@@ -79,7 +79,7 @@ struct ShapeTests {
         }
     }
 
-    @Test("During a move bars appear and disappear gradually, and no aspect ratio changes")
+    @Test("During a move black bars appear and disappear gradually, and no aspect ratio changes")
     func moves() {
         let ends = [places(.pip)[1], places(.splitHorizontal)[0], places(.splitHorizontal, fit: .contain)[1]]
         let all = [Placement.full] + ends + [places(.grid, 4)[2]]

@@ -25,7 +25,7 @@ private final class Watcher: SourceWatcher {
     }
 }
 
-@Suite("Observation of sources by watchers")
+@Suite("Recording the frames of sources")
 struct SourceWatcherTests {
     private static let rate = FrameRate(25)
     private let clock = ManualClock()
@@ -60,7 +60,7 @@ struct SourceWatcherTests {
         _ = try program.run()
     }
 
-    @Test("A watcher gets each frame of each source once, with its audio, whether on air or muted")
+    @Test("A source's recorder gets each frame once, with its audio, whether the source is on air or muted")
     func wholly() throws {
         let (a, b) = (source(frames: 20), source(frames: 20))
         let watchers = [Watcher(), Watcher()]
@@ -80,7 +80,7 @@ struct SourceWatcherTests {
         }
     }
 
-    @Test("A watcher added to a running program starts at the requested frame, and stops at once when removed")
+    @Test("A source's recorder on a running program starts at the requested frame, and stops at once when removed")
     func late() throws {
         let (a, b) = (source(frames: 20), source(frames: 20))
         let watchers = [Watcher(), Watcher()]
@@ -94,7 +94,7 @@ struct SourceWatcherTests {
         #expect(watchers[1].taken.withLock { $0.map(\.index) } == Array(6..<15))
     }
 
-    @Test("A source without content yet has no frame and silence; a source that has ended keeps its last frame")
+    @Test("Before its first frame a source has no frame and silence for its recorder; after its end the last frame")
     func without() throws {
         let (a, b, absent) = (source(frames: 20), source(frames: 3), Bus())
         let watchers = [Watcher(), Watcher()]

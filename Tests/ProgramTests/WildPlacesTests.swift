@@ -27,7 +27,7 @@ struct WildPlacesTests {
         return PlainFrame(width: width, height: sizes.randomElement(using: &random) ?? 2, seed: 1).frame
     }
 
-    @Test("A source is drawn at any position and in any size without a trap")
+    @Test("A source can be drawn at any position and in any size without a crash")
     func placements() {
         var random = SeededRandom()
         let scaler = Scaler()
@@ -49,7 +49,7 @@ struct WildPlacesTests {
         }
     }
 
-    @Test("An image changes only the pixels that it covers, at positions within, at and beyond the edges")
+    @Test("An overlay image changes only the pixels that it covers, even at and beyond the edges")
     func images() {
         var random = SeededRandom()
         for _ in 0..<1000 {
@@ -74,7 +74,7 @@ struct WildPlacesTests {
         }
     }
 
-    @Test("A clock whose font has no digits is drawn as nothing")
+    @Test("A clock overlay whose font has no digits draws nothing")
     func noDigits() throws {
         let text = try OverlayText("at {time}")
         let art = OverlayArt(text, x: 0, y: 0, opacity: 1, color: .bt709) { letters in

@@ -10,7 +10,7 @@ import Testing
 @testable import Publisher
 
 @Suite struct AttemptReportTests {
-    @Test("An attempt reports a limited number of notices about SRT callers and servers, and all other events")
+    @Test("A connection attempt reports a limited number of notices about its peers, but all other events")
     func limit() {
         let (clock, events) = (ManualClock(), EventLog())
         let report = AttemptReport(clock: clock) { events.note($0) }
@@ -24,7 +24,7 @@ import Testing
         #expect(events.notices.last == "later")
     }
 
-    @Test("An attempt reports its end once, and no event after its end or after the report was silenced")
+    @Test("A connection attempt reports its end once, and no event after that or after it was silenced")
     func end() {
         let events = EventLog()
         let report = AttemptReport { events.note($0) }

@@ -61,7 +61,7 @@ struct BroadcastCheckTests {
 
     private func faults(_ bytes: [UInt8]) -> [BroadcastCheck.Fault: Int] { BroadcastCheck(bytes).counts }
 
-    @Test("A correct stream passes the broadcast check, which measures its intervals")
+    @Test("A correct stream passes the broadcast check, which also measures the intervals of its tables and PCR")
     func right() {
         let check = BroadcastCheck(Self.stream())
         #expect(check.findings.isEmpty, "\(check.findings)")
@@ -95,7 +95,7 @@ struct BroadcastCheckTests {
         #expect(faults(other.bytes) == [.pid: 1])
     }
 
-    @Test("The broadcast check detects a clock that goes back, jumps or pauses, and accepts an announced discontinuity")
+    @Test("The broadcast check detects a PCR that goes back, jumps or pauses, and accepts an announced discontinuity")
     func clock() {
         #expect(faults(Self.stream { number, clock, _ in if number == 9 { clock -= 60 } })[.clockJump] == 1)
         #expect(faults(Self.stream { number, clock, _ in if number == 9 { clock += 15 } }) == [.clockInterval: 1])
@@ -113,13 +113,13 @@ struct BroadcastCheckTests {
         #expect(check.findings.isEmpty && check.announcedJumps == 1, "\(check.findings)")
     }
 
-    @Test("The broadcast check detects frames that arrive after their decoding time, and presentation times far apart")
+    @Test("The broadcast check detects frames that arrive too late, and presentation times that are far apart")
     func units() {
         #expect(faults(Self.stream { number, clock, time in if number == 9 { time = clock } }) == [.late: 1])
         #expect(faults(Self.stream { number, _, time in if number > 9 { time += 700 } }) == [.presentationInterval: 1])
     }
 
-    @Test("The broadcast check accepts a clock that wraps around")
+    @Test("The broadcast check accepts a PCR that wraps around")
     func wrap() {
         let wrap: Int64 = (1 << 33) / 90
         let check = BroadcastCheck(

@@ -15,7 +15,7 @@ import Testing
     private let path = NSTemporaryDirectory() + "relay-hls-\(UUID().uuidString)"
 
     @Test(
-        "An HLS attempt closes the playlist at the program's end, and leaves it open when it is paused or replaced",
+        "The playlist is closed at the program's end, and stays open when the HLS output is paused or replaced",
         arguments: [(EndReason.programOver, true), (.interrupted, false)])
     func reasons(reason: EndReason, isClosed: Bool) async throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(
-        "If an HLS output is paused or backing off at the program's end, only the end of its playlist is written",
+        "If an HLS output is paused or waits to retry at the program's end, only the playlist's end is written",
         arguments: [("program", true), ("always", true), ("never", false)])
     func conclusion(endList: String, isClosed: Bool) async throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -82,7 +82,7 @@ import Testing
         return target.makeAttempt(queue: packets, description: Samples.description) { events.note($0) }
     }
 
-    @Test("An HLS directory whose parent is missing is a temporary failure that names the directory")
+    @Test("A missing parent of an HLS directory is a temporary failure, and the error names the directory")
     func unreachable() throws {
         let events = EventLog()
         let attempt = try attempt(path + "/a/b", events)
@@ -92,7 +92,7 @@ import Testing
         #expect(events.failure?.reason.contains(path) == true)
     }
 
-    @Test("An HLS directory that another attempt writes to is refused")
+    @Test("An HLS directory that another output writes to is refused")
     func taken() throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
         let (events, others) = (EventLog(), EventLog())
@@ -107,7 +107,7 @@ import Testing
     }
 
     @Test(
-        "The frames that an HLS attempt took and that are in no published segment are told as waiting",
+        "Frames that an HLS output has taken and not yet published in a segment are reported as waiting",
         arguments: [("6s", 0, 45), ("1s", 30, 15)])
     func waitingFrames(segment: String, written: UInt64, waiting: Int) throws {
         defer { try? FileManager.default.removeItem(atPath: path) }

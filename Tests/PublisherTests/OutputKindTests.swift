@@ -17,7 +17,7 @@ struct OutputKindTests {
         "udp": "udp://239.0.0.1:5000", "hls": "hls:/tmp/live",
     ]
 
-    @Test("No two kinds of outputs have a name, an address prefix or a counter's name in common")
+    @Test("No two kinds of outputs share a name, an address prefix or the name of a counter")
     func apart() {
         for values in [
             OutputKind.all.map(\.name), OutputKind.all.flatMap(\.beginnings),
@@ -27,7 +27,7 @@ struct OutputKindTests {
         }
     }
 
-    @Test("An output kind takes exactly the options that it lists", arguments: OutputKind.all.map(\.name))
+    @Test("An output kind accepts exactly the options that it lists", arguments: OutputKind.all.map(\.name))
     func options(name: String) throws {
         let kind = try #require(OutputKind.all.first { $0.name == name })
         let address = try #require(Self.addresses[name], "give an example of \(name)")
@@ -37,7 +37,7 @@ struct OutputKindTests {
         #expect(Set(list.known) == Set(kind.options.map(\.name)))
     }
 
-    @Test("An address belongs to the kind whose complete scheme it begins with, ignoring case")
+    @Test("An address belongs to the output kind whose complete scheme it begins with, ignoring case")
     func beginnings() {
         for (text, name) in [
             ("RTMPS://host/a/b", "rtmp"), ("rtmps-listen://host/a/b", "rtmp-listen"), ("hls:live", "hls"),
@@ -47,7 +47,7 @@ struct OutputKindTests {
         }
     }
 
-    @Test("Only outputs that receivers call have a listening port")
+    @Test("Only outputs that receivers connect to have a listening port")
     func ports() throws {
         let port = { (text: String) in
             var list = OptionList([:], of: "test")
@@ -62,7 +62,7 @@ struct OutputKindTests {
         }
     }
 
-    @Test("The check of an output's address rates it and states the reason")
+    @Test("The check of an output's address gives a rating and the reason")
     func checks() throws {
         let resources = OutputCheckResources(server: RTMPServer()) { () throws(OutputFailure) in nil }
         let finding = { (text: String) in

@@ -61,7 +61,7 @@ struct PacedFramesTests {
     }
 
     @Test(
-        "After a gap, and at stills of a variable rate, SRT sends a frame at most one frame later than UDP",
+        "After gaps and still frames, SRT sends a frame at most one frame duration later than UDP",
         arguments: [0, 40, 1000])
     func lateness(duration: Int64) {
         let smooth = [Int64](repeating: 40, count: 12)
@@ -72,7 +72,7 @@ struct PacedFramesTests {
         #expect(late.allSatisfy { $0 <= 40 }, "\(late.max() ?? 0) ms")
     }
 
-    @Test("A frame duration that was measured across a gap is not used for the next frame")
+    @Test("A frame duration that includes a gap is not used to pace the next frame")
     func spacing() {
         var spacing = FrameSpacing()
         var intervals: [Int64] = []

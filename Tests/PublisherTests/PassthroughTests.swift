@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test(
-        "FLV bodies of copied H.264 with AAC or MP3 equal those of ffmpeg, and ffmpeg can read them",
+        "FLV data of copied H.264 with AAC or MP3 equals that of ffmpeg, and ffmpeg can read it",
         arguments: ["aac", "libmp3lame"])
     func flv(codec: String) throws {
         defer { try? FileManager.default.removeItem(atPath: path) }
@@ -122,7 +122,7 @@ import Testing
         #expect(isSame)
     }
 
-    @Test("A codec that an output cannot carry is refused by name, before the output goes live and in mid-stream")
+    @Test("A codec that an output cannot carry is refused by its name, before going live and in mid-stream")
     func refuses() throws {
         let (hevc, opus) = (
             TrackDescription(

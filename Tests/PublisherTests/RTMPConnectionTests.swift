@@ -61,7 +61,7 @@ import Testing
         writer.wake()
     }
 
-    @Test("An RTMP connection sends headers, the queued packets and the teardown")
+    @Test("An RTMP connection sends headers, the queued packets and the end of the stream")
     func life() throws {
         let (connection, server) = try connect()
         push(0..<10)
@@ -80,7 +80,7 @@ import Testing
         #expect(connection.progress.frames == 20)
     }
 
-    @Test("A timed text is sent by RTMP between its neighboring frames, but not before the first frame")
+    @Test("A timed text message is sent by RTMP between its neighboring frames, but not before the first frame")
     func texts() throws {
         let (connection, server) = try connect()
         _ = packets.push(EncodedPacket(text: "too early", at: 0))
@@ -102,7 +102,7 @@ import Testing
         connection.abandon()
     }
 
-    @Test("A ping that arrives while the server does not read is answered when the socket has room")
+    @Test("If a server sends a ping while it does not read, the response is sent when the socket has room")
     func pongs() throws {
         let (connection, server) = try connect()
         push(0..<10, bytes: 60_000)
@@ -136,7 +136,7 @@ import Testing
         #expect(events.failure?.kind == .refused && events.failure?.step == "send")
     }
 
-    @Test("An RTMP server that closes the connection is reported as lost, once and without the key")
+    @Test("If an RTMP server closes the connection, this is reported once, without the key")
     func loss() throws {
         let (connection, server) = try connect()
         connection.goLive()
@@ -176,7 +176,7 @@ import Testing
         connection.abandon()
     }
 
-    @Test("A change of coding reaches an RTMP connection whose queue was just flushed up to the keyframe")
+    @Test("If a full queue was emptied up to a keyframe with a new coding, the RTMP headers are sent before it")
     func recodingAfterFlush() throws {
         let (connection, server) = try connect()
         push(0..<1)
@@ -197,7 +197,7 @@ import Testing
         connection.abandon()
     }
 
-    @Test("An RTMP connection that was made for an earlier coding begins with the current header")
+    @Test("An RTMP connection that was prepared for an earlier coding begins with the current headers")
     func lateJoiner() throws {
         let (connection, server) = try connect()
         push(0..<3, as: Samples.otherTrack)
@@ -208,7 +208,7 @@ import Testing
         connection.abandon()
     }
 
-    @Test("The frames that an RTMP connection took and did not send before the server left count as dropped")
+    @Test("Frames that an RTMP connection took and did not send before the server left count as dropped")
     func unsentFrames() throws {
         let (connection, server) = try connect()
         push(0..<10, bytes: 60_000)
@@ -223,7 +223,7 @@ import Testing
         #expect(Int(progress.frames) + progress.drops.frames + packets.status.packets == 10)
     }
 
-    @Test("A server whose bytes cannot be parsed is reported once, and the stream to it continues")
+    @Test("A server whose messages cannot be parsed is reported once, and the stream to it continues")
     func malformedServer() throws {
         let (connection, server) = try connect()
         push(0..<2)

@@ -91,7 +91,7 @@ import Testing
         try eventually(line: line) { attempt.progress.details.receivers?.count == count }
     }
 
-    @Test("A player gets its headers, the current GOP and each frame once, and is notified of the end")
+    @Test("An RTMP player gets the headers, the current GOP and each frame once, and is told of the end")
     func life() throws {
         publish(0..<45)
         try begin()
@@ -121,7 +121,7 @@ import Testing
         #expect(attempt.progress.frames == 80 && attempt.progress.drops.packets == 0)
     }
 
-    @Test("The frames that still wait for a player when it leaves count as dropped")
+    @Test("Frames that still wait for a player when it leaves count as dropped")
     func leaves() throws {
         publish(0..<1)
         try begin()
@@ -137,7 +137,7 @@ import Testing
         #expect(progress.drops.frames > 0 && Int(progress.frames) + progress.drops.frames == 20)
     }
 
-    @Test("A player that does not read loses frames, which are counted, and another player loses no frame")
+    @Test("If an RTMP player does not read, its lost frames are counted, and other players lose no frame")
     func slow() throws {
         publish(0..<1)
         try begin()
@@ -158,7 +158,7 @@ import Testing
         #expect(zip(slow.frames, slow.frames.dropFirst()).allSatisfy { $0 < $1 } && slow.frames.count < 200)
     }
 
-    @Test("If half of a hundred players stop reading, the others get every frame, and memory stays bounded")
+    @Test("If half of a hundred RTMP players stop reading, the others get every frame, and memory stays bounded")
     func crowd() throws {
         publish(0..<1, bytes: 4000)
         try begin()
@@ -187,7 +187,7 @@ import Testing
     }
 
     @Test(
-        "A GOP that exceeds the limits of a queue reaches a player completely, and is dropped after that")
+        "A player gets a complete GOP that exceeds the queue's limits, and after that frames are dropped")
     func longGOP() throws {
         publish(0..<300, bytes: 3000, gop: 1000)
         try begin()
@@ -200,7 +200,7 @@ import Testing
     }
 
     @Test(
-        "A player without HEVC support is refused with a logged reason, and a player with HEVC support plays"
+        "An RTMP player without HEVC support is refused with a logged reason; one with HEVC support plays"
     )
     func codecs() throws {
         let hevc = TrackDescription(
@@ -227,7 +227,7 @@ import Testing
         try player.reads(line: line) { $0.messages.count { $0.body == [0, 7, 1, 2, 3, 4] } == answers + 1 }
     }
 
-    @Test("A player that pauses gets no frames and resumes at a keyframe, and a player that stops is disconnected")
+    @Test("An RTMP player that pauses resumes at a keyframe, and a player that stops is disconnected")
     func wishes() throws {
         publish(0..<10)
         try begin()
@@ -259,7 +259,7 @@ import Testing
     }
 
     @Test(
-        "A player that joins while its stream is not served is refused, and pausing the output disconnects its players")
+        "A player is refused while its stream is not offered, and pausing the output disconnects its players")
     func pauses() throws {
         let early = try join()
         var byte: UInt8 = 0

@@ -71,7 +71,7 @@ import Testing
         return (listener, caller)
     }
 
-    @Test("An SRT listener is on air when it is called, and each caller gets every frame from its first keyframe on")
+    @Test("An SRT listener goes on air with its first caller, and each caller gets every frame from a keyframe on")
     func listens() throws {
         let (listener, caller) = try livePair("latency=50")
         push(0..<15, to: listener.packets)
@@ -117,7 +117,7 @@ import Testing
         listener.attempt.abandon()
     }
 
-    @Test("An SRT caller sends the queued packets, and reports its end when the receiver has them")
+    @Test("An SRT caller sends the queued packets, and reports its end only after the receiver has them")
     func calls() throws {
         let (listener, caller) = try pair("latency=50", calling: "latency=50")
         push(0..<30, to: caller.packets)
@@ -131,7 +131,7 @@ import Testing
         listener.attempt.abandon()
     }
 
-    @Test("An SRT caller with another stream id is refused, with a code that both sides report")
+    @Test("An SRT caller with another stream ID is refused, and both sides report the code of the refusal")
     func sentAway() throws {
         let (listener, caller) = try pair("streamid=studio", calling: "streamid=kitchen")
         caller.attempt.start()

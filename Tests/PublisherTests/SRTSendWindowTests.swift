@@ -6,7 +6,7 @@ import Testing
 @testable import Publisher
 
 /// Tests the send window alone, on a manual clock, and together with a model of libsrt.
-@Suite("SRT send window")
+@Suite("Suspending and resuming SRT sending")
 struct SRTSendWindowTests {
     /// A model of a libsrt connection: the sender keeps unacknowledged messages, and sends reported ones again. The
     /// receiver reports missing messages when a later one arrives, and skips overdue ones.
@@ -101,7 +101,7 @@ struct SRTSendWindowTests {
     }
 
     @Test(
-        "A source with a frame every 1.5 s is received by SRT again after an outage", arguments: [200, 1000] as [Int64])
+        "After an outage a source with a frame every 1.5 s is received by SRT again", arguments: [200, 1000] as [Int64])
     func slowSource(latency: Int64) {
         var random = SeededRandom()
         for _ in 0..<20 {
@@ -111,7 +111,7 @@ struct SRTSendWindowTests {
         }
     }
 
-    @Test("A dead SRT connection counts as lost after the permitted silence plus the latency")
+    @Test("An SRT connection counts as lost after the permitted time without acknowledgements plus the latency")
     func over() {
         var random = SeededRandom()
         let result = recovery(after: 60_000_000, latency: 200, random: &random)
@@ -122,7 +122,7 @@ struct SRTSendWindowTests {
         #expect(SRTSendWindow(latency: 200, silence: 30_000).patience == 30_200_000)
     }
 
-    @Test("A slow SRT connection does not count as lost: only the time since the last acknowledgement counts")
+    @Test("A slow SRT connection does not count as lost while the receiver still acknowledges packets")
     func slow() {
         var window = SRTSendWindow(latency: 200)
         for tenth in 0..<100 as Range<Int64> {
@@ -132,7 +132,7 @@ struct SRTSendWindowTests {
         #expect(window.look(age: 1490 + 5300, roundTrip: 1, losses: 0, at: 9_900_000 + 5_300_000) == .over)
     }
 
-    @Test("On a perfect network the SRT send window sends no probe and stays open")
+    @Test("On a perfect network SRT sending is never suspended, and no probe is sent")
     func healthy() {
         var random = SeededRandom()
         let result = recovery(after: 0, latency: 200, random: &random)
@@ -140,7 +140,7 @@ struct SRTSendWindowTests {
     }
 
     @Test(
-        "The SRT send window shuts if a message is older than half the latency and an acknowledgement's time"
+        "SRT sending is suspended if a message waits longer than half the latency plus the acknowledgement time"
     )
     func bound() {
         var window = SRTSendWindow(latency: 1000)
@@ -150,7 +150,7 @@ struct SRTSendWindowTests {
         #expect(SRTSendWindow(latency: 8000, dropAge: 2000).maximumAge(roundTrip: 1) == 1900)
     }
 
-    @Test("A late SRT stream continues where it was; one that lost packets, or stalled for a second, at a keyframe")
+    @Test("After a delay SRT continues with the next packet, or at a keyframe if packets were lost or it was long")
     func reopens() {
         func verdict(age: Int64, losses: Int64, shut: Int64) -> SRTSendWindow.Verdict {
             var window = SRTSendWindow(latency: 200)

@@ -81,7 +81,7 @@ struct SRTSessionTests {
 
     // MARK: Calls
 
-    @Test("Packets queued before and after an SRT receiver answered arrive completely before the end is reported")
+    @Test("Packets queued before and after an SRT receiver answered arrive before the session reports its end")
     func whole() throws {
         let peer = try SRTPeer()
         let sender = try connect(to: peer)
@@ -105,7 +105,7 @@ struct SRTSessionTests {
         #expect(sender.events.all.count == 1)
     }
 
-    @Test("An SRT receiver that starts to listen after the call began is reached by the same call")
+    @Test("If an SRT receiver starts to listen after the call began, the same call reaches it")
     func latePeer() throws {
         var silent: LoopbackSocket? = try LoopbackSocket()
         let port = try #require(silent).port
@@ -124,7 +124,7 @@ struct SRTSessionTests {
     }
 
     @Test(
-        "An SRT receiver's reason for a refusal is reported, and some reasons are permanent",
+        "The reason that an SRT receiver gives for a refusal is reported, and some reasons are permanent",
         arguments: [(1401, "refused"), (1403, "refused"), (1402, "rejected"), (1404, "rejected"), (1500, "rejected")])
     func refusal(code: Int, kind: String) throws {
         let peer = try SRTPeer(rejection: code)
@@ -136,7 +136,7 @@ struct SRTSessionTests {
         #expect(!peer.isCalled)
     }
 
-    @Test("A wrong SRT passphrase is a permanent failure, and the report shows neither passphrase")
+    @Test("A wrong SRT passphrase is a permanent failure, and no passphrase is shown")
     func wrongPassphrase() throws {
         let peer = try SRTPeer(passphrase: "correct-horse")
         let call = try Call(peer.port, "passphrase=wrong-battery")
@@ -147,7 +147,7 @@ struct SRTSessionTests {
         #expect(!peer.isCalled)
     }
 
-    @Test("With the right SRT passphrase all frames arrive decrypted")
+    @Test("With the right SRT passphrase all frames arrive and are decrypted")
     func rightPassphrase() throws {
         let peer = try SRTPeer(passphrase: "correct-horse")
         let sender = try connect(to: peer, "passphrase=correct-horse&pbkeylen=32&latency=50")
@@ -159,7 +159,7 @@ struct SRTSessionTests {
 
     // MARK: Ends
 
-    @Test("An SRT receiver that closes while frames are sent is reported as lost once, and the totals stay")
+    @Test("If an SRT receiver closes while frames are sent, this is reported once, and the totals are kept")
     func closedInMidSend() throws {
         let peer = try SRTPeer(passphrase: "correct-horse")
         let sender = try connect(to: peer, "passphrase=correct-horse&latency=50")
@@ -205,7 +205,7 @@ struct SRTSessionTests {
         #expect(sender.events.all.isEmpty)
     }
 
-    @Test("A receiver that the SRT handshake reached late, and that therefore plays late, gets the end of the program")
+    @Test("A receiver that plays late because the SRT handshake was delayed still gets the program's end")
     func lateReceiver() throws {
         let peer = try SRTPeer(latency: 100)
         let path = try CutPath(to: peer.port)
@@ -229,7 +229,7 @@ struct SRTSessionTests {
     // MARK: Outages
 
     @Test(
-        "After an outage, however short, the SRT receiver gets frames again on the same connection",
+        "After any network outage the SRT receiver gets frames again on the same connection",
         arguments: [(200, 15), (200, 40), (1000, 120), (200, 120)])
     func outage(latency: CInt, frames count: Int64) throws {
         let peer = try SRTPeer(latency: latency)
@@ -265,7 +265,7 @@ struct SRTSessionTests {
         #expect(sender.events.failure == nil)
     }
 
-    @Test("The newest frame of a source that then stops is sent by SRT again if it was lost")
+    @Test("If a source's last frame before a pause is lost, SRT sends it again")
     func lostTail() throws {
         let peer = try SRTPeer(latency: 100)
         let path = try CutPath(to: peer.port)
@@ -285,7 +285,7 @@ struct SRTSessionTests {
 
     // MARK: Numbers
 
-    @Test("An SRT session's statistics equal those of its receiver, and the latency is the larger of both requests")
+    @Test("An SRT session's statistics equal its receiver's, and the latency is the larger of both requests")
     func statistics() throws {
         let peer = try SRTPeer(latency: 300)
         let sender = try connect(to: peer, "latency=120")

@@ -19,7 +19,7 @@ private final class Kept: PacketSink {
 }
 
 /// Tests the clock, the tables and the counters of UDP and SRT outputs, for all kinds of senders.
-@Suite("Clock of a transport stream")
+@Suite("Clock references (PCR) of a transport stream")
 struct TransportClockTests {
     typealias Shape = GeneratedStream.Shape
 
@@ -62,7 +62,7 @@ struct TransportClockTests {
         FrameRate(60),
     ]
 
-    @Test("The clock of a stream encoded by relay only goes forward, at each frame rate", arguments: rates)
+    @Test("The PCR of a stream encoded by relay only goes forward, at each frame rate", arguments: rates)
     func encoded(rate: FrameRate) throws {
         for hasAudio in [true, false] {
             try Self.expectRight(
@@ -73,7 +73,7 @@ struct TransportClockTests {
     }
 
     @Test(
-        "Audio frames that arrive in bundles, early or late, do not set the clock of a copied stream back",
+        "Audio that arrives in bundles, early or late, does not set the PCR of a copied stream back",
         arguments: [4, 8, 12], [true, false])
     func bundles(count: Int, isLate: Bool) throws {
         for rate in [FrameRate(25), FrameRate(24), FrameRate(50)] {
@@ -82,7 +82,7 @@ struct TransportClockTests {
     }
 
     @Test(
-        "A copied stream without durations passes the broadcast check after a gap, with both tracks or one",
+        "A copied stream without durations passes the broadcast check after a gap in one track or in both",
         arguments: [100, 500, 900, 2000, 10_000], [(true, true), (true, false), (false, true)])
     func gaps(milliseconds: Int64, tracks: (video: Bool, audio: Bool)) throws {
         let isSilent = tracks.video && tracks.audio && milliseconds > 900
@@ -94,7 +94,8 @@ struct TransportClockTests {
     }
 
     @Test(
-        "A copied stream with stills of a variable frame rate passes the broadcast check", arguments: [true, false],
+        "A copied stream with still frames at a variable frame rate passes the broadcast check",
+        arguments: [true, false],
         [true, false])
     func stills(hasAudio: Bool, statesDurations: Bool) throws {
         for seed in UInt64(1)...4 {
@@ -105,13 +106,15 @@ struct TransportClockTests {
     }
 
     @Test(
-        "A stream of audio alone passes the broadcast check, however long its frames are",
+        "An audio-only stream passes the broadcast check, however long its audio frames are",
         arguments: [(1024, 48_000), (1024, 22_050), (2048, 48_000), (1024, 8000), (1152, 32_000)])
     func audioOnly(samples: Int64, rate: Int32) throws {
         try Self.expectRight(Self.shape { ($0.hasVideo, $0.audioFrame) = (false, (samples, rate)) })
     }
 
-    @Test("A track far behind the other sets the clock back once, and announces it", arguments: [-900, 600, 900])
+    @Test(
+        "A track far behind the other sets the PCR back once, which is announced as a discontinuity",
+        arguments: [-900, 600, 900])
     func lag(milliseconds: Int64) throws {
         let shape = Self.shape { $0.audioLag = milliseconds }
         try Self.expectRight(shape, jumps: 2)

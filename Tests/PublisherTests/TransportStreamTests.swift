@@ -50,7 +50,7 @@ struct TransportStreamTests {
             payload: SharedBytes([UInt8](repeating: 0x21, count: 300)))
     }
 
-    @Test("A timed text is not carried in a transport stream, and changes no byte of it")
+    @Test("A timed text message is not carried in a transport stream, and changes no byte of the stream")
     func texts() throws {
         func bytes(marked: Bool) throws -> [[UInt8]] {
             let rate = FrameRate(30)
@@ -116,7 +116,7 @@ struct TransportStreamTests {
         #expect(stream.continuityErrors == 0)
     }
 
-    @Test("An IDR frame in a transport stream is preceded by PAT and PMT, and begins with delimiter, SPS and PPS")
+    @Test("An IDR frame in a transport stream follows PAT and PMT, and begins with delimiter, SPS and PPS")
     func keyframes() throws {
         let stream = TransportStreamReader(try Self.messages(FrameRate(25)).flatMap(\.self))
         #expect(stream.randomAccessPoints.count == 3)
@@ -126,7 +126,7 @@ struct TransportStreamTests {
         }
     }
 
-    @Test("Messages of a transport stream consist of complete TS packets, at most seven")
+    @Test("Each message of a transport stream has complete TS packets, at most seven")
     func messageSizes() throws {
         for rate in [FrameRate(25), FrameRate(10)] {
             let messages = try Self.messages(rate)
@@ -159,7 +159,7 @@ struct TransportStreamTests {
         return TransportStreamReader(bytes)
     }
 
-    @Test("When the coding changes, new tables and parameter sets precede the keyframe, and the clock continues")
+    @Test("When the coding changes, new tables and parameter sets precede the keyframe, and the PCR continues")
     func recoding() throws {
         let stream = try Self.recoded()
         #expect(Set(stream.tableVersions) == [0, 1])
@@ -172,14 +172,14 @@ struct TransportStreamTests {
         #expect(profiles == [0x64, 0x4D])
     }
 
-    @Test("A transport stream that was made for an earlier coding begins with the current tables")
+    @Test("A transport stream that was prepared for an earlier coding begins with the current tables")
     func lateJoiner() throws {
         let stream = try Self.recoded(beginningWith: 25)
         #expect(Set(stream.tableVersions) == [1])
         #expect(stream.parameterSets.map { $0[1] } == [0x4D])
     }
 
-    @Test("A transport stream without known tracks begins with the tables of its first packets")
+    @Test("A transport stream that begins without known tracks has the tables of its first packets")
     func unknownTracks() throws {
         let stream = try Self.recoded(beginningWith: 25, known: StreamDescription())
         #expect(stream.parameterSets.map { $0[1] } == [0x4D])

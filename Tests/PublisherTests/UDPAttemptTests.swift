@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test("UDP datagrams consist of complete TS packets, and the complete program is sent before the end is reported")
+    @Test("UDP datagrams have complete TS packets, and the complete program is sent before the end is reported")
     func sends() throws {
         let receiver = try LoopbackSocket()
         let attempt = try attempt(port: receiver.port)
@@ -67,7 +67,7 @@ import Testing
         attempt.abandon()
     }
 
-    @Test("An abandoned UDP attempt reports no event")
+    @Test("A UDP output that was abandoned reports no event")
     func abandoned() throws {
         let receiver = try LoopbackSocket()
         let attempt = try attempt(port: receiver.port)

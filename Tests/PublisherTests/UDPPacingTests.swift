@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct UDPPacingTests {
     @Test(
-        "The UDP datagrams of a frame are spread over its duration, and no datagram is late",
+        "The UDP datagrams of a frame are spread over the frame's duration, and no datagram is late",
         arguments: [1, 5, 19, 114, 1000])
     func spreads(count: Int) {
         var pacing = UDPPacing()
@@ -33,7 +33,7 @@ import Testing
         #expect(pacing.tick == 4_500_000)
     }
 
-    @Test("After a stall all UDP datagrams of the frame are due at once")
+    @Test("After a stall all UDP datagrams of a frame are due at once")
     func stall() {
         var pacing = UDPPacing()
         pacing.begin(count: 50, at: 0, frame: 40_000_000)

@@ -41,7 +41,7 @@ struct RTMPBurstTests {
     }
 
     @Test(
-        "The shared chunks equal the bytes that each connection would write by itself",
+        "The RTMP chunks shared by several connections equal the bytes that each would write by itself",
         arguments: [900, 65_531, 200_000])
     func sameBytes(size: Int) throws {
         var shared = RTMPBursts()
@@ -55,7 +55,7 @@ struct RTMPBurstTests {
         }
     }
 
-    @Test("Connections at the same position share one buffer of chunks, whatever their stream IDs")
+    @Test("RTMP connections at the same position share one buffer of chunks, whatever their stream IDs")
     func onePiece() throws {
         var shared = RTMPBursts()
         var (first, second) = (Connection(stream: 1), Connection(stream: 7))
@@ -69,7 +69,7 @@ struct RTMPBurstTests {
         }
     }
 
-    @Test("A connection that missed a frame sends its own time difference instead of the shared one")
+    @Test("An RTMP connection that missed a frame writes the frame's time difference itself instead of sharing")
     func ownStep() throws {
         var shared = RTMPBursts()
         var (steady, late, alone) = (Connection(stream: 1), Connection(stream: 1), Connection(stream: 1))
@@ -85,7 +85,7 @@ struct RTMPBurstTests {
         #expect(lateBytes != steadyBytes)
     }
 
-    @Test("A connection writes its own first messages, and all messages except a frame with the audio before it")
+    @Test("An RTMP connection shares a frame with the audio before it, and writes all other messages itself")
     func own() {
         var shared = RTMPBursts()
         var connection = Connection(stream: 1)
@@ -96,7 +96,7 @@ struct RTMPBurstTests {
         #expect(connection.shares([], &shared) == nil)
     }
 
-    @Test("Programs that publish alternately keep their shared chunks, and the chunks of old frames are released")
+    @Test("Programs that publish alternately keep their own shared chunks, and chunks of old frames are released")
     func bounds() throws {
         var shared = RTMPBursts()
         var (first, second) = (Connection(stream: 1), Connection(stream: 1))
@@ -116,23 +116,23 @@ struct RTMPBurstTests {
     }
 }
 
-@Suite("The limit of file descriptors")
+@Suite("The limit of open files")
 struct DescriptorLimitTests {
-    @Test("Outputs that need more file descriptors than the limit are reported with advice; outputs that fit are not")
+    @Test("A limit of open files that is too low for the outputs is reported with advice")
     func shortage() throws {
         #expect(DescriptorLimit.shortage(descriptors: 800, limit: 1024) == nil)
         let sentence = try #require(DescriptorLimit.shortage(descriptors: 1000, limit: 1024))
         #expect(sentence.contains("1128 open files") && sentence.contains("1024") && sentence.contains("LimitNOFILE"))
     }
 
-    @Test("Raising the limit of file descriptors a second time keeps the raised limit")
+    @Test("Raising the limit of open files a second time keeps the raised limit")
     func raise() {
         let limit = DescriptorLimit.raise()
         #expect(limit >= 256)
         #expect(DescriptorLimit.raise() == limit)
     }
 
-    @Test("Shared chunks are also written to a file if there are many connections, and kept only in memory otherwise")
+    @Test("Shared RTMP chunks are written to a file if there are many connections, and otherwise kept in memory")
     func worth() {
         for (connections, isFiled) in [(1, false), (400, true)] {
             var bursts = RTMPBursts()

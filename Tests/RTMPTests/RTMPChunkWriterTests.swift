@@ -18,7 +18,7 @@ import Testing
             payload: SharedBytes([UInt8](repeating: 0xAB, count: bytes)), endsFrame: true)
     }
 
-    @Test("The first message of a chunk stream has a full header, and the next one a time difference")
+    @Test("The first message of an RTMP chunk stream has a full header, and the next one a time difference")
     func headers() {
         var writer = RTMPChunkWriter(streamID: 0x0102)
         var buffer = OutboundBuffer()
@@ -32,7 +32,7 @@ import Testing
         #expect(buffer.bytes == [0x46, 0, 0, 33, 0, 0, 6, 9, 0x17, 1, 0xFF, 0xFF, 0xFE, 0xAB])
     }
 
-    @Test("Each chunk stream counts time differences from its own previous message")
+    @Test("Each RTMP chunk stream counts time differences from its own previous message")
     func streams() {
         var writer = RTMPChunkWriter(streamID: 1)
         var buffer = OutboundBuffer()
@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test(
-        "In a long message one header byte precedes each further chunk of 65536 bytes",
+        "A long RTMP message has one header byte before each further chunk of 65536 bytes",
         arguments: [-1, 0, 1, 65_536, 65_537])
     func separators(excess: Int) {
         var writer = RTMPChunkWriter(streamID: 1)
@@ -59,7 +59,7 @@ import Testing
         #expect(bytes.filter { $0 == 0xC6 }.count == separators)
     }
 
-    @Test("A timestamp of 24 bits or more uses the extended timestamp, which every chunk repeats")
+    @Test("An RTMP timestamp of 24 bits or more uses the extended timestamp, which every chunk repeats")
     func extended() {
         var writer = RTMPChunkWriter(streamID: 1)
         var buffer = OutboundBuffer()
@@ -75,7 +75,7 @@ import Testing
         #expect(Array(buffer.bytes[..<4]) == [0x46, 0, 0, 33])
     }
 
-    @Test("Control messages belong to message stream 0 and always have full headers")
+    @Test("RTMP control messages belong to message stream 0 and always have full headers")
     func control() {
         var writer = RTMPChunkWriter(streamID: 9)
         for _ in 0..<2 {
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test("The same bytes are sent, however many of them a socket accepts at a time")
+    @Test("The bytes of an RTMP message do not depend on how many of them a socket accepts at a time")
     func partialWrites() {
         var generator = SeededRandom()
         for _ in 0..<20 {
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    @Test("Payloads are sent by reference, without being copied")
+    @Test("Media bytes are sent from shared memory, without being copied")
     func sharing() {
         let payload = SharedBytes([UInt8](repeating: 1, count: 100))
         var writer = RTMPChunkWriter(streamID: 1)

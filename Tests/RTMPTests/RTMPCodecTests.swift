@@ -38,7 +38,7 @@ import Testing
         RTMPHeaders.messages(for: stream).dropFirst().map(body)
     }
 
-    @Test("HEVC and AV1 are sent with their FourCC, and HEVC with a composition time")
+    @Test("In RTMP, HEVC and AV1 are sent with their FourCC, and HEVC also with a composition time")
     func enhancedVideo() {
         #expect(frame(video(.hevc), offset: 80) == [0x91] + Array("hvc1".utf8) + [0, 0, 80, 0xAB, 0xCD])
         #expect(frame(video(.hevc), isKeyframe: false) == [0xA3] + Array("hvc1".utf8) + [0xAB, 0xCD])
@@ -47,7 +47,7 @@ import Testing
         #expect(headers(StreamDescription(video: video(.av1))) == [[0x90] + Array("av01".utf8) + [1, 2, 3]])
     }
 
-    @Test("Opus and AC-3 are sent with their FourCC, MP3 with the old tag; AC-3 and MP3 have no configuration")
+    @Test("In RTMP, Opus and AC-3 are sent with their FourCC, and MP3 with the legacy tag")
     func audioCodecs() {
         #expect(frame(audio(.opus)) == [0x91] + Array("Opus".utf8) + [0xAB, 0xCD])
         #expect(headers(StreamDescription(audio: audio(.opus))) == [[0x90] + Array("Opus".utf8) + [4, 5]])
@@ -57,7 +57,7 @@ import Testing
         #expect(headers(StreamDescription(audio: audio(.ac3))).isEmpty)
     }
 
-    @Test("The metadata omits a track that is missing, and a frame rate that is variable")
+    @Test("The RTMP metadata omits a missing track, and omits a frame rate that is variable")
     func metadata() {
         func text(_ stream: StreamDescription) -> String {
             String(decoding: RTMPHeaders.metadata(stream), as: UTF8.self)
@@ -71,7 +71,7 @@ import Testing
         #expect(headers(StreamDescription(audio: audio(.aac))).map { $0[0] } == [0xAF])
     }
 
-    @Test("The headers of a coding that begins in mid-stream have the time of its first packet")
+    @Test("If the coding changes in mid-stream, its RTMP headers have the time of its first packet")
     func times() {
         let messages = RTMPHeaders.messages(of: video(.h264), in: StreamDescription(video: video(.h264)), at: 4711)
         #expect(messages.map(\.kind) == [.data, .video] && messages.allSatisfy { $0.timestamp == 4711 })

@@ -34,7 +34,7 @@ import Testing
         return bytes
     }()
 
-    @Test("A server's messages are parsed the same, wherever their bytes are split")
+    @Test("A server's RTMP messages are parsed the same, wherever their bytes are split")
     func splits() throws {
         var whole = RTMPInboundParser()
         let expected = try whole.parse(Self.conversation)
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test("A server's pings are answered, and its errors are reported")
+    @Test("An RTMP server's pings are answered, and its errors are reported")
     func answers() {
         var channel = RTMPBackChannel(parser: RTMPInboundParser())
         let answer = channel.take(Self.conversation)
@@ -60,7 +60,7 @@ import Testing
         #expect(answer.messages.first?.failureKind == .rejected)
     }
 
-    @Test("Bytes received from the server are acknowledged once per window")
+    @Test("Bytes received from a server are acknowledged once per window")
     func acknowledges() {
         var channel = RTMPBackChannel(parser: RTMPInboundParser(), receivedBytes: 100)
         let window: [UInt8] = [0x02, 0, 0, 0, 0, 0, 4, 5, 0, 0, 0, 0, 0, 0, 0, 40]
@@ -76,7 +76,7 @@ import Testing
         #expect(!channel.owesReplies)
     }
 
-    @Test("Ping responses and acknowledgements that do not fit the send buffer are sent later, the newest of each kind")
+    @Test("If RTMP replies do not fit into the send buffer, the newest of each kind is sent later")
     func owes() {
         var channel = RTMPBackChannel(parser: RTMPInboundParser())
         let window: [UInt8] = [0x02, 0, 0, 0, 0, 0, 4, 5, 0, 0, 0, 0, 0, 0, 0, 20]
@@ -93,7 +93,7 @@ import Testing
         #expect(channel.takeReplies().isEmpty)
     }
 
-    @Test("A parser continues with the state of a chunk stream that librtmp has begun")
+    @Test("relay's parser completes an RTMP message of which librtmp has read the beginning")
     func handover() throws {
         var parser = RTMPInboundParser(chunkBytes: 4, streams: [3: .init(type: 20, length: 6, body: [1, 2, 3, 4])])
         #expect(try parser.parse([0xC3, 5, 6]) == [.init(type: 20, body: [1, 2, 3, 4, 5, 6])])
@@ -112,7 +112,7 @@ import Testing
         return messages
     }
 
-    @Test("Random bytes from a peer are parsed or refused the same wherever they are split, within bounded memory")
+    @Test("Random bytes from a peer give the same result wherever they are split, within bounded memory")
     func random() {
         var generator = SeededRandom()
         var (read, refused) = (0, 0)
@@ -154,7 +154,7 @@ import Testing
         #expect(taken <= RTMPInboundParser.maximumHeldBytes)
     }
 
-    @Test("Invalid bytes end the parsing, which is told once, but received bytes are still acknowledged")
+    @Test("If a server sends invalid bytes, this is reported once, and all bytes are still acknowledged")
     func malformedConversation() {
         var channel = RTMPBackChannel(parser: RTMPInboundParser())
         let window: [UInt8] = [0x02, 0, 0, 0, 0, 0, 4, 5, 0, 0, 0, 0, 0, 0, 0, 40]
@@ -168,7 +168,7 @@ import Testing
         #expect(replies.map(\.kind) == [.acknowledgement])
     }
 
-    @Test("A message of more than 1 MiB from a server is skipped, and the messages after it are heard")
+    @Test("A server's message of more than 1 MiB is skipped, and the messages after it are parsed")
     func longMessage() throws {
         let piece = [UInt8](repeating: 0xAB, count: 1 << 16)
         // 2 MiB in chunks of 64 KiB on chunk stream 3.
@@ -190,7 +190,7 @@ import Testing
         #expect(channel.takeReplies().first?.payload.array == [0, 7, 1, 2, 3, 4])
     }
 
-    @Test("A message that is too large, or too many chunk streams, end the parsing")
+    @Test("A message that is too large, or too many chunk streams, ends the parsing of a server's messages")
     func bounds() {
         var parser = RTMPInboundParser()
         #expect(throws: RTMPInboundParser.Malformed.self) {
@@ -204,7 +204,7 @@ import Testing
         }
     }
 
-    @Test("AMF0 that is truncated or nested too deep is refused")
+    @Test("An AMF0 message that is truncated or nested too deep is refused")
     func malformed() {
         for count in 0..<Self.onStatus.count {
             #expect(AMF0Reader.values(Array(Self.onStatus[..<count])).count < 4)
@@ -214,7 +214,7 @@ import Testing
         #expect(AMF0Reader.values([0x0A, 0xFF, 0xFF, 0xFF, 0xFF]) == [])
     }
 
-    @Test("A server's message is truncated only after the key in it was masked")
+    @Test("The key in a server's message is masked before the message is shortened")
     func cutsBehindTheMask() throws {
         var writer = AMF0Writer()
         writer.write("onStatus")

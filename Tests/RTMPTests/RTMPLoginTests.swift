@@ -27,7 +27,7 @@ import Testing
 
     /// Python's hashlib computed the expected responses.
     @Test(
-        "The response to Adobe's login challenge is the salted digest",
+        "Adobe's RTMP login challenge is answered with the salted digest",
         arguments: [
             ("&opaque=OPAQUE==", "response=e3KJYqof03x0fQfyPXI1iQ==&opaque=OPAQUE=="),
             ("", "response=VEj6BI+A5mSrzXGJqBcEMA=="),
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test(
-        "The response to Limelight's login challenge is that of HTTP digest authentication",
+        "Limelight's RTMP login challenge is answered as in HTTP digest authentication",
         arguments: [
             ("live", "e1cc789d2fc5d6e1100ec2352c55f690"), ("live/inst", "60629fbb9ecdbdd060f7ca33900c027e"),
         ])
@@ -53,7 +53,7 @@ import Testing
         #expect(answer == "?authmod=llnw&user=bob&nonce=NONCE&cnonce=0badcafe&nc=00000001&response=\(response)")
     }
 
-    @Test("A server's message that is not a login challenge gets no response")
+    @Test("A server's message that is not a login challenge is not answered")
     func others() throws {
         var login = try login()
         #expect(try login.answer(to: note("Application not found")) == nil)
@@ -61,7 +61,7 @@ import Testing
     }
 
     @Test(
-        "A wrong user or password is a permanent failure, and its message shows neither of them",
+        "A wrong user or password for RTMP is a permanent failure, and the message shows neither",
         arguments: [
             ["[ authmod=adobe ] : ?reason=authfailed&opaque=x"], ["[ authmod=llnw ] : ?reason=nosuchuser"],
             ["[ code=403 need auth; authmod=adobe ]", "[ code=403 need auth; authmod=adobe ]"],
@@ -76,7 +76,7 @@ import Testing
         #expect(error?.reason.contains("hunter22") == false && error?.reason.contains("bob") == false)
     }
 
-    @Test("If a server requests a login and the address has no user, the failure says that the user is missing")
+    @Test("If an RTMP server requests a login and the address has no user, the error says that")
     func missing() throws {
         var login = try login("rtmp://h/live/key")
         let question = try note(name)

@@ -21,7 +21,7 @@ import Testing
     /// Messages of nginx-rtmp, Node-Media-Server, SRS, Wowza and Kaltura, of Adobe's AccessManager, and a text proposed
     /// for MediaMTX (its issue 5657).
     @Test(
-        "A permanent refusal is distinguished from a stream name that is in use",
+        "An RTMP refusal of the key is permanent, and a stream name that is in use is not",
         arguments: [
             ("NetStream.Publish.BadName", "Already publishing", OutputFailure.Kind.rejected),
             ("NetStream.Publish.BadName", "Stream already publishing", .rejected),
@@ -46,7 +46,7 @@ import Testing
         #expect(message.failureKind == kind)
     }
 
-    @Test("An error response to an optional command is ignored, and one to connect is a failure")
+    @Test("An error response to an optional RTMP command is ignored, and one to connect is a failure")
     func errors() throws {
         #expect(try note("_error", 2, [("code", "NetConnection.Call.Failed")]).isError == false)
         #expect(try note("_error", 5, [("code", "NetStream.Publish.BadName")]).isError)
@@ -54,7 +54,9 @@ import Testing
         #expect(try note("onStatus", 0, [("level", "status"), ("code", "NetStream.Publish.Start")]).isError == false)
     }
 
-    @Test("A reconnect request is parsed, with and without an address", arguments: ["rtmp://b/live", nil])
+    @Test(
+        "An RTMP server's reconnect request is parsed, with and without an address",
+        arguments: ["rtmp://b/live", nil])
     func reconnectRequest(address: String?) throws {
         var fields = [("level", "status"), ("code", "NetConnection.Connect.ReconnectRequest")]
         if let address { fields.append(("tcUrl", address)) }
@@ -63,7 +65,7 @@ import Testing
         #expect(message.address == address)
     }
 
-    @Test("The command object of connect announces support for reconnect requests")
+    @Test("The RTMP connect command announces support for reconnect requests")
     func connectCommand() throws {
         let command = RTMPConnectCommand(app: "live?x=1", target: "rtmps://h/live?x=1")
         let values = AMF0Reader.values(command.bytes)
@@ -76,7 +78,7 @@ import Testing
     }
 
     @Test(
-        "An error status that does not concern publishing does not end a live stream",
+        "An RTMP error status that does not concern publishing does not end a live stream",
         arguments: [
             ("NetStream.Record.Failed", false), ("NetStream.Play.Failed", false), ("NetStream.Failed", false),
             ("NetStream.Publish.Denied", true), ("NetStream.Publish.BadName", true),
@@ -89,7 +91,7 @@ import Testing
         #expect(try note("_error", 5, [("level", "error"), ("code", code)]).endsPublishing)
     }
 
-    @Test("A failed recording on the server does not prevent publishing")
+    @Test("If the server cannot record the stream, publishing continues")
     func ofRecording() throws {
         #expect(try !note("onStatus", 5, [("level", "error"), ("code", "NetStream.Record.NoAccess")]).isError)
         #expect(try note("onStatus", 5, [("level", "error"), ("code", "Anything.Else")]).isError)

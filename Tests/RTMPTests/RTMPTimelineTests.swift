@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test(
-        "Over 24 h no track's timestamps drift, decrease or are rounded twice",
+        "Over 24 h RTMP timestamps do not drift or decrease in any track",
         arguments: [FrameRate(30), FrameRate(30_000, 1001)])
     func day(rate: FrameRate) {
         var timeline = RTMPTimeline()
@@ -37,7 +37,7 @@ import Testing
         #expect(wrong == 0)
     }
 
-    @Test("The first packet has the timestamp 0, even if it is audio in front of the first frame")
+    @Test("The first packet gets the RTMP timestamp 0, even if it is audio before the first frame")
     func priming() {
         var timeline = RTMPTimeline()
         #expect(timeline.message(for: Samples.audio(pts: -1024)).timestamp == 0)
@@ -45,7 +45,7 @@ import Testing
         #expect(timeline.message(for: Samples.audio(pts: 0)).timestamp == 22)
     }
 
-    @Test("A packet with an earlier time does not set its track's timestamps back")
+    @Test("A packet with an earlier time does not set the RTMP timestamps of its track back")
     func monotone() {
         var timeline = RTMPTimeline()
         _ = timeline.message(for: Samples.video(pts: 30, dts: 30, isKeyframe: true))
@@ -54,7 +54,7 @@ import Testing
         #expect(timeline.message(for: Samples.audio(pts: 48_000)).timestamp == 1000)
     }
 
-    @Test("The stream begins with metadata, AVC configuration and AAC configuration at the timestamp 0")
+    @Test("An RTMP stream begins with metadata and the AVC and AAC configurations at the timestamp 0")
     func headers() {
         var writer = RTMPChunkWriter(streamID: 1)
         let messages = RTMPHeaders.messages(for: Samples.description)
@@ -69,7 +69,7 @@ import Testing
         #expect(buffer.bytes == [4, 0, 0, 0, 0, 0, 4, 8, 1, 0, 0, 0, 0xAF, 0, 0x11, 0x90])
     }
 
-    @Test("The metadata has 20 properties, and its numbers are AMF numbers")
+    @Test("The RTMP metadata has 20 properties, and its numbers are encoded as AMF numbers")
     func metadata() throws {
         let bytes = RTMPHeaders.metadata(Samples.description)
         #expect(Array(bytes[..<16]) == [2, 0, 13] + Array("@setDataFrame".utf8))

@@ -24,7 +24,7 @@ import Testing
         #expect(url.playPath == playPath)
     }
 
-    @Test("An address with one path component, without a stream key, is accepted, as MediaMTX documents it")
+    @Test("An RTMP address with one path component and no stream key is accepted, as MediaMTX documents it")
     func keyless() throws {
         let url = try RTMPURL("rtmp://h/mystream?user=bob&pass=hunter22")
         #expect(url.app == "mystream" && url.playPath.isEmpty)
@@ -37,7 +37,7 @@ import Testing
             url.redirected(to: "rtmp://other/mystream")?.connectURL.hasPrefix("rtmp://other/mystream?user=") == true)
     }
 
-    @Test("User and password in an address are percent-decoded")
+    @Test("User and password in an RTMP address are percent-decoded")
     func userInfo() throws {
         let url = try RTMPURL("rtmp://us%3Aer:p%40ss@h/app/key")
         #expect(url.user == "us:er")
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test(
-        "No printed form of an address contains its secrets",
+        "No printed form of an RTMP address contains its secrets",
         arguments: [
             ("rtmp://bob:hunter22@h/live/abcdef123?token=tttt", "rtmp://h/live/ab***"),
             ("rtmp://h:1936/live/short", "rtmp://h:1936/live/***"),
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test("The connect command contains the scheme and port of the address")
+    @Test("The RTMP connect command contains the scheme and port of the address")
     func connectURL() throws {
         #expect(try RTMPURL("rtmps://h/live/k").connectURL == "rtmps://h/live")
         #expect(try RTMPURL("rtmps://h:1935/live/k").connectURL == "rtmps://h:1935/live")
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test(
-        "A redirection to another server keeps the stream key, and is refused if it drops TLS",
+        "A redirection to another RTMP server keeps the stream key, and is refused if it drops TLS",
         arguments: [
             ("rtmp://a/live/k?t=1", "rtmp://b:1936/other", "rtmp://b:1936/other"),
             ("rtmp://a/live/k?t=1", "rtmps://b/other", "rtmps://b/other"),
@@ -117,7 +117,7 @@ import Testing
         if let moved { #expect(!"\(moved)".contains("node")) }
     }
 
-    @Test("Secrets of the address are masked in a server's messages")
+    @Test("Secrets of the RTMP address are masked in a server's messages")
     func masksWords() throws {
         let url = try RTMPURL("rtmp://h/live/abcdef123?token=tttt")
         #expect(url.masking("abcdef123 is now published with token=tttt") == "*** is now published with ***")

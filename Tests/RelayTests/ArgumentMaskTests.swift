@@ -13,7 +13,7 @@ struct ArgumentMaskTests {
     }
 
     @Test(
-        "In an address given as an argument, everything after the host is hidden, and so is the user before the host",
+        "In the process list an address shows only its scheme and host, without user, path and query",
         arguments: [
             ("rtmp://host/live/key", "rtmp://host/xxxxxxxx"),
             ("rtmp://host:1935/live/key?token=1", "rtmp://host:1935/xxxxxxxxxxxxxxxx"),
@@ -30,7 +30,7 @@ struct ArgumentMaskTests {
     }
 
     @Test(
-        "The key of an address inside a filter is hidden from the process list, however the address is escaped",
+        "In the process list the key of an address within a filter is hidden, however it is escaped",
         arguments: [
             ("lavfi:movie=rtmp://host/live/key", "lavfi:movie=rtmp://host/xxxxxxxx"),
             (#"lavfi:movie=rtmp\://host/live/key"#, #"lavfi:movie=rtmp\://host/xxxxxxxx"#),
@@ -44,7 +44,7 @@ struct ArgumentMaskTests {
     }
 
     @Test(
-        "Credentials in a filter's address without :// are hidden from the process list",
+        "In the process list credentials of a filter's address are hidden even without ://",
         arguments: [
             ("lavfi:movie=a.mp4:format_opts=decryption_key=0af", "lavfi:movie=a.mp4:format_opts=decryption_key=xxx"),
             (
@@ -62,7 +62,7 @@ struct ArgumentMaskTests {
         #expect(masked(address) == shown)
     }
 
-    @Test("An error message that quotes the command's arguments does not show the key in them")
+    @Test("An error message that quotes the command's arguments does not show the stream key in them")
     func messages() {
         let arguments = ["relay", "--rtmp", "rtmp://a/live/key", "rtmp://b/live/topsecret", "://"]
         let message = ArgumentMask.hidingSecrets(of: arguments, in: "Unexpected argument 'rtmp://b/live/topsecret'")

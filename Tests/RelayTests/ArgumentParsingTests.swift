@@ -26,14 +26,14 @@ struct ArgumentParsingTests {
     }
 
     @Test(
-        "A size is parsed as width and height",
+        "A frame size is parsed as width and height",
         arguments: [("1280x720", 1280, 720), ("32x32", 32, 32), ("8192X8192", 8192, 8192)])
     func size(text: String, width: Int, height: Int) throws {
         #expect(try EncodingText.size(text) == FrameSize(width: width, height: height))
     }
 
     @Test(
-        "An odd, tiny, huge or invalid size is refused",
+        "An odd, tiny, huge or invalid frame size is refused",
         arguments: [
             "", "x", "1280", "1280x", "x720", "1281x720", "1280x721", "30x30", "8194x720", "1280x720x2", "-2x-2",
         ])
@@ -42,7 +42,7 @@ struct ArgumentParsingTests {
     }
 
     @Test(
-        "A frame rate is parsed as a number, a fraction, or a decimal such as 29.97 that stands for a fraction",
+        "A frame rate is parsed as a number or a fraction, and 29.97 stands for 30000/1001",
         arguments: [
             ("30", 30, 1), ("25", 25, 1), ("30000/1001", 30000, 1001), ("29.97", 30000, 1001), ("23.976", 24000, 1001),
             ("59.94", 60000, 1001), ("1", 1, 1), ("120", 120, 1),
@@ -58,7 +58,7 @@ struct ArgumentParsingTests {
         #expect(throws: TextFailure.self) { try EncodingText.frameRate(text) }
     }
 
-    @Test("A duration is parsed from text, and a text that is not a duration above zero is refused")
+    @Test("A duration is parsed from text, and must be above zero")
     func duration() throws {
         #expect(try ArgumentParsing.duration("1h30m") == .seconds(5400))
         for text in ["0", "0s", "-1s", "soon", ""] {
@@ -66,7 +66,7 @@ struct ArgumentParsingTests {
         }
     }
 
-    @Test("A segment length is parsed as a duration or as a size in bytes")
+    @Test("The length of a recording file is parsed as a duration or as a size in bytes")
     func segmentLength() throws {
         #expect(try SegmentLength(parsing: "30m") == .duration(.seconds(1800)))
         #expect(try SegmentLength(parsing: "2GB") == .bytes(2_000_000_000))

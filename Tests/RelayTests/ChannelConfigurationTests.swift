@@ -26,7 +26,7 @@ struct ChannelConfigurationTests {
         }
     }
 
-    @Test("Passing through several inputs is refused, and the message gives this reason")
+    @Test("--copy of several inputs is refused, and the message gives the reason")
     func copiesSeveral() {
         for flag in ["--copy", "--copy-video", "--copy-audio"] {
             let message = refusal(
@@ -46,7 +46,7 @@ struct ChannelConfigurationTests {
         #expect(configuration.duration == nil && configuration.size == nil && configuration.frameRate == nil)
     }
 
-    @Test("A program in SD without color tags is tagged with the color of its size, and existing tags are kept")
+    @Test("An SD program without color tags is tagged with the usual color for its size; existing tags are kept")
     func color() throws {
         let untagged = VideoFormat(width: 720, height: 576, frameRate: FrameRate(25), color: .unspecified)
         let own = try configuration("--rtmp", "rtmp://host/live/key")
@@ -58,7 +58,7 @@ struct ChannelConfigurationTests {
         #expect(large.shape(tagged).color == .bt601With525Lines)
     }
 
-    @Test("A program of several sources is SDR, even if its first source is HDR")
+    @Test("A program of several sources is SDR, even if the first source is HDR")
     func dynamicRange() throws {
         let output = ["--rtmp", "rtmp://host/live/key"]
         let parse = { (more: [String]) in
@@ -88,7 +88,7 @@ struct ChannelConfigurationTests {
         #expect(backed.sources[1].selection.unseen == .hot && backed.sources[1].selection.standby == .keyframes)
     }
 
-    @Test("Output flags may be repeated, for one output each")
+    @Test("An output flag may be repeated, once for each output")
     func outputs() throws {
         let configuration = try configuration(
             "--rtmp", "rtmp://a/live/key", "--rtmp", "rtmp://b/live/key", "--srt", "srt://c:9000", "--record", "d")
@@ -96,7 +96,7 @@ struct ChannelConfigurationTests {
         #expect(configuration.recording?.directory == "d")
     }
 
-    @Test("The space reserved for a recording follows from --expect, otherwise from --duration, otherwise from an hour")
+    @Test("The space reserved for a recording follows from --expect, or else --duration, or else an hour")
     func expectedLength() throws {
         #expect(try configuration("--record", "d").recording?.expected == .seconds(3600))
         #expect(try configuration("--record", "d", "--expect", "2h").recording?.expected == .seconds(7200))
@@ -130,7 +130,7 @@ struct ChannelConfigurationTests {
         #expect(refusal("--record", "d", "--crf", "20", "--unpaced").isEmpty)
     }
 
-    @Test("A separate audio input that certainly gives no audio, or does not fit --unpaced, is refused")
+    @Test("A separate audio input that has no audio, or that does not fit --unpaced, is refused")
     func audioInput() {
         let record = ["--record", "d", "--input", "a.mp4", "--audio-input"]
         let refused = { (audio: String, flags: [String]) -> String in
@@ -150,7 +150,7 @@ struct ChannelConfigurationTests {
         #expect(refused("alsa:default", []).isEmpty)
     }
 
-    @Test("A separate audio input that listens for the stream of another input is refused without showing its key")
+    @Test("A separate audio input that listens for another input's stream is refused without showing its key")
     func audioListener() {
         for (input, audio, isRefused) in [
             ("rtmp-listen://0.0.0.0/live/topsecret", "rtmp-listen://127.0.0.1/live/topsecret", true),
@@ -168,7 +168,7 @@ struct ChannelConfigurationTests {
         }
     }
 
-    @Test("A refused output address is identified in the message by its position, without its key")
+    @Test("A refused output address is named by its position in the message, without its key")
     func addresses() {
         let text = refusal("--rtmp", "rtmp://host/live/good", "--rtmp", "http://host/live/topsecretkey")
         #expect(text.contains("--rtmp number 2"))

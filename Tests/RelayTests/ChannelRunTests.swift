@@ -31,14 +31,14 @@ struct ChannelRunTests {
         return run.control(for: next)
     }
 
-    @Test("After a reload that adds a source, the API lists its recordings without a restart of relay")
+    @Test("After a reload that adds a source, the API lists the source's recordings")
     func added() throws {
         let control = control(try channel(["cam1", "cam2"]), try channel(["cam1", "cam2", "cam3"]))
         for source in ["cam1", "cam2", "cam3"] { #expect(control.archive(ofSource: source) != nil, "\(source)") }
         #expect(control.archive(ofSource: "cam4") == nil && control.configuredRecording?.sources.count == 3)
     }
 
-    @Test("After a reload that removes a source, the API still lists its recordings, unless the directory changed")
+    @Test("After a reload that removes a source, the API still lists its recordings if the directory is the same")
     func removed() throws {
         let first = try channel(["cam1", "cam2", "cam3"])
         let control = control(first, try channel(["cam1", "cam2"]))
@@ -48,7 +48,7 @@ struct ChannelRunTests {
         #expect(moved.archive(ofSource: "cam1")?.path == "/tmp/other" && moved.archive?.path == "/tmp/other")
     }
 
-    @Test("The API keeps its state of recordings across a reload that leaves the recording directory unchanged")
+    @Test("The API keeps its list of recordings across a reload that leaves the recording directory unchanged")
     func kept() throws {
         let (first, next) = (try channel(["cam1", "cam2"]), try channel(["cam1", "cam3"]))
         let control = ChannelControl(name: "main", recording: first.configuration.recording)
@@ -60,7 +60,7 @@ struct ChannelRunTests {
     }
 
     // Regression: a run that a disk kept from ending took the restarted channel from the API when the disk answered.
-    @Test("After a channel was restarted, state reports of its previous run are ignored")
+    @Test("After a channel was restarted, reports of its previous run are ignored")
     func former() throws {
         let control = ChannelControl(name: "main", recording: nil)
         let first = control.begin()

@@ -32,7 +32,7 @@ struct ClipTests {
             .init(id: id, run: "a", first: first, end: end), channel: "main", rate: FrameRate(25), start: 0, name: name)
     }
 
-    @Test("A stitch project lists clips in order with their file positions; a clip in two files becomes two segments")
+    @Test("A stitch project lists clips in order with file positions; a clip in two files has two segments")
     func project() {
         let clips = [
             clip("x", 30, 50), clip("y", 240, 260, name: "A \"goal\"\n"), clip("z", 100, nil), clip("old", 5000, 5010),
@@ -94,7 +94,7 @@ struct ClipTests {
                 """)
     }
 
-    @Test("A transition that is written into a stitch project is parsed back unchanged")
+    @Test("A transition that was written into a stitch project is parsed back unchanged")
     func projectTransition() throws {
         let temporary = try TemporaryDirectory()
         var (one, two) = (ClipProject.Item(clip("x", 30, 50)), ClipProject.Item(clip("y", 60, 80)))
@@ -110,7 +110,7 @@ struct ClipTests {
                 == StitchTransition(Transition(.dip, easing: .inOut), duration: .milliseconds(500), color: color))
     }
 
-    @Test("Times that were rounded in a stitch project do not add a frame of the next file to a clip")
+    @Test("Rounding of times in a stitch project does not add a frame of the next file to a clip")
     func rounding() {
         let times = 10 * Self.second - 400_000_000..<10 * Self.second + 5
         let pieces = ClipProject.pieces(times, frame: 40_000_000, [file("one.mp4", 0), file("two.mp4", 10)])
@@ -118,7 +118,7 @@ struct ClipTests {
             pieces == [.init(file: "one.mp4", opened: "one.mp4", start: 9_600_000_000, length: 400_000_000)])
     }
 
-    @Test("A segment of a stitch project snaps to the frames that begin in it, whatever the program's frame phase is")
+    @Test("A segment of a stitch project has the frames that begin in it, wherever the program's frames begin")
     func fitting() throws {
         let place = try TemporaryDirectory()
         try place.write(SampleRecording().closed, to: "one.mp4")
@@ -142,7 +142,7 @@ struct ClipTests {
             run: "a", times: times, frameDuration: 40_000_000, isRecorded: { true }, finished: { _ in })
     }
 
-    @Test("An export requests the middle of the clip's first and last frame, in the files that contain these")
+    @Test("An export requests the middle of a clip's first and last frame, in the files that contain them")
     func selection() throws {
         let files = [file("one.mp4", 0), file("two.mp4", 10), file("three.mp4", 20, isOpen: true)]
         let one = try export(9_960_000_000..<10_000_000_000).selection(files, in: "d")
@@ -153,7 +153,7 @@ struct ClipTests {
         #expect(throws: ClipFailure.self) { try export(40_000_000_000..<41_000_000_000).selection(files, in: "d") }
     }
 
-    @Test("In an export, a clip in two files becomes two segments with the files' current names and one transition")
+    @Test("In an export a clip in two files has two segments with the files' current names, and one transition")
     func stitched() throws {
         let files = [file("one.mp4", 0), file("two.mp4", 10, isOpen: true)]
         let part = ClipPart(
@@ -186,7 +186,7 @@ struct ClipTests {
         #expect(none.text == "there are no clips\n")
     }
 
-    @Test("relay ctl ends the clip that was started last, even if other clips have a later start time")
+    @Test("relay ctl ends the clip that was started last, even if another clip has a later start time")
     func pressedLast() throws {
         func clip(_ id: String, _ state: String, _ start: Int, _ pressed: Int) -> String {
             """

@@ -10,7 +10,7 @@ import Testing
 @Suite("The command tree")
 struct CommandTreeTests {
     @Test(
-        "Flags without a subcommand are parsed as flags of run",
+        "Flags without a subcommand are parsed as flags of the command run",
         arguments: [
             ["--rtmp", "rtmp://host/live/key", "--record", "recordings"], ["--record", "recordings"],
             ["run", "--record", "recordings"], ["--channel", "recordings", "--record", "d"],
@@ -20,7 +20,7 @@ struct CommandTreeTests {
         #expect(try command.channelConfiguration().recording != nil)
     }
 
-    @Test("A second occurrence of a flag that takes a single value is refused")
+    @Test("A flag that takes a single value is refused if it occurs twice")
     func twice() {
         #expect(RunCommand.repeated(in: ["relay", "--record", "a", "--rtmp", "x", "--rtmp", "y"]) == nil)
         #expect(RunCommand.repeated(in: ["relay", "--record", "a", "--record=b"]) == "--record")
@@ -28,7 +28,7 @@ struct CommandTreeTests {
         #expect(RunCommand.repeated(in: ["relay", "--input=a#name=x", "--channel", "c", "--input", "b"]) == nil)
     }
 
-    @Test("recordings is a subcommand in the parser, in the help and in completion scripts")
+    @Test("The subcommand recordings is in the parser, in the help and in completion scripts")
     func recordings() throws {
         let list = try RelayCommand.parseAsRoot(["recordings", "list", "directory", "--json"])
         #expect((list as? RecordingsListCommand)?.options.json == true)
@@ -39,7 +39,7 @@ struct CommandTreeTests {
         }
     }
 
-    @Test("The help of relay lists all subcommands, and the flags that work without a subcommand")
+    @Test("The help of relay lists all subcommands and all flags that work without a subcommand")
     func help() {
         let help = RelayCommand.help(columns: 100)
         for piece in [
@@ -60,7 +60,7 @@ struct CommandTreeTests {
         }
     }
 
-    @Test("More blocking commands than cores run at once: they use no thread of the cooperative pool")
+    @Test("Commands that block may run at once in any number, even if the machine has fewer cores")
     func blockingWork() async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<Waiting.count { group.addTask { try await Waiting.parse([]).run() } }

@@ -27,7 +27,7 @@ struct ConfigurationExamplesTests {
     }
 
     @Test(
-        "Each example file is valid, contains no secret, and begins with a comment that states its purpose",
+        "Each example configuration is valid, contains no secret, and begins with a comment on its purpose",
         arguments: names)
     func isRight(name: String) throws {
         let file = try Self.read(name)
@@ -38,7 +38,7 @@ struct ConfigurationExamplesTests {
         #expect(!text.contains(/(?i)(passphrase|token|secret): *"?[^$ "\/]/))
     }
 
-    @Test("The example files cover the common use cases")
+    @Test("The example configurations cover the common use cases")
     func cases() throws {
         #expect(
             Self.names == [

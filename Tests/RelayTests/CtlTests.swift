@@ -63,7 +63,7 @@ struct CtlTests {
                 """)
     }
 
-    @Test("relay ctl lists recordings with all properties that the server knows")
+    @Test("relay ctl lists recordings with all properties that the server reports")
     func recordings() throws {
         let json = """
             {"recordings":[{"id":"12","name":"a.mp4","start":"2026-11-21T14:03:10.000Z","durationSeconds":60,"bytes":10,
@@ -73,7 +73,7 @@ struct CtlTests {
         #expect(text.split(separator: "\n").map { $0.prefix(3) } == ["12 ", "b1 "] && text.contains("held  a.mp4"))
     }
 
-    @Test("A server's address is shown by its host alone, and names are escaped as path components of the URL")
+    @Test("relay ctl shows only the host of a server's address, and escapes names in the URLs that it requests")
     func endpoints() throws {
         let endpoint = try HTTPEndpoint("https://user:topsecret@[::1]:8443/base/topsecret?key=topsecret")
         #expect(endpoint.name == "[::1]:8443" && endpoint.path == "/base/topsecret?key=topsecret")
@@ -85,7 +85,7 @@ struct CtlTests {
         }
     }
 
-    @Test("The commands of relay ctl are parsed, and incompatible flags are refused")
+    @Test("The subcommands of relay ctl are parsed, and incompatible flags are refused")
     func flags() throws {
         let set = try RelayCommand.parseAsRoot(["ctl", "output", "set", "a", "udp://host:1", "--channel", "c"])
         #expect((set as? CtlOutputSetCommand)?.output.name == "a")

@@ -110,7 +110,7 @@ struct DocumentationTests {
             .map { try String(contentsOf: $0, encoding: .utf8) }
     }
 
-    @Test("Every key of the log is described in the documents")
+    @Test("Every key that occurs in the log is described in the documents")
     func logKeys() throws {
         let page = try Self.text("docs/operation.md")
         var keys: Set<String> = []
@@ -122,7 +122,7 @@ struct DocumentationTests {
         for key in keys.sorted() { #expect(page.contains("`\(key)`"), "\(key)") }
     }
 
-    @Test("Every number in an output's details is described in the documents")
+    @Test("Every status number of an output is described in the documents")
     func details() throws {
         let page = try Self.text("docs/operation.md")
         var keys: Set<String> = []
@@ -164,7 +164,7 @@ struct DocumentationTests {
         return all.mapValues { $0.intersection(all.keys) }
     }
 
-    @Test("The architecture's table lists every target and every dependency of the package")
+    @Test("The table in docs/architecture.md lists every target and every dependency of the package")
     func rooms() throws {
         var rows: [String: Set<String>] = [:]
         for line in try Self.text("docs/architecture.md").split(separator: "\n") {

@@ -8,7 +8,7 @@ import Testing
 struct EndRequestsTests {
     private static let millisecond: Int64 = 1_000_000
 
-    @Test("A second signal within 500 ms of the first is ignored")
+    @Test("A second signal to end relay within 500 ms of the first is ignored")
     func together() {
         var requests = EndRequests()
         #expect(requests.received(at: 7) == .end)
@@ -16,7 +16,7 @@ struct EndRequestsTests {
         #expect(requests.received(at: 7 + 499 * Self.millisecond) == .ignore)
     }
 
-    @Test("A second signal 500 ms after the first ends relay at once, even if an ignored one arrived in between")
+    @Test("A second signal 500 ms after the first ends relay at once, even if one was ignored in between")
     func impatience() {
         for between in [[], [Int64(1000)]] {
             var requests = EndRequests()

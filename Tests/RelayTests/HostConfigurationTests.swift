@@ -40,7 +40,7 @@ struct HostConfigurationTests {
     }
 
     @Test(
-        "Two listeners that cannot share a port are reported at the position of the second; others are accepted",
+        "Two listeners that cannot share a port are reported at the position of the second one",
         arguments: [
             ("rtmp-listen://0.0.0.0/live/a", "rtmp-listen://0.0.0.0/live/b", nil),
             ("rtmp-listen://0.0.0.0/live/a", "rtmp-listen://0.0.0.0/live/a", "has the same application and stream key"),
@@ -63,7 +63,7 @@ struct HostConfigurationTests {
         #expect(found.count == (fault == nil ? 0 : 1) && found.allSatisfy { $0.contains(fault ?? "") }, "\(found)")
     }
 
-    @Test("A separate audio input that cannot listen beside another channel's input is reported at its position")
+    @Test("If a separate audio input cannot share another channel's port, the error has its position in the file")
     func audioListeners() {
         for (audio, fault) in [
             ("rtmp-listen://127.0.0.1/live/a", "has the same application and stream key" as String?),
@@ -147,7 +147,7 @@ struct HostConfigurationTests {
             file.http.webhooks.first?.level == .warning && file.http.webhooks.first?.kinds.contains(.alarm) == true)
     }
 
-    @Test("All errors of a file are reported at once, each with its position, its key and the nearest known key")
+    @Test("All errors of a configuration file are reported at once, each with its position and the nearest known key")
     func mistakes() {
         let found = faults(
             """
@@ -176,7 +176,7 @@ struct HostConfigurationTests {
     }
 
     @Test(
-        "An option that the command line would refuse is reported at its key in the configuration file",
+        "An option that the command line would refuse is refused at its key in the configuration file",
         arguments: [
             ("encoder: {gop: 100s}", "relay.yaml:4:20: channels[0].encoder.gop: encoder.gop must be at most 60s"),
             ("encoder: {crf: 23}", "relay.yaml:4:20: channels[0].encoder.crf: encoder.crf is for recordings alone"),
@@ -192,7 +192,7 @@ struct HostConfigurationTests {
         #expect(!found.joined().contains("secret") && !found.joined().contains("--"))
     }
 
-    @Test("A trusted proxy that is neither an address nor a network is reported at its place in the file")
+    @Test("A trusted proxy that is neither an address nor a network is reported at its position in the file")
     func trustedProxies() {
         let found = faults(
             """
@@ -207,7 +207,7 @@ struct HostConfigurationTests {
             ])
     }
 
-    @Test("Every flag that an error message in the sources names exists")
+    @Test("Every flag that is named in an error message of the sources exists")
     func flagsInSentences() throws {
         let help = RunCommand.helpMessage(columns: 10_000)
         var named: Set<String> = []
@@ -222,7 +222,7 @@ struct HostConfigurationTests {
     }
 
     @Test(
-        "A configuration error is reported at the line and column of the YAML node it concerns, whatever its wording",
+        "A configuration error is reported at the line and column of its value, whatever its wording",
         arguments: [
             (
                 "outputs: [udp://127.0.0.1:1, \"udp://127.0.0.1:2#name=x\", \"udp://127.0.0.1:3#name=x\"]",
@@ -273,7 +273,7 @@ struct HostConfigurationTests {
         #expect(!found.joined().contains("--"))
     }
 
-    @Test("A value of one channel that cannot be parsed does not hide the errors of another channel")
+    @Test("If a value of one channel cannot be parsed, the errors of other channels are still reported")
     func apart() {
         let right = (0..<11).map { "  - {name: c\($0), outputs: [\"udp://127.0.0.1:\($0 + 1)\"]}" }
         var lines = ["channels:"] + right
@@ -284,7 +284,7 @@ struct HostConfigurationTests {
         #expect(found.last?.contains("channels[10].loop: It is true or false.") == true)
     }
 
-    @Test("An invalid output is identified by its index and position in the file, without its key")
+    @Test("An invalid output is named by its index and position in the file, without its key")
     func wrongOutput() {
         let found = faults(
             """
@@ -300,7 +300,7 @@ struct HostConfigurationTests {
     }
 
     @Test(
-        "A file that is not a configuration is reported in one line, without its content",
+        "A file that is not a configuration file is reported in one line, without its content",
         arguments: [
             ("", "relay.yaml: The file is empty."),
             ("channels: []", "There is no channel"),
@@ -322,14 +322,14 @@ struct HostConfigurationTests {
         #expect(!found.joined().contains("secret"))
     }
 
-    @Test("An output's address that is written in the place of a key is not repeated in the error")
+    @Test("An output's address that is written in place of a key is not repeated in the error")
     func addressAsKey() {
         let found = faults("channels:\n  - outputs: [{rtmps://host/app/secret, name: x}]")
         #expect(found.count == 2 && found.joined().contains("Does it lack address: in front"), "\(found)")
         #expect(!found.joined().contains("secret"))
     }
 
-    @Test("A configuration file with recursive references, or with endless nesting, is refused")
+    @Test("A configuration file that refers to itself, or is nested too deep, is refused")
     func bombs() {
         var lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
         for level in 1...9 {
@@ -363,7 +363,7 @@ struct HostConfigurationTests {
             ])
     }
 
-    @Test("A reload ignores a different order of keys and different comments, and detects changed values")
+    @Test("A reload ignores a changed order of keys and changed comments, and detects changed values")
     func differences() throws {
         let one = try read("channels: [{name: a, input: \"test:\", outputs: [udp://127.0.0.1:1], encoder: {gop: 1}}]")
         let same = try read(
@@ -397,7 +397,7 @@ struct HostConfigurationTests {
         #expect(try identity("a") == identity("a"))
     }
 
-    @Test("Flags that the configuration file covers are refused next to --config")
+    @Test("Flags that the configuration file could contain are refused together with --config")
     func besides() {
         #expect(RunCommand.flagBesidesFile(in: ["relay", "--config", "a.yaml", "--verbose", "-v"]) == nil)
         #expect(RunCommand.flagBesidesFile(in: ["relay", "--config=a.yaml", "--rtmp=x"]) == "--rtmp")

@@ -56,7 +56,7 @@ struct HostServiceTests {
         socket.receive().flatMap { $0.split(separator: "\n").map(String.init) }.filter { !$0.hasPrefix("STATUS=") }
     }
 
-    @Test("The service is ready when each channel is on air, has ended, or has failed and is being reopened")
+    @Test("A service is ready when each channel is on air, has ended, or has failed and is being reopened")
     func ready() throws {
         let service = service()
         show(channel("one", frames: 0), channel("two", frames: nil))
@@ -74,7 +74,7 @@ struct HostServiceTests {
         #expect(words().isEmpty)
     }
 
-    @Test("An absent source, server or disk delays READY=1 by at most 5 s")
+    @Test("If a source, server or disk is absent, systemd is told READY=1 after at most 5 s")
     func absent() throws {
         let service = service()
         show(channel("one", frames: nil), channel("two", frames: 0))
@@ -86,7 +86,7 @@ struct HostServiceTests {
         #expect(words() == ["READY=1"])
     }
 
-    @Test("A reload is reported at its beginning and its end, unless the service is not ready yet or is ending")
+    @Test("A reload of a service that is ready is reported to systemd at its beginning and at its end")
     func reload() throws {
         let service = service()
         var count = 0
@@ -108,7 +108,7 @@ struct HostServiceTests {
         #expect(words().isEmpty)
     }
 
-    @Test("The service's status line contains the number of channels on air, and is sent when this number changes")
+    @Test("The service's status line has the number of channels on air, and is sent when this number changes")
     func status() throws {
         let service = service()
         show(channel("one", frames: 1), channel("two", frames: nil))
@@ -120,7 +120,7 @@ struct HostServiceTests {
         #expect(Set(status.dropFirst()) == ["STATUS=2 of 2 channels on air"])
     }
 
-    @Test("While the threads of all channels have heartbeats, the watchdog is fed and the health file is updated")
+    @Test("While the threads of all channels send heartbeats, the watchdog is fed and the health file is updated")
     func watchdog() throws {
         let service = service()
         let heartbeat = Heartbeat("program", clock: clock)

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Log lines for the systemd journal")
 struct JournalTests {
-    @Test("Each line for the journal has the priority of its log level")
+    @Test("Each log line for the journal begins with the priority of its log level")
     func priorities() {
         #expect(Journal.marked("lost", .critical) == "<2>lost" && Journal.marked("lost", .error) == "<3>lost")
         #expect(Journal.marked("a\n\nb", .warning) == "<4>a\n<4>\n<4>b")
@@ -17,7 +17,7 @@ struct JournalTests {
         #expect(Journal.marked("a", .debug) == "<7>a" && Journal.marked("a", .trace) == "<7>a")
     }
 
-    @Test("stderr counts as the journal only if its device and inode are those in the environment")
+    @Test("Log lines get journal priorities only if stderr is the stream that the environment names")
     func connection() throws {
         let directory = try TemporaryDirectory()
         try directory.write([], to: "journal")

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Limit of log lines per message")
 struct LogLimitTests {
-    @Test("Ten lines of a message pass in ten seconds; then the number of dropped lines is logged, and ten more pass")
+    @Test("Ten lines of one message pass in ten seconds; then the number of dropped lines is logged")
     func limit() {
         var limit = LogLimit()
         let second: Int64 = 1_000_000_000
@@ -28,7 +28,7 @@ struct LogLimitTests {
         #expect(limit.takeEnded(at: .max) == [])
     }
 
-    @Test("Lines of another level, message, channel, output or input are limited separately")
+    @Test("Log lines of another level, message, channel, output or input are limited separately")
     func causes() {
         var limit = LogLimit()
         for _ in 0..<50 { _ = limit.admits(.warning, "lost", ["channel": "a", "output": "x"], at: 0) }
@@ -40,7 +40,7 @@ struct LogLimitTests {
         #expect(limit.admits(.warning, "lost", ["channel": "a", "input": "x"], at: 0) == true)
     }
 
-    @Test("Texts that clients choose neither fill the log limit's memory nor suppress other errors")
+    @Test("Names that clients choose neither fill the log limit's memory nor suppress other errors")
     func bounded() {
         var limit = LogLimit()
         var name = ""
@@ -60,7 +60,7 @@ struct LogLimitTests {
         let lines = Mutex<[String]>([])
     }
 
-    @Test("Dropped lines are reported at the end of the interval or of the process; debug lines are never dropped")
+    @Test("Dropped log lines are reported at the end of the interval or of the process; debug lines never drop")
     func writer() throws {
         let clock = ManualClock()
         let written = Written()
@@ -85,7 +85,7 @@ struct LogLimitTests {
         #expect(written.lines.withLock { $0.last } == "error error   2 more like this were left out: gone")
     }
 
-    @Test("Text log lines name their channel if several are possible, and JSON log lines always do")
+    @Test("Text log lines name their channel if there are several, and JSON log lines always do")
     func channel() {
         for (format, names, expected) in [
             (LogFormat.text, false, false), (.text, true, true), (.json, false, true), (.json, true, true),

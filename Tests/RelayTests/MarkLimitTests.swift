@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Markers per minute")
 struct MarkLimitTests {
-    @Test("A channel accepts a limited number of markers per minute, and accepts markers again in the next minute")
+    @Test("A channel accepts a limited number of markers per minute, and more in the next minute")
     func markLimit() {
         var limit = MarkLimit()
         let admitted = (0..<100).count { limit.admit(at: Int64($0) * 100_000_000) }

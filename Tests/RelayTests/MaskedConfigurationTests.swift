@@ -15,7 +15,7 @@ struct MaskedConfigurationTests {
             secrets: .init { _ in "planted-environment" })
     }
 
-    @Test("A masked file contains none of the secrets planted in any of its values, and keeps all other content")
+    @Test("A masked configuration file contains none of the test's secrets, and keeps all other content")
     func secrets() throws {
         let masked = try masked(
             """
@@ -53,7 +53,7 @@ struct MaskedConfigurationTests {
         #expect(scrubber.scrubbing("the channel studio records") == "the channel studio records")
     }
 
-    @Test("A masked file is parsed again, whatever characters it contains")
+    @Test("A masked configuration file can be parsed again, whatever characters it contains")
     func isYAML() throws {
         let text = "channels:\n  - name: \"a: \\\"b\\\" # c\"\n    outputs: [\"udp://127.0.0.1:1\", {address: hls:a}]\n"
         let first = try masked(text)

@@ -16,7 +16,7 @@ struct MonitorOptionsTests {
         return try command.channelConfiguration().monitor
     }
 
-    @Test("Alarms are on by default, can be changed and turned off; loudness correction is off by default")
+    @Test("Alarms are on by default, and loudness correction is off; both can be configured")
     func alarms() throws {
         #expect(try settings([]) == MonitorSettings())
         let given = try settings([
@@ -36,7 +36,7 @@ struct MonitorOptionsTests {
         ])
     func faults(flags: [String]) { #expect(throws: (any Error).self) { try settings(flags) } }
 
-    @Test("A program that is passed through is monitored only on request, and only its audio")
+    @Test("A copied program is monitored only on request, and only its audio")
     func copied() throws {
         let copy = ["--copy", "--input", "a.mp4"]
         var nothing = MonitorSettings()

@@ -7,10 +7,10 @@ import Testing
 
 @testable import Relay
 
-@Suite("Text from outside in logs and on terminals")
+@Suite("External text in logs and on terminals")
 struct PrintedTextTests {
     @Test(
-        "Control characters, line separators and characters that turn the direction of writing become escapes",
+        "Control characters, line separators and characters that change the writing direction are escaped",
         arguments: [
             ("goal", "goal"), ("Tor für 👨‍👩‍👧", "Tor für 👨‍👩‍👧"), ("a\nb\r\nc", "a\\nb\\r\\nc"), ("a\0b", "a\\u{0}b"),
             ("\u{1B}[2J\u{1B}]0;x\u{7}", "\\u{1B}[2J\\u{1B}]0;x\\u{7}"), ("a\u{9B}2Jb\u{7F}", "a\\u{9B}2Jb\\u{7F}"),
@@ -18,10 +18,10 @@ struct PrintedTextTests {
         ])
     func escapes(text: String, expected: String) { #expect(PrintedText.escaped(text) == expected) }
 
-    @Test("Lines for a terminal keep their ends and tabs")
+    @Test("Text for a terminal keeps its line ends and tabs")
     func lines() { #expect(PrintedText.lines("a\tb\nc\u{1B}[m\n") == "a\tb\nc\\u{1B}[m\n") }
 
-    @Test("JSON with control characters outside of ASCII stays JSON of the same value")
+    @Test("JSON with control characters outside of ASCII is escaped to JSON with the same value")
     func json() throws {
         let value = ["a\u{9B}b\u{202E}c ü"]
         let text = String(decoding: try JSONEncoder().encode(value), as: UTF8.self)
@@ -30,7 +30,7 @@ struct PrintedTextTests {
         #expect(try JSONDecoder().decode([String].self, from: Data(printed.utf8)) == value)
     }
 
-    @Test("A message or a value that could pass for other keys of its log line is in quotes, and others are not")
+    @Test("A log message or value that looks like another key of its line is quoted, and others are not")
     func quotes() {
         for (text, message, value) in [
             ("marked: goal", "marked: goal", "marked: goal"),
@@ -46,7 +46,7 @@ struct PrintedTextTests {
         }
     }
 
-    @Test("A log line has the keys that its metadata has, whatever is in its message, its output's name and its values")
+    @Test("Neither a message nor an output's name nor a value can add a key to a log line")
     func logLine() {
         let text = RelayLogHandler.text(
             .info, "marked: x level=error\n2026-11-21T14:03:10.250Z error   forged",
@@ -60,7 +60,7 @@ struct PrintedTextTests {
         #expect(json.contains(#""message":"a\u009bb""#) && json.contains(#""client":"c\u0085""#))
     }
 
-    @Test("An event and its line in relay ctl events are one line without control characters")
+    @Test("An event, and its line in relay ctl events, is one line without control characters")
     func events() throws {
         let event = try #require(ControlEvent(.notice, "marked: x\u{1B}[2J\nforged", ["reason": "a\nb"]))
         #expect(event.text == #"marked: x\u{1B}[2J\nforged (reason: a\nb)"#)
@@ -69,7 +69,7 @@ struct PrintedTextTests {
         #expect(received.line == #"t info    m\u{1B}[2J: "x level=error\nz""#)
     }
 
-    @Test("A cell of a table stays in its line")
+    @Test("A cell of a printed table never spans several lines")
     func table() {
         #expect(TextTable.text([["a\nb", "c"], ["d", "\u{1B}[m"]]) == "a\\nb  c\nd     \\u{1B}[m\n")
     }

@@ -26,7 +26,7 @@ struct RecordOptionsTests {
         }
     }
 
-    @Test("By default a recording has plain MP4 files, named in UTC, that are synchronised every 10 s")
+    @Test("By default recordings are plain MP4 files with names in UTC that are synchronised every 10 s")
     func defaults() throws {
         let recording = try #require(try recording())
         #expect(recording.format == .hybrid && recording.template == .standard && !recording.isClockAligned)
@@ -63,7 +63,7 @@ struct RecordOptionsTests {
         }
     }
 
-    @Test("With --clips-only the replay buffer is 10 s by default, and --replay accepts 1 s to 5 min")
+    @Test("The replay buffer is 10 s by default with --clips-only, and --replay accepts 1 s to 5 min")
     func replay() throws {
         let usual = try #require(try recording("--clips-only"))
         #expect(usual.isForClips && usual.replay == .seconds(10))
@@ -117,7 +117,7 @@ struct RecordOptionsTests {
         #expect(refusal("--record-name", "{date}/{channel}_{time}", "--upload", "a:b").isEmpty)
     }
 
-    @Test("A recording name that file systems could not store with this channel and its sources is refused at start")
+    @Test("A file name for recordings that is too long with this channel and its sources is refused at the start")
     func longNames() {
         let (short, long) = (String(repeating: "a", count: 75), String(repeating: "a", count: 76))
         let name = "{channel}_{channel}_{channel}_{sequence}"

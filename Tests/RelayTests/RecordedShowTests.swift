@@ -13,7 +13,7 @@ import Testing
 @testable import Library
 @testable import Relay
 
-@Suite("Rendering a recorded program as a run-down")
+@Suite("Making a run-down from a recorded program")
 struct RecordedShowTests {
     /// When the program began, in milliseconds since 1970.
     private static let begin: Int64 = 1_800_000_000_000
@@ -43,7 +43,7 @@ struct RecordedShowTests {
         return try RenderCommand.parse(words).channelConfiguration()
     }
 
-    @Test("The run-down has all files, audio, overlays, stingers and easings, and whole interrupted transitions")
+    @Test("A run-down made from a recorded program has all its files, audio, overlays, stingers and transitions")
     func details() throws {
         try directory.write([], to: "a b.mp4")
         let path = directory.path("a b.mp4")
@@ -90,7 +90,7 @@ struct RecordedShowTests {
         #expect(read.map(\.change.word) == ["cut", "stinger wipe", "fade", "cut"])
     }
 
-    @Test("A program whose audio is that of a separate audio input throughout becomes a run-down that can be rendered")
+    @Test("A recorded program with only a separate audio input's audio becomes a run-down that can be rendered")
     func separateAudio() throws {
         let scenes: [(String, Int64)] = [("cam1", 0), ("cam2", 40), ("cam1", 70)]
         let events = scenes.map { name, frame in

@@ -9,7 +9,7 @@ import Testing
 /// Compares `docs/reference.md`, the reference of all commands and flags, with the command itself.
 ///
 /// `RELAY_WRITE_REFERENCE=1 swift test --filter ReferenceTests` writes the file again.
-@Suite("The reference of flags")
+@Suite("The reference of commands and flags")
 struct ReferenceTests {
     private var path: URL {
         URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
@@ -39,7 +39,7 @@ struct ReferenceTests {
         return [chapter] + command.configuration.subcommands.flatMap { chapters(of: $0, path: path) }
     }
 
-    @Test("docs/reference.md equals the output of the command's help")
+    @Test("docs/reference.md equals the help of the commands")
     func isCurrent() throws {
         if ProcessInfo.processInfo.environment["RELAY_WRITE_REFERENCE"] == "1" {
             try text.write(to: path, atomically: true, encoding: .utf8)

@@ -19,7 +19,7 @@ struct RelayLogHandlerTests {
         #expect(object["time"]?.hasSuffix("Z") == true)
     }
 
-    @Test("Metadata of a log line does not replace its time, level and message")
+    @Test("Metadata of a log line cannot replace its time, level and message")
     func reservedKeys() throws {
         let line = RelayLogHandler.json(.info, "on air", ["level": "none", "message": "none", "time": "none"])
         let object = try JSONDecoder().decode([String: String].self, from: Data(line.utf8))

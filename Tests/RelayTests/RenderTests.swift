@@ -19,7 +19,7 @@ import Testing
 
 @Suite("Inputs and output files of a render")
 struct RenderTests {
-    @Test("A render removes the temporary directory of a killed render, and leaves that of a running one")
+    @Test("A render removes the temporary directory of a killed render, but not that of a running render")
     func leftovers() throws {
         let directory = try TemporaryDirectory()
         let output = directory.path("show.mp4")
@@ -40,7 +40,7 @@ struct RenderTests {
         #expect(!files.fileExists(atPath: path))
     }
 
-    @Test("A run-down with the test pattern as its only input is refused, because a run-down needs no input")
+    @Test("The test pattern as the only input of a run-down is refused, because a run-down needs no input")
     func pattern() throws {
         let directory = try TemporaryDirectory()
         try directory.write(Array("{name: show, segments: [{scene: slate, duration: 1s}]}".utf8), to: "show.yaml")
@@ -51,7 +51,7 @@ struct RenderTests {
         #expect(error?.message.contains("--input test:") == true)
     }
 
-    @Test("Frame numbers are counted at the requested rate, by default at that of the first input")
+    @Test("A render counts frames at the requested rate, or by default at the rate of the first input")
     func counted() throws {
         var configuration = ChannelConfiguration()
         configuration.sources = [.init(name: "a", input: InputLocation("test:"))]
@@ -67,7 +67,7 @@ struct RenderTests {
         #expect(try RenderLength(configuration).duration == .seconds(4))
     }
 
-    @Test("An input's start may be offset from the start of the show")
+    @Test("The option at= sets when an input begins within a rendered show")
     func leads() throws {
         let input = try RenderedInput("cam1.mp4#name=cam1,at=2.5s,audio=no")
         #expect(input.text == "cam1.mp4#name=cam1,audio=no" && input.lead == .milliseconds(2500))
@@ -127,7 +127,7 @@ struct RenderTests {
         #expect(objection("other.mp4", false).contains("exists") && objection("other.mp4", true).isEmpty)
     }
 
-    @Test("An input in a rendered show has its initial gain and mute, as on air")
+    @Test("An input of a rendered show has its initial gain and muting, as on air")
     func faders() throws {
         let directory = try TemporaryDirectory()
         let configuration = try configuration(
@@ -145,7 +145,7 @@ struct RenderTests {
     }
 
     @Test(
-        "Options for inputs that are off air are refused in a render, because they have no effect there",
+        "Options that apply only to inputs off air are refused in a render",
         arguments: ["when-off=pause", "timeout=5s", "return=never"])
     func offAir(option: String) throws {
         let directory = try TemporaryDirectory()
@@ -158,7 +158,7 @@ struct RenderTests {
         #expect(usual.sources.count == 1)
     }
 
-    @Test("A live audio input is refused in a render before any file is opened")
+    @Test("A render refuses a live audio input before any file is opened")
     func liveAudio() throws {
         let directory = try TemporaryDirectory()
         let show = "segments: [{source: cam1, frames: 9}]"
@@ -168,7 +168,7 @@ struct RenderTests {
         #expect(error?.message.contains("alsa:default comes at its own pace") == true, "\(error?.message ?? "")")
     }
 
-    @Test("A rendered show is complete if all of its frames were recorded without an interruption")
+    @Test("A rendered show is complete only if all of its frames were written without an interruption")
     func whole() throws {
         var status = RecorderStatus()
         (status.state, status.framesWritten) = (.recording, 90)

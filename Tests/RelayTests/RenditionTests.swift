@@ -60,7 +60,7 @@ struct RenditionTests {
         #expect(configuration.renditions[1].format(of: program) == program)
     }
 
-    @Test("Outputs and the recording may name a rendition, and a rendition that none of them uses is accepted")
+    @Test("Outputs and the recording may name a rendition, and an unused rendition is accepted")
     func names() throws {
         let configuration = try configuration(
             "--rendition", "a#gop=1s", "--rendition", "b#video-bitrate=9M", "--rendition", "c#gop=3s",
@@ -106,7 +106,7 @@ struct RenditionTests {
         #expect(said.contains("--rendition is for a program in real time"), "\(said)")
     }
 
-    @Test("In a configuration file, renditions are listed by name, with keys or with the options of the flag")
+    @Test("In a configuration file renditions have names, and keys or the options of the flag")
     func keys() throws {
         let file = try file(
             """
@@ -145,7 +145,7 @@ struct RenditionTests {
     }
 
     @Test(
-        "An error of a rendition in a configuration file is reported with its position",
+        "An invalid rendition in a configuration file is reported with its position",
         arguments: [
             ("    renditions: [a]", "relay.yaml:4:17: channels[0].renditions: It is a mapping"),
             ("    renditions:\n      a: {}", "relay.yaml:5:10: channels[0].renditions.a: It says nothing"),

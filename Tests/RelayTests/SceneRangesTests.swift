@@ -46,7 +46,7 @@ struct SceneRangesTests {
         return found.ranges.map { $0.lowerBound - Self.begin..<$0.upperBound - Self.begin }
     }
 
-    @Test("The text of a scene event is parsed back as it was written; any other text is not parsed as an event")
+    @Test("The text of a scene event is parsed back as it was written, and other text is not parsed as one")
     func text() throws {
         let events = [
             SceneEvent(name: "duo", layout: "pip", sources: ["cam1", "cam.2"], frame: 120, transition: "slide-left"),
@@ -131,7 +131,7 @@ struct SceneRangesTests {
         #expect(try RunDownReader.read(all, name: "show", known: known, files: files).segments.count == 3)
     }
 
-    @Test("The times in a run-down are between the first and the last frame of the recording")
+    @Test("The times in a run-down are within the recording, from its first to its last frame")
     func moments() throws {
         let show = try RecordedShow(
             of: [try segment(0, 10)], [event("single cam1", 50), event("slate", 200)], channel: nil, limits: nil)
@@ -139,7 +139,7 @@ struct SceneRangesTests {
         #expect(show.parts.map(\.frames) == [150, 50])
     }
 
-    @Test("The color of a dip transition is in the run-down as it was on air")
+    @Test("A run-down made from a recording has the color of a dip transition as it was on air")
     func color() throws {
         let blue = try #require(RGBColor("#0a64ff"))
         let dip = SceneEvent(
@@ -162,7 +162,7 @@ struct SceneRangesTests {
         #expect(try !text(Self.begin + 3000..<Self.begin + 4000).contains("color"))
     }
 
-    @Test("A scene event with a run is placed by its frame, whatever its date and however long the files are")
+    @Test("The time of a scene event follows from its run and frame, whatever its date is")
     func runAndFrame() throws {
         // The second file is dated an hour too early, and the event half a day too late.
         let segments = [
@@ -182,7 +182,7 @@ struct SceneRangesTests {
     }
 
     @Test(
-        "A frame rate is derived from the duration of a frame",
+        "A frame rate is derived from the duration of one frame",
         arguments: [
             (40_000_000, "25"), (33_333_333, "30"), (33_366_667, "30000/1001"), (41_708_333, "24000/1001"),
             (16_683_333, "60000/1001"), (80_000_000, "25/2"), (66_666_667, "15"), (16_666_667, "60"),
@@ -191,7 +191,7 @@ struct SceneRangesTests {
         #expect("\(FrameRate(frameDuration: duration))" == rate)
     }
 
-    @Test("A source is on air from its scene's frame to the next scene's, across files, in each scene that contains it")
+    @Test("A source is on air from each scene that contains it to the next scene, even across files")
     func source() throws {
         let segments = [try segment(0, 10), try segment(10, 10), try segment(20, 5)]
         let events = [
@@ -209,7 +209,7 @@ struct SceneRangesTests {
         }
     }
 
-    @Test("A scene ends with the recorder's run; a scene that began in a gap begins with the next file")
+    @Test("A scene ends with its recording run; a scene that began in a gap begins with the next file")
     func runs() throws {
         let later = Self.begin + 60_000
         let segments = [
@@ -222,7 +222,7 @@ struct SceneRangesTests {
         #expect(try ranges(of: "cam1", segments, events) == [0..<15_000, 60_400..<70_000])
     }
 
-    @Test("Scene events are read from the named channel, from the program of a named source, or from the only channel")
+    @Test("Scene events are read for a named channel, for a named source's program, or for the only channel")
     func channels() throws {
         let segments = try ["relay", "relay-cam1", "b"].map { try segment(0, 10, channel: $0) }
         let events = [event("single cam1", 0)]
@@ -233,7 +233,7 @@ struct SceneRangesTests {
         #expect(try ranges(of: "cam1", segments, both, channel: "b") == [0..<10_000])
     }
 
-    @Test("The files of several clips are numbered in front of the extension")
+    @Test("If several clips are exported, their files are numbered before the extension")
     func names() {
         #expect(RecordingsExportCommand.numbered("a.b/clip.mp4", 2) == "a.b/clip-2.mp4")
         #expect(RecordingsExportCommand.numbered("a.b/clip", 1) == "a.b/clip-1")

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Messages to the service manager")
 struct ServiceNotifierTests {
-    @Test("Each message to the service manager is one datagram in the form of sd_notify(3)", arguments: [true, false])
+    @Test("Each message to systemd is one datagram in the form of sd_notify(3)", arguments: [true, false])
     func words(isAbstract: Bool) throws {
         let directory = try TemporaryDirectory()
         let name = isAbstract ? "@relay-test\(directory.path.replacing("/", with: "-"))" : directory.path("notify")
@@ -22,7 +22,7 @@ struct ServiceNotifierTests {
             ])
     }
 
-    @Test("No message is sent if there is no service manager, or if its address is invalid")
+    @Test("No message is sent if relay does not run under systemd, or if systemd's address is invalid")
     func nobody() {
         #expect(ServiceNotifier(environment: [:]) == nil)
         for name in ["", "/", "@", "relative", "vsock:2:1234", "/" + String(repeating: "x", count: 108)] {
@@ -32,7 +32,7 @@ struct ServiceNotifierTests {
         #expect(ServiceNotifier(environment: ["NOTIFY_SOCKET": "/" + String(repeating: "x", count: 106)]) != nil)
     }
 
-    @Test("relay does not block if the service manager does not read its messages")
+    @Test("relay does not block if systemd does not read its messages")
     func full() throws {
         let directory = try TemporaryDirectory()
         let socket = try NotifySocket(directory.path("notify"))
@@ -43,7 +43,7 @@ struct ServiceNotifierTests {
         #expect(notifier.send(.watchdog))
     }
 
-    @Test("The watchdog interval in the environment applies only if WATCHDOG_PID is this process or absent")
+    @Test("The watchdog interval in the environment applies only if it is meant for this process")
     func watchdog() {
         func time(_ more: [String: String]) -> Duration? {
             ServiceNotifier(environment: ["NOTIFY_SOCKET": "@x"].merging(more) { $1 }, pid: 42)?.watchdog

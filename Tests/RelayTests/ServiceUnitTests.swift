@@ -23,7 +23,7 @@ struct ServiceUnitTests {
         #expect("\(channel.outputs[0].address)".contains("127.0.0.1"))
     }
 
-    @Test("The unit's command is valid, and so is its exit status for errors that a restart cannot fix")
+    @Test("The command in the systemd unit is valid, and so is its exit status for permanent errors")
     func unit() throws {
         let text = try String(contentsOfFile: Self.path("Config/systemd/relay.service"), encoding: .utf8)
         let lines = text.split(separator: "\n").map(String.init)
@@ -39,7 +39,7 @@ struct ServiceUnitTests {
         #expect(Int(watchdog) ?? 0 >= 20)
     }
 
-    @Test("The unit keeps relay running when a child lacks memory, and writes no core file with secrets")
+    @Test("The systemd unit keeps relay running if a child runs out of memory, and writes no core file")
     func confinement() throws {
         let text = try String(contentsOfFile: Self.path("Config/systemd/relay.service"), encoding: .utf8)
         let lines = text.split(separator: "\n").map(String.init)

@@ -31,7 +31,7 @@ struct SourceNamesTests {
         #expect(fault("--input", "test:#name=\(name)s") == "")
     }
 
-    @Test("A scene with a source's name, or with the name slate, is refused")
+    @Test("A scene that has the name of a source, or the name slate, is refused")
     func scenes() {
         #expect(fault(ofScene: "two=pip:one,two").contains("a source with the name two already"))
         #expect(fault(ofScene: "slate=single:one").contains("slate exists already"))
@@ -40,7 +40,7 @@ struct SourceNamesTests {
         #expect(fault(ofScene: "duo=pip:one,two").isEmpty)
     }
 
-    @Test("The corner of an inset is an option of its scene")
+    @Test("The corner of an inset is set by an option of its scene")
     func corner() throws {
         let found = try scenes([
             "--input", "test:#name=two", "--scene", "duo=pip:one,two#corner=top-left,width=0.5",

@@ -37,7 +37,7 @@ struct StatusBlockTests {
         StatusBlock(now: now, before: before, interval: interval).lines
     }
 
-    @Test("A recorder that records only clips has a status line, with the reason if it does not record")
+    @Test("A recorder for clips only has a status line, with the reason if it does not record")
     func clips() {
         var now = status(frames: 1)
         now.clipsRecorder = RecorderStatus()
@@ -66,7 +66,7 @@ struct StatusBlockTests {
         #expect(lines(now).last == "run-down  over         gone.mp4")
     }
 
-    @Test("The program's status line contains its time, and the rates since the previous snapshot")
+    @Test("The program's status line has its time, and its frame and bit rates since the previous snapshot")
     func program() {
         // An hour and a second at 29.97 fps, and 500 kB in two seconds.
         var now = status(frames: 107_923, bytes: 1_500_000)
@@ -79,7 +79,7 @@ struct StatusBlockTests {
         #expect(line == "01:00:01  30.0 fps  encoder 10.0x  2000 kbit/s  repeated 2  dropped 3")
     }
 
-    @Test("Without a previous snapshot the rates in the status lines are 0")
+    @Test("In the first status lines, without earlier values, the rates are 0")
     func first() {
         #expect(lines(status(frames: 0)) == ["00:00:00  0.0 fps  encoder 0.0x  0 kbit/s  repeated 0  dropped 0"])
     }
@@ -94,7 +94,7 @@ struct StatusBlockTests {
         #expect(lines(after) == lines(before))
     }
 
-    @Test("The program's status line contains the sum of decode errors of all sources if it is above 0")
+    @Test("The program's status line has the sum of all sources' decode errors if it is above 0")
     func decodeErrors() {
         var now = status(frames: 30)
         now.sources = [SourceStatus(), SourceStatus()]
@@ -120,7 +120,7 @@ struct StatusBlockTests {
         #expect(lines(now)[0].contains("input rtt 12.3 ms  input missing 7 packets"))
     }
 
-    @Test("The status line of a program that lags contains the lag")
+    @Test("The status line of a program that falls behind shows by how much")
     func lag() {
         var now = status(frames: 30)
         now.program.lagSeconds = 2.26
@@ -131,7 +131,7 @@ struct StatusBlockTests {
         #expect(lines(now)[0].contains("BEHIND"))
     }
 
-    @Test("The status line of an output on air contains its queue; that of another output contains the reason")
+    @Test("The status line of an output shows its queue while on air, and otherwise the reason")
     func outputs() {
         var now = status(frames: 0)
         var live = output(.live)
@@ -149,7 +149,7 @@ struct StatusBlockTests {
         #expect(all[2] == "rtmp-1    backing_off  connection refused")
     }
 
-    @Test("An output's final status line contains what its receivers missed, and its number of keyframe requests")
+    @Test("An output's last status line has the frames that receivers missed, and its keyframe requests")
     func summary() {
         var now = status(frames: 30)
         var live = output(.live)
@@ -163,7 +163,7 @@ struct StatusBlockTests {
                 .hasSuffix("rtmp-1: 30 frames, 0 B, 7 dropped, 2 keyframes requested"))
     }
 
-    @Test("The status line of a recording contains its file and the time until the disk is full")
+    @Test("The status line of a recording has its file and the time until the disk is full")
     func recording() {
         var now = status(frames: 0)
         var recorder = RecorderStatus()
@@ -190,7 +190,7 @@ struct StatusBlockTests {
         #expect(lines(now)[1].hasSuffix("no space"))
     }
 
-    @Test("In the log the status is one line that contains all status lines")
+    @Test("In the log the status is a single line with the content of all status lines")
     func line() {
         var now = status(frames: 0)
         now.outputs = [output(.live)]

@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func `The clips of a project have their times, transitions and audio offsets`() throws {
+    @Test func `The clips of a stitch project have their times, transitions and audio offsets`() throws {
         let clips = try read(
             """
             transition: fade
@@ -86,14 +86,14 @@ import Testing
         ),
         ("transition: fad\nsegments:\n  - file: a.mp4", "is fade meant?"),
     ])
-    func `An error in a project is reported with its position`(text: String, fault: String) {
+    func `An error in a stitch project is reported with its position`(text: String, fault: String) {
         let found = faults(text)
         #expect(found.count == 1 && found.first?.hasSuffix(fault) == true, "\(found)")
     }
 }
 
 @Suite struct StitchInputTests {
-    @Test func `Options follow the file name, which may contain any character`() throws {
+    @Test func `In arguments of relay stitch options follow the file name, which may contain any character`() throws {
         let clip = try StitchInput.clip("/x/a#1.mp4#from=1.5,to=1m,transition=fade:0.5s,title=A%2C b", transition: nil)
         #expect(clip.path == "/x/a#1.mp4" && clip.from == .milliseconds(1500) && clip.to == .seconds(60))
         #expect(clip.transition == StitchTransition(Transition(.fade), duration: .milliseconds(500)))
@@ -105,11 +105,14 @@ import Testing
     }
 
     @Test(arguments: ["a.mp4#from=x", "a.mp4#from=1,upto=2", "a.mp4#transition=melt", "a.mp4#from=1,from=2"])
-    func `An unknown, repeated or invalid option is refused`(text: String) {
+    func `An unknown, repeated or invalid option of relay stitch is refused`(text: String) {
         #expect(throws: (any Error).self) { try StitchInput.clip(text, transition: nil) }
     }
 
-    @Test func `An output with another container's extension is refused, and a disk reserve has a default`() throws {
+    @Test
+    func `relay stitch refuses an output file with another container's extension, and has a default disk reserve`()
+        throws
+    {
         for name in ["/x/a.mkv", "a.b.WEBM", "a.ts"] {
             #expect(throws: (any Error).self) { try StitchCommand.parse(["a.mp4", "-o", name]) }
         }

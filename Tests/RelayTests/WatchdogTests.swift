@@ -23,7 +23,7 @@ struct WatchdogTests {
         #expect(watchdog.period == .seconds(1) && Watchdog(interval: .seconds(2)).period == .milliseconds(500))
     }
 
-    @Test("A heartbeat check that runs early by the timer's leeway still feeds the watchdog")
+    @Test("The watchdog is still fed if the timer that checks heartbeats fires slightly early")
     func leeway() {
         var watchdog = Watchdog(interval: .seconds(1))
         let fed = (0..<20).filter { look in
@@ -32,7 +32,7 @@ struct WatchdogTests {
         #expect(fed == [0, 4, 8, 12, 16])
     }
 
-    @Test("The watchdog is not fed while a working thread has no heartbeat, and is fed at once when it continues")
+    @Test("The watchdog is not fed while a thread sends no heartbeat, and is fed at once when it does again")
     func wedge() {
         var watchdog = Watchdog(interval: .seconds(10))
         #expect(watchdog.look(at: 0, silences: []) == Watchdog.Answer(feeds: true))
@@ -45,7 +45,7 @@ struct WatchdogTests {
         #expect(watchdog.look(at: 14_000_000_000, silences: []) == Watchdog.Answer())
     }
 
-    @Test("The silence of a dispatch queue counts from the first probe that the queue did not answer")
+    @Test("A dispatch queue counts as silent since the first check that it did not answer")
     func probe() throws {
         let clock = ManualClock()
         let queue = DispatchQueue(label: "relay.test")

@@ -21,7 +21,7 @@ struct WebhookTests {
         return event
     }
 
-    @Test("Queued events are delivered in order, with growing intervals between failed attempts")
+    @Test("Queued events are delivered to a webhook in order, with growing intervals between failed attempts")
     func order() {
         var queue = WebhookQueue()
         queue.append([event(1), event(2)])
@@ -32,7 +32,7 @@ struct WebhookTests {
         #expect(queue.next?.id == 2 && queue.failures == 0 && queue.delivered == 1 && queue.failed == 8)
     }
 
-    @Test("If the event queue is full, the oldest events are dropped, counted, and reported once")
+    @Test("If a webhook's event queue is full, the oldest events are dropped, counted, and reported once")
     func bound() {
         var queue = WebhookQueue()
         queue.append((1...UInt64(WebhookQueue.limit + 3)).map { event($0) }, missed: 2)
@@ -43,7 +43,7 @@ struct WebhookTests {
     }
 
     @Test(
-        "A receiver that refuses an event does not block later events; a silent receiver loses no event")
+        "An event that a webhook's receiver refuses does not block later ones; a silent receiver loses none")
     func refusal() {
         var queue = WebhookQueue()
         queue.append([event(1), event(2)])
@@ -74,14 +74,14 @@ struct WebhookTests {
         #expect(ControlEvent(.info, "segment finished", ["segment": "a.mp4"])?.kind == .recorder)
     }
 
-    @Test("The signature is the HMAC-SHA256 of time stamp, full stop and body, as another implementation computes it")
+    @Test("A webhook's signature is the HMAC-SHA256 of time, full stop and body, as another program computes it")
     func signature() {
         #expect(
             WebhookSignature.text(of: Array("{\"a\":1}".utf8), at: "1700000000", secret: "hook-secret-123")
                 == "sha256=f35dbef603e3182342638227452502a78cd3f705c938f634c155610dd9586d59")
     }
 
-    @Test("A delivery contains the event and its sender, and the number of dropped events if it is above 0")
+    @Test("A webhook's delivery has the event, its sender, and the number of dropped events if it is above 0")
     func message() throws {
         let message = { (leftOut: UInt64) in
             String(
@@ -95,7 +95,7 @@ struct WebhookTests {
         #expect(message(3).contains("\"leftOut\":3"))
     }
 
-    @Test("The options of --webhook follow the #, and its references to secrets are resolved after parsing")
+    @Test("The options of --webhook follow the #, and references to secrets are replaced after parsing")
     func flag() throws {
         var keys = ControlKeys()
         keys.webhooks = [
@@ -110,7 +110,7 @@ struct WebhookTests {
     }
 
     @Test(
-        "An invalid webhook in a configuration file is reported with its key and without its value",
+        "An invalid webhook in a configuration file is reported with its key and without its address",
         arguments: [
             ("ftp://host/topsecret", nil, nil, nil, "webhooks[0].url"),
             ("https://topsecret host", nil, nil, nil, "webhooks[0].url"),

@@ -92,7 +92,7 @@ struct SRTInputTests {
         "srt://127.0.0.1:\(port)?mode=listener&latency=20" + (query.isEmpty ? "" : "&" + query)
     }
 
-    @Test("Two streams share a port, and each caller's media is delivered to the stream of its ID and passphrase")
+    @Test("Two streams share an SRT port, and stream ID and passphrase decide which stream a caller sends")
     func sharedPort() throws {
         let port = try LoopbackSocket.freePort()
         let one = try Collector(url(port, "streamid=one&passphrase=correct-horse"), server: server)
@@ -107,7 +107,7 @@ struct SRTInputTests {
         #expect(two.events.contains(.connected(address: "127.0.0.1", isEncrypted: false)))
     }
 
-    @Test("Callers with a wrong stream ID, passphrase or mode are rejected without disturbing the connected sender")
+    @Test("SRT callers with a wrong stream ID, passphrase or mode are rejected; the connected sender continues")
     func refusals() throws {
         let port = try LoopbackSocket.freePort()
         let input = try Collector(url(port, "streamid=right-name&passphrase=correct-horse"), server: server)
@@ -126,7 +126,7 @@ struct SRTInputTests {
         #expect(input.input.statistics.callersRejected == 5)
     }
 
-    @Test("Guessed stream IDs are counted, most callers of a guessing network are rejected, and a right one gets in")
+    @Test("Guessed stream IDs are counted and callers of that network limited, but a right ID is accepted later")
     func guesses() throws {
         let (port, clock) = (try LoopbackSocket.freePort(), ManualClock())
         let server = SRTServer(clock: clock)
@@ -143,7 +143,7 @@ struct SRTInputTests {
         try send(sender, 2) { input.connections.last?.isEmpty == false }
     }
 
-    @Test("A wrong or missing passphrase is rejected and reported, while another stream of the port continues")
+    @Test("A wrong or missing SRT passphrase is rejected and reported, while another stream of the port continues")
     func passphrases() throws {
         let port = try LoopbackSocket.freePort()
         let input = try Collector(url(port, "streamid=a&passphrase=correct-horse&pbkeylen=32"), server: server)
@@ -159,7 +159,7 @@ struct SRTInputTests {
         #expect(input.connections.isEmpty)
     }
 
-    @Test("A second sender replaces the first one, which is closed, if the address has takeover=")
+    @Test("With takeover= in the address, a second SRT sender replaces the first one, which is disconnected")
     func takeover() throws {
         let port = try LoopbackSocket.freePort()
         let input = try Collector(url(port, "takeover=yes"), server: server)
@@ -172,7 +172,7 @@ struct SRTInputTests {
         #expect(input.tells("another sender took it over"))
     }
 
-    @Test("The port stays open when a sender disconnects, and the input's counters are kept")
+    @Test("An SRT port stays open when a sender disconnects, and the input's counters are kept")
     func comesBack() throws {
         let port = try LoopbackSocket.freePort()
         let input = try Collector(url(port, ""), server: server)
@@ -187,7 +187,7 @@ struct SRTInputTests {
         #expect(statistics.totals.bytesReceived > 20_000 && statistics.totals.packetsUnique >= 16)
     }
 
-    @Test("Data that is not a transport stream is refused with a reason, and the next caller is accepted")
+    @Test("SRT data that is not a transport stream is refused with a reason, and the next caller is accepted")
     func otherMedia() throws {
         let port = try LoopbackSocket.freePort()
         let input = try Collector(url(port, ""), server: server)
@@ -201,7 +201,7 @@ struct SRTInputTests {
         try send(sender, 3) { input.connections.first?.isEmpty == false }
     }
 
-    @Test("Each stream of a shared port has its own latency")
+    @Test("Each stream of a shared SRT port has its own latency")
     func latencies() throws {
         let port = try LoopbackSocket.freePort()
         let inputs = try [300, 700].map {
@@ -214,7 +214,7 @@ struct SRTInputTests {
         withExtendedLifetime(inputs) {}
     }
 
-    @Test("Inputs that cannot share a port are refused when they are opened")
+    @Test("SRT inputs that cannot share a port are refused when they are opened")
     func conflicts() throws {
         let port = try LoopbackSocket.freePort()
         let first = try Collector(url(port, "streamid=a"), server: server)
@@ -226,7 +226,7 @@ struct SRTInputTests {
         withExtendedLifetime(first) {}
     }
 
-    @Test("A listening input without a caller ends at once when it is stopped, and its port is free again")
+    @Test("An SRT input that waits for a caller ends at once when it is stopped, and its port is free again")
     func stops() throws {
         let port = try LoopbackSocket.freePort()
         let input = try Collector(url(port, ""), server: server)
@@ -240,7 +240,7 @@ struct SRTInputTests {
         _ = try connected { SRTSender(port: port) }
     }
 
-    @Test("A port whose previous socket is still closing can be opened again")
+    @Test("An SRT port whose previous socket is still closing can be opened again")
     func reopened() throws {
         let port = try LoopbackSocket.freePort()
         let url = try SRTURL(url(port, ""), for: .input)
@@ -251,7 +251,7 @@ struct SRTInputTests {
         }
     }
 
-    @Test("An input in caller mode connects to a sender; a wrong passphrase or silent port is an error without secrets")
+    @Test("An SRT caller connects to a sender; a wrong passphrase or silent port is an error without secrets")
     func calls() throws {
         let port = try LoopbackSocket.freePort()
         let address = "srt://127.0.0.1:\(port)?latency=20"
@@ -281,7 +281,7 @@ struct SRTInputTests {
         #expect(TransportStreamCheck.judge(Array("FLV".utf8)) == .unknown)
     }
 
-    @Test("Missing packets are reported at once, then at most every ten seconds")
+    @Test("Missing SRT packets are reported at once, then at most every ten seconds")
     func drops() {
         var watch = SRTDropWatch()
         #expect(watch.note(0, at: 0) == nil)
@@ -291,7 +291,7 @@ struct SRTInputTests {
         #expect(watch.note(9, at: 5 * SRTDropWatch.interval) == nil)
     }
 
-    @Test("An input's address accepts takeover= and all options of an output except callers=")
+    @Test("An SRT input's address accepts takeover= and all options of an output except callers=")
     func addresses() throws {
         #expect(try SRTURL("srt://:9000?takeover=yes", for: .input).takesOver)
         #expect(try !SRTURL("srt://:9000", for: .input).takesOver)

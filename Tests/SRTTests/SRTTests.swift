@@ -15,7 +15,7 @@ struct SRTTests {
 
     // MARK: Addresses
 
-    @Test("The SRT modes and the local port of a caller are parsed")
+    @Test("The mode and the local port in an SRT address are parsed")
     func modes() throws {
         #expect(try SRTURL("srt://:9000").mode == .listener)
         #expect(try SRTURL("srt://host:9000").mode == .caller)
@@ -37,7 +37,7 @@ struct SRTTests {
         #expect(throws: AddressError.self) { try SRTURL("srt://host:9000?\(query)") }
     }
 
-    @Test("libsrt drops late packets only if the address requests it, at an age of at least a second")
+    @Test("SRT packets are dropped as too late only if the address requests it, at the age of a second or more")
     func dropAge() throws {
         #expect(try Self.url("latency=120").dropAge(latency: 120) == nil)
         #expect(try Self.url("latency=120&snddropdelay=0").dropAge(latency: 120) == 1000)
@@ -75,7 +75,7 @@ struct SRTTests {
         }
     }
 
-    @Test("libsrt accepts every option that an address may contain", arguments: SRTOption.allCases)
+    @Test("libsrt accepts every option that an SRT address may contain", arguments: SRTOption.allCases)
     func options(option: SRTOption) throws {
         let socket = try SRTSocket(
             options: try Self.url("latency=200"), bandwidth: SRTBandwidth(Samples.description, url: Self.url("fc=1")))
@@ -83,7 +83,7 @@ struct SRTTests {
         for text in texts { #expect(socket.apply(try SRTOptionValue(text, of: option), to: option.symbol), "\(text)") }
     }
 
-    @Test("An option that libsrt rejects is a permanent failure")
+    @Test("An SRT option that libsrt rejects is a permanent failure")
     func refusedOption() throws {
         let url = try Self.url("packetfilter=nonsense,cols:0")
         do {
@@ -97,7 +97,7 @@ struct SRTTests {
 
     // MARK: Stream names
 
-    @Test("A stream ID is parsed as plain text, or as keys after #!::")
+    @Test("An SRT stream ID is parsed as plain text, or as keys after #!::")
     func streamIDs() {
         #expect(SRTStreamID("studio").resource == "studio")
         let id = SRTStreamID("#!::r=live/one,m=publish,u=anna,h=example.org,s=7,t=file,x=1,bad")
@@ -108,7 +108,7 @@ struct SRTTests {
         #expect(SRTStreamID(String(repeating: "a", count: 2000)).resource.utf8.count == SRTStreamID.maximumBytes)
     }
 
-    @Test("A listener accepts callers that request its stream, and rejects others with a reason")
+    @Test("An SRT listener accepts callers that request its stream, and rejects others with a reason")
     func admission() {
         let admission = SRTAdmission(wanted: SRTStreamID("#!::r=one,u=anna"), maximum: 2)
         #expect(admission.judge("#!::r=one,u=anna,m=request") == nil)
@@ -127,7 +127,7 @@ struct SRTTests {
         #expect(plain.judge("one") == nil && plain.judge("#!::r=one") == nil)
     }
 
-    @Test("A caller that was accepted at the same time as others, and closed for lack of room, counts as rejected")
+    @Test("A caller that was accepted and then disconnected for lack of room counts as rejected")
     func lateOverload() {
         let admission = SRTAdmission(wanted: nil, maximum: 1)
         #expect(admission.judge("one") == nil && admission.judge("two") == nil)
@@ -137,14 +137,14 @@ struct SRTTests {
 
     // MARK: Rates
 
-    @Test("The nominal rate is that of the media plus the container's overhead")
+    @Test("The nominal SRT rate is that of the media plus the container's overhead")
     func nominalRate() {
         let media: Int64 = (2_500_000 + 128_000) / 8
         let rate = SRTBandwidth.nominal(Samples.description)
         #expect(rate > media * 104 / 100 && rate < media * 112 / 100)
     }
 
-    @Test("libsrt gets a new input rate if the rate changes by more than a tenth, and never one below nominal")
+    @Test("libsrt is told a new input rate if it changes by more than a tenth, but never less than nominal")
     func measuredRate() throws {
         var bandwidth = SRTBandwidth(Samples.description, url: try Self.url("latency=800"))
         let nominal = SRTBandwidth.nominal(Samples.description)
@@ -166,7 +166,7 @@ struct SRTTests {
     }
 
     @Test(
-        "A bandwidth in the address is not replaced by a measured rate",
+        "If the SRT address sets a bandwidth, the measured rate does not replace it",
         arguments: ["maxbw=5000000", "maxbw=0&oheadbw=9", "inputbw=1"])
     func givenRate(query: String) throws {
         var bandwidth = SRTBandwidth(Samples.description, url: try Self.url(query))
@@ -177,13 +177,13 @@ struct SRTTests {
         #expect(update4 == nil)
     }
 
-    @Test("An overhead in the address is kept while the input rate is measured")
+    @Test("If the SRT address sets an overhead, it is kept while the input rate is measured")
     func givenOverhead() throws {
         let bandwidth = SRTBandwidth(Samples.description, url: try Self.url("oheadbw=30"))
         #expect(bandwidth.isLimited && bandwidth.adaptsInput && !bandwidth.adaptsOverhead)
     }
 
-    @Test("The redundancy of a packet filter is computed from its columns and rows")
+    @Test("The redundancy of an SRT packet filter is computed from its columns and rows")
     func redundancy() {
         #expect(SRTBandwidth.redundancy(nil) == 0)
         #expect(SRTBandwidth.redundancy("fec,cols:10") == 10)
@@ -192,7 +192,7 @@ struct SRTTests {
         #expect(SRTBandwidth.redundancy("fec,cols:0,rows:0") == 0)
     }
 
-    @Test("Flow window and send buffer are enlarged with the latency if the defaults are too small for it")
+    @Test("SRT's flow window and send buffer grow with the latency if the defaults are too small for it")
     func buffers() throws {
         let small = SRTBandwidth(Samples.description, url: try Self.url("latency=200"))
         #expect(small.flowWindow == nil && small.sendBuffer == nil)
@@ -204,7 +204,7 @@ struct SRTTests {
 
     // MARK: Pacing
 
-    @Test("The packets of a frame are spread evenly over the requested part of the frame's duration")
+    @Test("The SRT packets of a frame are spread evenly over the requested part of the frame's duration")
     func spread() {
         var pace = SRTPace()
         pace.begin(at: 1000, spread: 26_000)
@@ -212,7 +212,7 @@ struct SRTTests {
         #expect(times == (0..<13).map { 1000 + Int64($0) * 2000 })
     }
 
-    @Test("Packets of a backlog are sent at once, and send times never decrease")
+    @Test("SRT packets of a backlog are sent at once, and send times never decrease")
     func backlog() {
         var pace = SRTPace()
         pace.begin(at: 1000, spread: 20_000)
@@ -240,7 +240,7 @@ struct SRTTests {
         return statistics
     }
 
-    @Test("The receivers' counters and rates are added, and of round trip time and bandwidth the worst counts")
+    @Test("The status adds up all SRT receivers' counters, and has the worst round trip time and bandwidth")
     func mergedNumbers() throws {
         let merged = SRTStatistics.merged([
             statistics(roundTrip: 10, sent: 5, rate: 2, bandwidth: 50),
@@ -253,7 +253,7 @@ struct SRTTests {
         #expect(moment.inputBandwidth == nil)
     }
 
-    @Test("Counters do not decrease when a receiver disconnects, and its momentary values disappear")
+    @Test("SRT counters never decrease when a receiver disconnects, and its current values are removed")
     func departedNumbers() {
         var past = SRTStatistics.Totals()
         past.add(statistics(roundTrip: 10, sent: 5, rate: 2).totals)
@@ -267,7 +267,7 @@ struct SRTTests {
 
     // MARK: Closing
 
-    @Test("Sockets whose close never returns do not block SRT in the process: one new socket a minute is allowed")
+    @Test("If closing SRT sockets never returns, SRT still works: one new socket a minute is allowed")
     func hungCloses() {
         var closings = SRTClosings()
         let minute = SRTClosings.interval.inNanoseconds
@@ -284,7 +284,7 @@ struct SRTTests {
     }
 
     @Test(
-        "Two outputs cannot reserve the same socket, and an unused reservation can be returned")
+        "Two outputs cannot reserve the same SRT socket, and an unused reservation can be returned")
     func roomIsTaken() throws {
         var closings = SRTClosings()
         for _ in 0..<SRTClosings.maximum { closings.began() }

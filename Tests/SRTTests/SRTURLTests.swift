@@ -6,7 +6,7 @@ import Testing
 @testable import SRT
 
 @Suite struct SRTURLTests {
-    @Test("The options of a caller's address are parsed")
+    @Test("The options of an SRT caller's address are parsed")
     func caller() throws {
         let url = try SRTURL(
             "srt://h:9000?mode=caller&latency=300&passphrase=0123456789&pbkeylen=32&streamid=publish%2Fone"
@@ -26,7 +26,7 @@ import Testing
         #expect(url.options[.ipttl] == .integer(8))
     }
 
-    @Test("A listener's address without a host means the loopback interface")
+    @Test("An SRT listener's address without a host means the loopback interface")
     func listener() throws {
         #expect(try SRTURL("srt://:9000?mode=listener").host == "127.0.0.1")
         #expect(try SRTURL("srt://:9000").mode == .listener)
@@ -59,7 +59,7 @@ import Testing
     }
 
     @Test(
-        "A repeated option is refused, under any of its names",
+        "An SRT option that is repeated, under any of its names, is refused",
         arguments: [
             "latency=120&latency=200", "payload_size=1316&pkt_size=1316", "ttl=3&ipttl=4", "callers=1&callers=2",
             "mode=caller&mode=listener", "localaddr=10.0.0.1&adapter=10.0.0.2", "LATENCY=1&latency=1",

@@ -19,13 +19,13 @@ import Testing
         }
     }
 
-    @Test func `The times of the grid are multiples of its period in local time`() throws {
+    @Test func `Cuts at multiples of a duration are computed in local time`() throws {
         #expect(try minutes(3, .seconds(1800)) { _ in 0 } == [30, 60, 90])
         #expect(try minutes(3, .seconds(3600)) { _ in 5 * 3600 + 1800 } == [30, 90, 150])
         #expect(try minutes(2, .seconds(86_400)) { _ in -3600 } == [60, 60 + 1440])
     }
 
-    @Test func `When clocks go forward, each multiple comes once, and skipped multiples are left out`() throws {
+    @Test func `When clocks go forward, no cut is repeated, and cuts in the skipped hour are omitted`() throws {
         // Clocks go forward from 02:00 to 03:00, two hours after the start.
         let spring: WallClockGrid.Offset = { $0.milliseconds >= 2 * Self.hour ? 3600 : 0 }
         #expect(try minutes(5, .seconds(1800), spring) == [30, 60, 90, 120, 150])
@@ -33,7 +33,7 @@ import Testing
         #expect(try minutes(2, .seconds(86_400), spring) == [23 * 60, 47 * 60])
     }
 
-    @Test func `When clocks go back, a long file becomes longer, and short files keep their length`() throws {
+    @Test func `When clocks go back, a file of hours becomes longer, and shorter files keep their length`() throws {
         // Clocks go back from 03:00 to 02:00, three hours after the start.
         let autumn: WallClockGrid.Offset = { $0.milliseconds >= 3 * Self.hour ? -3600 : 0 }
         #expect(try minutes(9, .seconds(1800), autumn) == [30, 60, 90, 120, 150, 180, 210, 240, 270])
@@ -41,7 +41,7 @@ import Testing
         #expect(try minutes(1, .seconds(86_400), autumn) == [25 * 60])
     }
 
-    @Test func `A length that does not divide a day has no grid`() {
+    @Test func `A file length that does not divide a day is not aligned to the wall clock`() {
         #expect(WallClockGrid(period: .seconds(7)) == nil)
         #expect(WallClockGrid(period: .seconds(2 * 86_400)) == nil)
         #expect(WallClockGrid(period: .nanoseconds(500)) == nil)
@@ -72,7 +72,7 @@ import Testing
         return starts
     }
 
-    @Test func `Files begin at multiples of their length on the wall clock`() throws {
+    @Test func `Files of a recording begin when the wall clock shows a multiple of their length`() throws {
         #expect(
             try starts(70, period: .seconds(10)) { _ in 86_400_000 + 3300 } == [
                 0, 6.72, 16.72, 26.72, 36.72, 46.72, 56.72, 66.72,
@@ -80,7 +80,7 @@ import Testing
         #expect(try starts(5, period: .seconds(1)) { _ in 500 } == [0, 0.52, 1.52, 2.52, 3.52, 4.52])
     }
 
-    @Test func `Setting the wall clock moves one cut and does not repeat it`() throws {
+    @Test func `Setting the wall clock moves one cut between files and does not repeat it`() throws {
         let forward = try starts(60, period: .seconds(10)) { $0 < 15 ? 0 : 3000 }
         #expect(forward == [0, 10, 20, 27, 37, 47, 57])
         let back = try starts(60, period: .seconds(10)) { $0 < 15 ? 0 : -1000 }

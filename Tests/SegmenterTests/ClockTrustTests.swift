@@ -59,7 +59,7 @@ struct ClockTrustTests {
         }
     }
 
-    @Test("The uncertainty about a clock is remembered across restarts")
+    @Test("Whether the clock is uncertain is remembered across restarts")
     func restart() {
         var memory: RememberedClock?
         for run in 0..<6 {
@@ -77,7 +77,7 @@ struct ClockTrustTests {
         }
     }
 
-    @Test("After a month of downtime, files that are too old are deleted in the end, with or without a time server")
+    @Test("After a month without running, files that are too old are deleted in the end, even without a time server")
     func off() {
         var alone = RetentionPolicy(rules: Self.rules, leastFree: 0, memory: seen())
         #expect(look(&alone, archive(), ahead: 30 * Self.day).deletions.isEmpty)
@@ -91,7 +91,7 @@ struct ClockTrustTests {
         #expect(counts.last?.problem == nil)
     }
 
-    @Test("A time server that answers late ends the uncertainty only if the previous run confirmed the clock")
+    @Test("A time server that answers late makes the clock trusted only if the previous run had confirmed it")
     func confirmation() {
         for wasConfirmed in [true, false] {
             var policy = RetentionPolicy(rules: Self.rules, leastFree: 0, memory: seen(confirmed: wasConfirmed))
@@ -102,14 +102,14 @@ struct ClockTrustTests {
         }
     }
 
-    @Test("Without a time server, retention trusts the wall clock after a downtime of one night")
+    @Test("If there is no time server, retention trusts the wall clock after relay was off for one night")
     func night() {
         var policy = RetentionPolicy(rules: Self.rules, leastFree: 0, memory: seen(confirmed: false))
         let plan = look(&policy, archive(), ahead: 12 * Self.hour)
         #expect(plan.deletions.map(\.segment.sequence) == Array(1...11) && plan.problem == nil)
     }
 
-    @Test("Files dated in the future are deleted for space, oldest first, and by age once they are certainly old")
+    @Test("Files dated in the future are deleted for space, oldest first, or by age once they are certainly old")
     func future() {
         let (rules, space) = (
             RetentionRules(maximumAge: .seconds(72 * 3600), minimumFree: .percent(10)),
@@ -132,7 +132,7 @@ struct ClockTrustTests {
         #expect(later.deletions.map(\.segment.sequence) == Array(1...73))
     }
 
-    @Test("When a clock that was behind at the start is corrected, deletion for free space continues")
+    @Test("If a clock that was behind at the start is corrected, files are still deleted for free space")
     func behind() {
         let rules = RetentionRules(maximumAge: .seconds(72 * 3600), minimumFree: .percent(10))
         let space = DiskSpace(free: 50_000_000_000, capacity: 1_000_000_000_000)
@@ -141,7 +141,7 @@ struct ClockTrustTests {
         #expect(look(&policy, archive(), hours: 0.1, ahead: 0, confirmed: true, space: space).deletions.count == 1)
     }
 
-    @Test("Files that were recorded with a clock that was behind do not count as old after the clock is corrected")
+    @Test("Files recorded while the clock was behind do not count as old after the clock is corrected")
     func own() {
         var policy = RetentionPolicy(rules: Self.rules, leastFree: 0, memory: seen())
         _ = look(&policy, archive(), ahead: -700 * Self.day)
@@ -160,7 +160,7 @@ struct ClockTrustTests {
         #expect(plan(74).deletions.count == 1)
     }
 
-    @Test("The clock memory is read back as it was written, and a torn or foreign file is ignored")
+    @Test("The file with the clock state is read back as it was written, and a torn or foreign file is ignored")
     func remembered() throws {
         let temporary = try TemporaryDirectory()
         let directory = try RecordDirectory.prepare(temporary.path)
@@ -254,7 +254,7 @@ struct ClockTrustTests {
         }
     }
 
-    @Test("For any sequence of clock changes no young file is deleted, and every old file is deleted in the end")
+    @Test("For any sequence of clock changes retention deletes no young file, and every old file in the end")
     func simulation() {
         var seeds = SeededRandom()
         for _ in 0..<40 {

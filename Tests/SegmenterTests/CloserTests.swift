@@ -82,7 +82,7 @@ private final class Remover: RecordingObserver {
         #expect(recording.finished.count == 2 && recording.directory.files.count == 2)
     }
 
-    @Test func `A failed close is tried again when recording ends, and the file stays open if it fails again`() throws {
+    @Test func `A failed close is tried again when recording ends; if it fails again, the file stays open`() throws {
         let (recording, blockers) = try recording()
         recording.finish()
         #expect(recording.recorder.status.segmentsFinished == 0)
@@ -95,7 +95,7 @@ private final class Remover: RecordingObserver {
         }
     }
 
-    @Test func `Data lost from a file that could not be closed is a separate gap`() throws {
+    @Test func `Data lost from a file that could not be closed is recorded as a separate gap`() throws {
         let (recording, blockers) = try recording()
         let open = try #require(recording.directory.files.first { $0.hasSuffix(".part") })
         let whole = try FragmentedFileReader(try FileDescriptor.open(existing: recording.directory.path(open))).read()
@@ -120,7 +120,7 @@ private final class Remover: RecordingObserver {
         recording.finish()
     }
 
-    @Test func `An empty file that could not be removed is not a gap`() {
+    @Test func `If an empty file could not be removed, no gap is recorded`() {
         let written = SegmentRecord(
             fileName: "a", channel: "test", sequence: 1, start: UTCTime(milliseconds: 0), programStart: 5,
             programEnd: 5, frames: 0, audioSamples: 0, bytes: 0, ending: .error)
@@ -129,7 +129,7 @@ private final class Remover: RecordingObserver {
 
     /// Audio has no frames to count, so its loss must be measured in time.
     @Test(arguments: [nil, 0.6], [RecordFormat.hybrid, .ts])
-    func `Data lost from an audio-only file is a gap, too`(share: Double?, format: RecordFormat) throws {
+    func `Data lost from an audio-only file is recorded as a gap, too`(share: Double?, format: RecordFormat) throws {
         let observer = FinishedNames()
         let (recording, blockers) = try recording(hasVideo: false, format: format, observers: [observer])
         let open = try #require(recording.directory.files.first { $0.hasSuffix(".part") })
@@ -177,7 +177,7 @@ private final class Remover: RecordingObserver {
         #expect(recording.directory.files.allSatisfy { $0.hasSuffix(".mp4") })
     }
 
-    @Test func `A file that could not be closed and was then deleted is a separate gap`() throws {
+    @Test func `A file that could not be closed and was then deleted is recorded as a separate gap`() throws {
         let (recording, blockers) = try recording()
         let open = try #require(recording.directory.files.first { $0.hasSuffix(".part") })
         for name in blockers + [recording.directory.path(open)] { try FileManager.default.removeItem(atPath: name) }
@@ -190,7 +190,7 @@ private final class Remover: RecordingObserver {
     }
 
     @Test(arguments: [false, true])
-    func `A file that another process repaired after a failed close counts without its missing part`(isCut: Bool)
+    func `If another process repaired a file that could not be closed, its lost part is recorded as a gap`(isCut: Bool)
         throws
     {
         let (recording, blockers) = try recording()
@@ -232,7 +232,7 @@ private final class Remover: RecordingObserver {
 
     // Regression: a hurried close patched the head without waiting for the index, never synchronised the file, and
     // reported it as finished.
-    @Test func `If too many files wait to be closed, some first get only their index and are closed later`() throws {
+    @Test func `If too many files wait to be closed, some get their index first and are closed later`() throws {
         let directory = try TemporaryDirectory()
         let queue = DispatchQueue(label: "test.closer")
         let observer = FinishedNames()
@@ -254,7 +254,7 @@ private final class Remover: RecordingObserver {
     }
 
     // Regression: the loss of a file beyond the postponed ones was counted nowhere.
-    @Test func `A lost file counts as a gap even if it exceeded the limit of postponed files`() throws {
+    @Test func `A file that was lost before it was closed is a gap, even if too many files wait to be closed`() throws {
         let directory = try TemporaryDirectory()
         let queue = DispatchQueue(label: "test.closer")
         let (status, synchroniser) = (RecorderStatusBox(), FileSynchroniser(name: "test"))
@@ -298,7 +298,7 @@ private final class Remover: RecordingObserver {
         #expect(try attempts(closing: 4) == 2)
     }
 
-    @Test func `A file that has only its index is still a complete open file`() throws {
+    @Test func `An open file that has got its index and is not closed yet is still complete`() throws {
         let directory = try TemporaryDirectory()
         let file = try file(1, in: directory)
         try file.appendIndex()
@@ -311,7 +311,10 @@ private final class Remover: RecordingObserver {
         #expect(try SegmentReader.read(directory.path(record.fileName)).isClosed)
     }
 
-    @Test func `A disk failure affects only one file, which is not reported as finished`() throws {
+    @Test
+    func `A disk failure during one file's close affects no other file, and that file is not reported as finished`()
+        throws
+    {
         let directory = try TemporaryDirectory()
         let synchroniser = FileSynchroniser(name: "test") { (file) throws(FileFailure) in
             if file.path.contains("_000001.") { throw FileFailure("synchronise", file.path, code: EIO) }
@@ -342,7 +345,7 @@ private final class Remover: RecordingObserver {
         #expect(directory.files.allSatisfy { $0.hasSuffix(".mp4") })
     }
 
-    @Test func `A file is closed only after earlier requests to the disk are done`() throws {
+    @Test func `A file is closed only after its earlier synchronisations to the disk are done`() throws {
         let directory = try TemporaryDirectory()
         let file = try file(1, in: directory)
         let gate = DispatchSemaphore(value: 0)
@@ -361,7 +364,7 @@ private final class Remover: RecordingObserver {
         #expect(status.value.withLock { $0.segmentsFinished } == 0 && closer.backlog.isUnfinished)
     }
 
-    @Test func `A close returns the file's final size, and closing an empty file is not an error`() throws {
+    @Test func `Closing a file returns its final size, and closing an empty file is not an error`() throws {
         let directory = try TemporaryDirectory()
         guard case .finished(let record) = try file(1, in: directory).close() else {
             Issue.record("not finished")

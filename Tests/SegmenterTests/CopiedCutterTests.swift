@@ -43,7 +43,9 @@ struct CopiedCutterTests {
         return packets.filter { $0.track == .audio && !kept.contains($0.pts) }.map(\.pts)
     }
 
-    @Test("Audio after a cut stays in the previous file until the next frame", arguments: [false, true])
+    @Test(
+        "In a copied recording audio after a cut stays in the previous file until the next frame",
+        arguments: [false, true])
     func audioAlone(comesBack: Bool) throws {
         let all = program(250)
         let packets = all.filter { $0.track == .audio || $0.pts < 45 || comesBack && $0.pts >= 200 }
@@ -53,7 +55,7 @@ struct CopiedCutterTests {
         if comesBack { #expect(files[1].start.time == 8 * Self.second) }
     }
 
-    @Test("If no keyframe arrives before memory is full, a file continues beyond its cut to the next keyframe")
+    @Test("In a copied recording a file that never gets a keyframe continues past its cut once memory is full")
     func endless() throws {
         // At 300 kB per frame, 192 MiB are reached after 672 frames.
         let packets = syntheticProgram(rate: rate, frames: 900, isKeyframe: { $0 == 0 || $0 == 850 }, size: 300_000)
@@ -64,7 +66,7 @@ struct CopiedCutterTests {
         #expect(lost(packets.filter { $0.ptsNanoseconds > 0 }, files).isEmpty)
     }
 
-    @Test("A change of coding before the first file is open makes two files, each with its own frames")
+    @Test("If the coding changes before the first file is open, two files are recorded, each with its own frames")
     func codedAnewAtOnce() throws {
         let next = videoTrack(rate: rate, avcC: [1, 77, 0, 30, 255, 224, 0])
         let packets = program(40, keyframes: 5).filter { $0.track == .video }.map {
@@ -78,7 +80,7 @@ struct CopiedCutterTests {
         syntheticProgram(rate: rate, frames: frames) { $0 % keyframes == 0 }
     }
 
-    @Test("A file begins with the keyframe before its first frame; the previous file has all frames decoded so far")
+    @Test("A copied file begins with the keyframe before its first frame, and the previous file keeps that GOP's start")
     func overlap() throws {
         let files = cut(program(100), at: [Self.second, 2 * Self.second + 10_000_000])
         #expect(files.map { $0.start.time } == [0, Self.second, 2 * Self.second])
@@ -95,13 +97,15 @@ struct CopiedCutterTests {
         #expect(Set(files.flatMap(\.audio)).count == program(100).count { $0.track == .audio })
     }
 
-    @Test("A file begins with the frame nearest to its requested start", arguments: [(-19, 25), (19, 25), (21, 26)])
+    @Test(
+        "A copied file begins with the frame nearest to its requested start",
+        arguments: [(-19, 25), (19, 25), (21, 26)])
     func nearest(milliseconds: Int64, frame: Int64) {
         let files = cut(program(60), at: [Self.second + milliseconds * 1_000_000])
         #expect(files.map { $0.start.time } == [0, rate.start(of: FrameIndex(frame)).nanoseconds])
     }
 
-    @Test("The first file begins at its requested start within a GOP, and earlier packets are dropped")
+    @Test("The first copied file begins at its requested start within a GOP, and earlier packets are dropped")
     func begins() {
         let files = cut(program(60), at: [], from: Self.second)
         #expect(files.map { $0.start.time } == [Self.second])
@@ -116,7 +120,7 @@ struct CopiedCutterTests {
         #expect(files.map { $0.start.time } == [Self.second + 200_000_000, 2 * Self.second])
     }
 
-    @Test("Open-GOP frames presented before a file's first keyframe are in the previous file, and not in that file")
+    @Test("Open-GOP frames presented before a file's first keyframe are in the previous file only")
     func openGroups() {
         // The frames are I2 B0 B1 P5 B3 B4 …, with an I frame at 12.
         let order: [Int64] = [0, 3, 1, 2, 6, 4, 5, 9, 7, 8, 12, 10, 11, 15, 13, 14, 18, 16, 17, 21, 19, 20]
@@ -151,7 +155,7 @@ struct CopiedCutterTests {
     static let changes: [Int64] = [33, 46, 49, 50, 51, 60]
 
     @Test(
-        "Wherever audio changes its coding within a GOP, and however late it comes, all of it is recorded",
+        "If audio changes its coding within a GOP, all of it is recorded, however late it comes",
         arguments: changes, [0, 100, 400, 900])
     func audioCodedAnew(change: Int64, late: Int64) {
         let other = aacTrack(asc: [0x12, 0x08])
@@ -166,7 +170,7 @@ struct CopiedCutterTests {
     }
 
     @Test(
-        "When a frame changes its coding, audio that comes later than the frame is recorded",
+        "If video changes its coding, audio that comes later than the frame is recorded",
         arguments: [0, 100, 900])
     func frameCodedAnew(late: Int64) {
         let other = videoTrack(rate: rate, avcC: [1, 100, 0, 40, 255, 224, 0])
@@ -181,7 +185,7 @@ struct CopiedCutterTests {
         #expect(files.first?.audio.last.map { $0 >= 2 * 48_000 - 1024 } == true)
     }
 
-    @Test("An interrupted recording tells of frames with a new coding that are in no file")
+    @Test("An interrupted recording reports frames of a new coding that are in no file")
     func interruptedChange() {
         let other = videoTrack(rate: rate, avcC: [1, 100, 0, 40, 255, 224, 0])
         var cutter = CopiedCutter()

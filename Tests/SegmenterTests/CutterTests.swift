@@ -42,7 +42,8 @@ private func cut(_ packets: [EncodedPacket], _ length: SegmentLength, rate: Fram
 private let rates = [FrameRate(30), FrameRate(25), FrameRate(30000, 1001)]
 
 @Suite struct CutterTests {
-    @Test(arguments: rates) func `Each of 100 cuts is at the first frame of its boundary`(rate: FrameRate) {
+    @Test(arguments: rates)
+    func `Each of 100 cuts is at the first frame at or after its requested time`(rate: FrameRate) {
         let boundaries = (0..<101).map { rate.frames(atLeast: .seconds(10 * $0)) }
         let packets = syntheticProgram(rate: rate, frames: boundaries[100] + 50) { frame in
             boundaries.contains(frame) || frame % 250 == 249
@@ -56,7 +57,9 @@ private let rates = [FrameRate(30), FrameRate(25), FrameRate(30000, 1001)]
     }
 
     @Test(arguments: [20, 48, 49])
-    func `If audio begins a rounding error before the first frame, the recording begins with it`(samples: Int64) {
+    func `If the first audio begins slightly before the first frame, the recording still begins with both`(
+        samples: Int64
+    ) {
         let packets = syntheticProgram(rate: FrameRate(25), frames: 100) { $0 % 50 == 0 }.map { packet in
             guard packet.track == .audio else { return packet }
             return EncodedPacket(
@@ -72,7 +75,7 @@ private let rates = [FrameRate(30), FrameRate(25), FrameRate(30000, 1001)]
         #expect((96_000..<97_024).contains(files[1].visible.lowerBound))
     }
 
-    @Test(arguments: rates) func `With 100 cuts, every audio sample is visible in exactly one file`(rate: FrameRate) {
+    @Test(arguments: rates) func `With 100 cuts, every audio sample is audible in exactly one file`(rate: FrameRate) {
         let packets = syntheticProgram(rate: rate, frames: rate.frames(atLeast: .seconds(205))) { frame in
             (0..<103).contains { rate.frames(atLeast: .seconds(2 * $0)) == frame }
         }
@@ -90,7 +93,7 @@ private let rates = [FrameRate(30), FrameRate(25), FrameRate(30000, 1001)]
         #expect(end == packets.last { $0.track == .audio }.map { $0.pts + 1024 })
     }
 
-    @Test func `A missing keyframe delays one cut and does not move the others`() {
+    @Test func `If a keyframe is missing, one cut is late, and the other cuts stay at their times`() {
         let rate = FrameRate(25)
         let packets = syntheticProgram(rate: rate, frames: 1000) { $0 % 100 == 0 && $0 != 500 || $0 == 530 }
         let (files, _) = cut(packets, .duration(.seconds(10)), rate: rate)
@@ -98,7 +101,7 @@ private let rates = [FrameRate(30), FrameRate(25), FrameRate(30000, 1001)]
         #expect(files.flatMap(\.frames) == Array(0..<1000))
     }
 
-    @Test func `A limit in bytes is not exceeded, and a keyframe is requested in time`() {
+    @Test func `A file does not exceed its limit in bytes, and a keyframe is requested in time`() {
         let rate = FrameRate(30)
         let packets = syntheticProgram(rate: rate, frames: 6000, isKeyframe: { $0 % 60 == 0 }, size: 5000)
         let (files, requests) = cut(packets, .bytes(2_000_000), rate: rate)
@@ -109,7 +112,7 @@ private let rates = [FrameRate(30), FrameRate(25), FrameRate(30000, 1001)]
         #expect(files.flatMap(\.frames) == Array(0..<6000))
     }
 
-    @Test func `A cut on demand is at the next keyframe, and later cuts stay at their boundaries`() {
+    @Test func `A cut on demand is at the next keyframe, and later cuts stay at their times`() {
         let rate = FrameRate(25)
         var cutter = SegmentCutter(length: .duration(.seconds(10)), stream: description(rate: rate))
         let packets = syntheticProgram(rate: rate, frames: 1000) { $0 % 50 == 0 }
@@ -123,12 +126,12 @@ private let rates = [FrameRate(30), FrameRate(25), FrameRate(30000, 1001)]
         #expect(starts == [0, 250, 350, 500, 750])
     }
 
-    @Test func `A cut on demand does nothing while nothing is recorded`() {
+    @Test func `A cut on demand has no effect while nothing is recorded`() {
         var cutter = SegmentCutter(length: .duration(.seconds(10)), stream: description(rate: FrameRate(25)))
         #expect(cutter.cutNow().isEmpty)
     }
 
-    @Test func `A late keyframe delays the cut, and the next file records the delay`() {
+    @Test func `A late keyframe delays a cut, and the next file records how late it is`() {
         let rate = FrameRate(25)
         let packets = syntheticProgram(rate: rate, frames: 1000) { [0, 250, 620].contains($0) }
         let (files, _) = cut(packets, .duration(.seconds(10)), rate: rate)
@@ -136,21 +139,21 @@ private let rates = [FrameRate(30), FrameRate(25), FrameRate(30000, 1001)]
         #expect(files.map(\.start.lateness) == [0, 0, 4_800_000_000])
     }
 
-    @Test func `A keyframe is requested before the encoder reaches each boundary`() {
+    @Test func `A keyframe is requested before the encoder reaches each cut`() {
         let rate = FrameRate(30)
         let packets = syntheticProgram(rate: rate, frames: 40) { $0 == 0 }
         let (_, requests) = cut(packets, .duration(.seconds(1)), rate: rate)
         #expect(requests == (1...4).map { $0 * 1_000_000_000 })
     }
 
-    @Test func `A frame does not wait forever for audio that never arrives`() {
+    @Test func `A frame is written without waiting forever for audio that never arrives`() {
         let rate = FrameRate(30)
         let packets = (0..<300).map { videoPacket($0, rate: rate, isKeyframe: $0 % 30 == 0) }
         let (files, _) = cut(packets, .duration(.seconds(5)), rate: rate)
         #expect(files.flatMap(\.frames) == Array(0..<300))
     }
 
-    @Test func `After an interruption recording continues at a keyframe with its hidden audio packet`() {
+    @Test func `After an interruption recording continues at a keyframe, preceded by a hidden audio packet`() {
         let rate = FrameRate(25)
         var cutter = SegmentCutter(length: .duration(.seconds(100)), stream: description(rate: rate))
         let packets = syntheticProgram(rate: rate, frames: 200) { $0 % 50 == 0 }

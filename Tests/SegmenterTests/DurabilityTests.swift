@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func `If a file cannot be made durable, each frame is written or counted as lost, and none twice`() throws {
+    @Test func `If a file cannot be synchronised, each frame is written or counted as lost, and none twice`() throws {
         let (directory, clock, hasFailed) = (try TemporaryDirectory(), ManualClock(), Flag())
         var configuration = RecorderConfiguration(
             directory: try .prepare(directory.path), channel: "test", length: .duration(.seconds(60)))
@@ -86,7 +86,9 @@ import Testing
         return numbers[0] * numbers[1]
     }
 
-    @Test func `Space is reserved ahead of a file's data, and unused space is released at the close`() throws {
+    @Test
+    func `Disk space is reserved ahead of a file's data, and unused space is released when the file is closed`() throws
+    {
         let directory = try TemporaryDirectory()
         let recording = try Recording(
             description(rate: Self.rate), length: .duration(.seconds(60)), directory: directory)
@@ -100,7 +102,7 @@ import Testing
         #expect(try occupied(try #require(recording.finished.first)) < 200_000)
     }
 
-    @Test func `One very long write does not raise the median or the 99th percentile to its latency`() {
+    @Test func `One very long write does not raise the median or 99th percentile of write latency`() {
         var histogram = LatencyHistogram()
         for _ in 0..<98 { histogram.record(1_000_000) }
         histogram.record(100_000_000)
@@ -111,7 +113,7 @@ import Testing
         #expect((100.0...200.0).contains(status.p99Milliseconds))
     }
 
-    @Test func `The median and the 99th percentile are upper bounds, at most twice as long as the exact values`() {
+    @Test func `The reported percentiles of write latency are at least the exact values and at most twice as long`() {
         var random = SeededRandom()
         for _ in 0..<200 {
             var histogram = LatencyHistogram()

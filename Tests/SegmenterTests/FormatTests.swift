@@ -36,7 +36,7 @@ private func packets(_ path: String, _ stream: String, _ fields: String = "size"
         source.packets.filter { $0.track == .audio && $0.pts >= 0 }
     }
 
-    @Test func `Transport stream files contain every packet once and can be joined`() throws {
+    @Test func `Transport stream files contain every packet once and can be concatenated`() throws {
         let (work, directory) = (try TemporaryDirectory(), try TemporaryDirectory())
         let source = try FLVFile.generate(in: work, rate: FrameRate(30000, 1001), seconds: 10)
         let files = try record(source, .ts, in: directory, seconds: 4)
@@ -62,7 +62,7 @@ private func packets(_ path: String, _ stream: String, _ fields: String = "size"
         #expect(try packets(joined, "v").count == videoPackets.count)
     }
 
-    @Test func `A transport stream torn by a crash is cut to complete packets`() throws {
+    @Test func `A transport stream file that a crash left open is truncated to complete packets`() throws {
         let (work, directory) = (try TemporaryDirectory(), try TemporaryDirectory())
         let source = try FLVFile.generate(in: work, rate: FrameRate(25), seconds: 3)
         let path = try #require(try record(source, .ts, in: directory, seconds: 60).first)
@@ -87,7 +87,7 @@ private func packets(_ path: String, _ stream: String, _ fields: String = "size"
         }
     }
 
-    @Test func `A fragmented file stays fragmented, and its index lists every keyframe`() throws {
+    @Test func `A fragmented file stays fragmented when it is closed, and its index lists every keyframe`() throws {
         let (work, directory) = (try TemporaryDirectory(), try TemporaryDirectory())
         let source = try FLVFile.generate(in: work, rate: FrameRate(30000, 1001), seconds: 10)
         let files = try record(source, .fragmented, in: directory, seconds: 5)
@@ -121,7 +121,7 @@ private func packets(_ path: String, _ stream: String, _ fields: String = "size"
 
     /// Fragments of a program, some seconds of 29.97 fps with B-frames, lie on both sides of 4 GiB in a sparse file,
     /// which takes no space.
-    @Test func `In a file over 4 GiB, ffprobe finds every packet at its position in the tables`() throws {
+    @Test func `In a recording over 4 GiB, ffprobe finds every packet at its stated position`() throws {
         let (work, directory) = (try TemporaryDirectory(), try TemporaryDirectory())
         let source = try FLVFile.generate(in: work, rate: FrameRate(30000, 1001), seconds: 8)
         let videoPackets = source.packets.filter { $0.track == .video }
@@ -171,7 +171,7 @@ private func packets(_ path: String, _ stream: String, _ fields: String = "size"
         #expect(try packets(directory.path("large.mp4"), "a").count == audioPackets.count)
     }
 
-    @Test func `A change of coding begins a new file and loses no frame`() throws {
+    @Test func `When the coding changes, a new file begins and no frame is lost`() throws {
         let directory = try TemporaryDirectory()
         let rate = FrameRate(25)
         let recording = try Recording(

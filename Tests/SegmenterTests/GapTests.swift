@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test func `A sender's last frame is counted as incomplete if the frames before it are missing`() throws {
+    @Test func `A copied frame is counted as lost if frames that are shown before it are missing`() throws {
         let packets = reordered(groups: 4)
         let frames = packets.filter { $0.track == .video }
         let recording = try Recording(
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `A copied recording does not end with a file that has no visible frame`(isPaused: Bool) throws {
+    func `A copied recording does not end with a file without a visible frame`(isPaused: Bool) throws {
         let directory = try TemporaryDirectory()
         let witness = RecordingWitness()
         var configuration = RecorderConfiguration(
@@ -72,7 +72,8 @@ import Testing
         #expect(witness.records.map(\.ending) == [isPaused ? .silent : .stop])
     }
 
-    @Test func `A suspension between reordered frames leaves one gap without a hole`() throws {
+    @Test
+    func `If a suspension falls between reordered frames, the recording has one gap without extra losses`() throws {
         let packets = reordered(groups: 6)
         let videoPackets = packets.filter { $0.track == .video }
         for count in 60..<70 {
@@ -95,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func `The gap of a failed fragment begins at the fragment's earliest frame`() throws {
+    @Test func `If a fragment cannot be written, the gap begins at the fragment's earliest frame`() throws {
         let (directory, clock) = (try TemporaryDirectory(), ManualClock())
         let configuration = RecorderConfiguration(
             directory: try .prepare(directory.path), channel: "test", length: .duration(.seconds(60)))
@@ -122,7 +123,7 @@ import Testing
         #expect(gap.from >= 4_000_000_000 - missing - 160_000_000)
     }
 
-    @Test func `Missing frames do not keep all later frames of a file incomplete`() {
+    @Test func `Frames that are missing in the program do not count as frames that are still to come`() {
         var order = PresentationOrder()
         for (index, frame) in ([0] + Array(10..<60)).enumerated() {
             order.append(videoPacket(Int64(frame), rate: Self.rate, isKeyframe: false), count: index + 1)
@@ -134,7 +135,7 @@ import Testing
 @Suite struct RoomTests {
     private static let rate = FrameRate(25)
 
-    @Test func `A thread that waits for room is woken when half of the queue is free`() {
+    @Test func `A thread that waits for the recorder's queue continues when half of the queue is free`() {
         let queue = RecorderQueue(limit: 1000)
         for frame in Int64(0)..<9 { _ = queue.push(videoPacket(frame, rate: Self.rate, isKeyframe: frame == 0)) }
         let woken = DispatchSemaphore(value: 0)
@@ -149,7 +150,7 @@ import Testing
         #expect(queue.waitForRoom(upTo: .never))
     }
 
-    @Test func `The recorder is woken for 50 ms of media, and at once for a packet that can begin a file`() {
+    @Test func `The recorder's thread is woken for 50 ms of media, and at once for a packet that can begin a file`() {
         let queue = RecorderQueue(limit: 1 << 20)
         func wakes(_ packet: EncodedPacket) -> Bool {
             _ = queue.push(packet)
@@ -168,7 +169,7 @@ import Testing
         #expect(wakes(videoPacket(5, rate: Self.rate, isKeyframe: true)))
     }
 
-    @Test func `The queues of all recorders share one budget, and each has a part of its own`() {
+    @Test func `The queues of all recorders share one memory limit, and each also has a part of its own`() {
         let budget = QueueBudget(limit: 500)
         let one = RecorderQueue(limit: 10_000, own: 200, budget: budget)
         let two = RecorderQueue(limit: 10_000, own: 200, budget: budget)
@@ -187,7 +188,7 @@ import Testing
         #expect(two.depth.bytes == 700)
     }
 
-    @Test func `A pause keeps its position among the packets, and two pauses in a row become one`() {
+    @Test func `A pause of a recording keeps its position among the packets, and two pauses in a row become one`() {
         let queue = RecorderQueue(limit: 1 << 20)
         queue.pause()
         queue.pause()
@@ -206,7 +207,7 @@ import Testing
         #expect(order == [nil, 0, nil, 50])
     }
 
-    @Test func `An unpaced program is recorded completely if it waits for room in the queue`() throws {
+    @Test func `If a program faster than real time waits for its recorder, it is recorded completely`() throws {
         let recording = try Recording(
             description(rate: Self.rate), length: .duration(.seconds(60)), directory: try TemporaryDirectory(),
             queueLimit: 20_000)
@@ -220,7 +221,7 @@ import Testing
         #expect(recording.recorder.status.gapCount == 0)
     }
 
-    @Test func `No thread waits for a recorder that does not write`() throws {
+    @Test func `A program does not wait for a recorder that is suspended`() throws {
         let recording = try Recording(
             description(rate: Self.rate), length: .duration(.seconds(60)), directory: try TemporaryDirectory(),
             queueLimit: 2000)
@@ -237,7 +238,7 @@ import Testing
 }
 
 @Suite struct BacklogTests {
-    @Test func `Suspending the recorder does not wait for its backlog`() throws {
+    @Test func `Suspending a recorder does not wait until its queue is written`() throws {
         let rate = FrameRate(25)
         let isOpen = Mutex(false)
         // The first request for a date blocks the recorder's queue until all requests are made.
@@ -260,7 +261,7 @@ import Testing
         #expect(recording.recorder.status.gaps.first?.reason == "a test")
     }
 
-    @Test func `A backlog is processed completely`() throws {
+    @Test func `The recorder writes all packets that have queued up`() throws {
         let rate = FrameRate(25)
         let recording = try Recording(
             description(rate: rate), length: .duration(.seconds(600)), directory: try TemporaryDirectory())
@@ -278,7 +279,7 @@ import Testing
         videoPacket(second * 25, rate: FrameRate(25), isKeyframe: true)
     }
 
-    @Test func `Files are dated by program time while the wall clock agrees`() {
+    @Test func `Files are dated by program time as long as the wall clock agrees with it`() {
         var dating = SegmentDating(programStart: UTCTime(milliseconds: 1_000_000))
         for second in [Int64(0), 60, 120] {
             // The encoder delays by 3 s; a file that waited in the queue gets no later date.
@@ -290,7 +291,7 @@ import Testing
         }
     }
 
-    @Test func `When the clocks drift apart, files are dated by the wall clock, and this is logged once`() {
+    @Test func `If program time and wall clock drift apart, files are dated by the wall clock, which is logged once`() {
         var dating = SegmentDating(programStart: nil)
         dating.begin(keyframe(0), now: UTCTime(milliseconds: 1_000_000))
         func date(_ second: Int64, _ now: Int64) -> (UTCTime, Int64?) {
@@ -305,7 +306,7 @@ import Testing
         #expect(date(240, -2_330_000) == (UTCTime(milliseconds: -2_330_000), nil))
     }
 
-    @Test func `Dates of an unpaced program never go back`() {
+    @Test func `The dates of files of a program faster than real time never go back`() {
         var dating = SegmentDating(programStart: UTCTime(milliseconds: 1_000_000))
         let dates = (Int64(0)..<60).map { second in
             dating.date(keyframe(second), now: UTCTime(milliseconds: 1_000_000 + second), queued: 0).start.milliseconds

@@ -5,7 +5,7 @@ import Segmenter
 import TestSupport
 import Testing
 
-@Suite("Held recordings")
+@Suite("Held recordings and retention")
 struct HoldVetoTests {
     @Test("A held recording is not deleted under any of its names until the hold is released")
     func holds() throws {

@@ -18,7 +18,7 @@ struct LedCutterTests {
 
     private func nanoseconds(_ frame: Int64) -> Int64 { rate.start(of: FrameIndex(frame)).nanoseconds }
 
-    @Test("Without a segment length, files end only at the first keyframe at or after each requested time")
+    @Test("Without a file length, files end only at the first keyframe at or after each requested time")
     func led() {
         var cutter = SegmentCutter(length: nil, stream: description(rate: rate))
         for frame in [100, 50, 100, 160] { cutter.cut(at: nanoseconds(Int64(frame))) }
@@ -27,7 +27,7 @@ struct LedCutterTests {
         #expect(cutter.nextBoundary == nil)
     }
 
-    @Test("A requested time also ends a file with a segment length, and later boundaries stay where they are")
+    @Test("A requested time also ends a file that has a fixed length, and later cuts stay where they are")
     func besides() {
         var cutter = SegmentCutter(length: .duration(.seconds(4)), stream: description(rate: rate))
         cutter.cut(at: nanoseconds(130))
@@ -35,7 +35,7 @@ struct LedCutterTests {
         #expect(found == [0, 100, 130, 200])
     }
 
-    @Test("No file begins before the requested start", arguments: [FrameRate(25), FrameRate(30000, 1001)])
+    @Test("No file of a source begins before the requested start", arguments: [FrameRate(25), FrameRate(30000, 1001)])
     func waits(rate: FrameRate) {
         var cutter = SegmentCutter(length: nil, stream: description(rate: rate))
         cutter.wait(until: rate.start(of: FrameIndex(41)).nanoseconds)
@@ -45,7 +45,7 @@ struct LedCutterTests {
         #expect(found == [41])
     }
 
-    @Test("All recorders of a program date their files from the epoch that the first of them set")
+    @Test("All recorders of a program date their files by the start time that the first of them has set")
     func epoch() {
         let epoch = ProgramEpoch()
         var first = SegmentDating(programStart: nil, epoch: epoch)

@@ -93,7 +93,9 @@ private struct BadSector: ByteSource {
 
     // Regression: a stream whose tail the disk had lost was reported with all of its frames.
     @Test(arguments: Loss.allCases)
-    func `A stream that could not be closed is reported without its lost part, which is a gap`(_ loss: Loss) throws {
+    func `If a transport stream file could not be closed, its lost part is a gap, and the rest is reported`(
+        _ loss: Loss
+    ) throws {
         try damaged(loss).write(to: URL(fileURLWithPath: directory.path(open)))
         recorder.resume()
         recorder.waitUntilIdle()
@@ -112,7 +114,8 @@ private struct BadSector: ByteSource {
     }
 
     // Regression: one bad sector left a whole stream open for ever.
-    @Test func `Unreadable parts of a stream count as missing, and the parts after them are kept`() throws {
+    @Test
+    func `Unreadable parts of a transport stream file count as missing, and the parts after them are kept`() throws {
         let block = 4096 * 188
         var bytes = [UInt8](whole)
         while bytes.count < 4 * block { bytes += [UInt8](whole) }
@@ -132,7 +135,7 @@ private struct BadSector: ByteSource {
 
     // Regression: after a repair by another process all frames counted as kept.
     @Test(arguments: Loss.allCases)
-    func `The missing part of a stream that another process completed is a gap, too`(_ loss: Loss) throws {
+    func `If another process completed a transport stream file, its missing part is a gap, too`(_ loss: Loss) throws {
         try damaged(loss).write(to: URL(fileURLWithPath: directory.path(open)))
         let outcomes = SegmentRecovery.run(in: try .prepare(directory.path), open: [open]).map(\.outcome)
         if case .completed(_, _, let dropped) = outcomes.first {

@@ -33,7 +33,7 @@ struct MarkedMomentsTests {
         #expect(moments.chapters(in: 0..<100).isEmpty)
     }
 
-    @Test("A marker after the end of the last file becomes a chapter at that file's last frame")
+    @Test("A marker after the end of the last file becomes a chapter at the last frame of that file")
     func end() {
         var moments = MarkedMoments()
         moments.add("inside", at: 27)

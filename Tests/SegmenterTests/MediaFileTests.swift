@@ -36,7 +36,7 @@ private func probe(_ path: String, _ entries: String, _ stream: String = "v") th
 
 @Suite struct MediaFileTests {
     @Test(arguments: [FrameRate(30000, 1001), FrameRate(25), FrameRate(30)])
-    func `Real media cut into several files keeps every packet and every sample`(rate: FrameRate) throws {
+    func `If real media is cut into several files, every packet and every sample is kept`(rate: FrameRate) throws {
         let (work, directory) = (try TemporaryDirectory(), try TemporaryDirectory())
         let source = try FLVFile.generate(in: work, rate: rate, seconds: 11)
         let whole = try Recording(
@@ -67,7 +67,7 @@ private func probe(_ path: String, _ entries: String, _ stream: String = "v") th
         #expect(samples == source.packets.count { $0.track == .audio } * 1024 - 1024)
     }
 
-    @Test func `An open file is playable, and recovery makes it a plain MP4 without losing a fragment`() throws {
+    @Test func `An open file can be played, and recovery makes it a plain MP4 without losing a fragment`() throws {
         let (work, directory) = (try TemporaryDirectory(), try TemporaryDirectory())
         let source = try FLVFile.generate(in: work, rate: FrameRate(30), seconds: 5)
         let recording = try Recording(source.description, length: .duration(.seconds(3600)), directory: directory)

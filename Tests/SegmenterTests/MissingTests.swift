@@ -20,7 +20,7 @@ import Testing
         return recording.recorder.status
     }
 
-    @Test func `Frames that a failed encoder did not produce at the end are a gap`() throws {
+    @Test func `Frames that a failed encoder did not produce at the end are recorded as a gap`() throws {
         let status = try recorded(frames: 50, missingUntil: 5_000_000_000)
         #expect(status.framesWritten == 50 && status.gapCount == 1 && status.gapFrames == 75)
         let gap = try #require(status.gaps.first)
@@ -28,7 +28,7 @@ import Testing
         #expect(gap.reason == "its encoder failed")
     }
 
-    @Test func `Frames lost during a gap make it longer`() throws {
+    @Test func `If the encoder fails during a gap in the recording, the gap extends to the program's end`() throws {
         let recording = try Recording(
             description(rate: rate), length: .duration(.seconds(60)), directory: try TemporaryDirectory())
         recording.feed(syntheticProgram(rate: rate, frames: 50) { $0 % 25 == 0 })
@@ -40,7 +40,7 @@ import Testing
         #expect(gaps.map(\.to) == [5_000_000_000] && gaps.first?.reason == "the disk is full")
     }
 
-    @Test func `A marker set after an encoder failed is a chapter of the last file`() throws {
+    @Test func `A marker that was set after the encoder failed is a chapter of the last file`() throws {
         let recording = try Recording(
             description(rate: rate), length: .duration(.seconds(60)), directory: try TemporaryDirectory())
         recording.feed(syntheticProgram(rate: rate, frames: 50) { $0 % 25 == 0 })
@@ -52,7 +52,7 @@ import Testing
         #expect(data.range(of: Data("marked late".utf8)) != nil)
     }
 
-    @Test func `Frames that were written anyway are not a gap`() throws {
+    @Test func `Frames that were written before the encoder failed are not part of a gap`() throws {
         let status = try recorded(frames: 50, missingUntil: 2_000_000_000)
         #expect(status.framesWritten == 50 && status.gapCount == 0)
     }

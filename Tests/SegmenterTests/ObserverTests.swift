@@ -11,7 +11,7 @@ import Testing
 @Suite struct ObserverTests {
     private static let rate = FrameRate(25)
 
-    @Test func `Finished files and gaps are reported with their program times`() throws {
+    @Test func `Finished files and gaps are reported to observers with their program times`() throws {
         let directory = try TemporaryDirectory()
         let witness = RecordingWitness()
         // The wall clock advances with the program, however slow the machine is.

@@ -10,14 +10,14 @@ import Testing
         arguments: [
             ("0", 0), ("4096", 4096), ("1B", 1), ("2GB", 2_000_000_000), ("2GiB", 2 << 30), ("500 MB", 500_000_000),
             ("1.5gb", 1_500_000_000), ("0.000000001GB", 1), ("9223372036854775807", Int64.max), ("8kib", 8192),
-        ] as [(String, Int64)]) func `A size is parsed exactly`(text: String, bytes: Int64) throws
+        ] as [(String, Int64)]) func `A size in bytes is parsed exactly`(text: String, bytes: Int64) throws
     {
         #expect(try ByteSize(parsing: text).bytes == bytes)
     }
 
     @Test(arguments: [
         "", "GB", "-1", "1e9", "2XB", "1..5GB", "99999999999GB", "9223372036854775808", ".5GB", "1.", "٣GB",
-    ]) func `An invalid size is refused with an example`(text: String) {
+    ]) func `An invalid size in bytes is refused with an example`(text: String) {
         #expect { try ByteSize(parsing: text) } throws: { "\($0)".contains("write for example") }
     }
 
@@ -36,7 +36,7 @@ import Testing
         #expect { try DurationText(parsing: text) } throws: { "\($0)".contains("write for example") }
     }
 
-    @Test func `A segment length is a duration of at least a second or a size of at least a megabyte`() throws {
+    @Test func `The length of a file is a duration of at least a second or a size of at least a megabyte`() throws {
         #expect(try SegmentLength(parsing: "10s") == .duration(.seconds(10)))
         #expect(try SegmentLength(parsing: "1h30m") == .duration(.seconds(5400)))
         #expect(try SegmentLength(parsing: "2GB") == .bytes(2_000_000_000))

@@ -52,7 +52,7 @@ import Testing
         #expect(check.status == 0 && check.output.isEmpty, "\(check.output)")
     }
 
-    @Test func `A recording keeps the frame times of a variable frame rate`() throws {
+    @Test func `A recording with a variable frame rate keeps the times of its frames`() throws {
         let (work, directory) = (try TemporaryDirectory(), try TemporaryDirectory())
         let clip = try CodedClip(
             video: "libx264", audio: "aac",

@@ -14,7 +14,7 @@ import Testing
             warning: .seconds(60))
     }
 
-    @Test func `A recording leaves space that another needs, and resumes when the other needs less`() {
+    @Test func `A recording stops to leave space that another recording needs, and resumes when that needs less`() {
         var policy = policy()
         #expect(policy.update(.free(700_000_000), written: 0, promised: 500_000_000, now: 1).isEmpty)
         let actions = policy.update(.free(600_000_000), written: 0, promised: 500_000_000, now: 2)
@@ -24,7 +24,8 @@ import Testing
         #expect(policy.update(.free(601_000_000), written: 0, promised: 300_000_000, now: 4) == [.resume])
     }
 
-    @Test func `Deletable files count toward promised space, but not toward the reserve`() {
+    @Test
+    func `Files that may be deleted count as space for other recordings, but not as the recording's own reserve`() {
         var policy = policy()
         let retained = RetentionBalance(deletedBytes: 0, reclaimableBytes: 500_000_000)
         #expect(
@@ -33,14 +34,14 @@ import Testing
             policy.update(.free(100_000_000), written: 0, retained: retained, promised: 0, now: 2).count == 1)
     }
 
-    @Test func `The forecast divides the space that a recording may use by the rate at which it writes`() throws {
+    @Test func `The time until the disk is full is the usable space divided by the recording's write rate`() throws {
         var policy = policy(bitrate: 100_000_000)
         _ = policy.update(.free(1_100_000_000), written: 0, promised: 500_000_000, now: 1)
         _ = policy.update(.free(1_100_000_000), written: 10_000_000, promised: 500_000_000, now: 10_000_000_001)
         #expect(abs(try #require(policy.secondsUntilFull) - 500) < 0.01)
     }
 
-    @Test func `The space that a recording still needs decreases with each byte it writes`() {
+    @Test func `The space that a recording still needs decreases with each byte that it writes`() {
         let budget = StorageBudget(videoBitrate: 8_000_000, audioBitrate: 0, duration: .seconds(100))
         #expect(budget.rest(after: 0) == 102_000_000 && budget.rest(after: 2_000_000) == 100_000_000)
         #expect(budget.rest(after: .max) == 0)

@@ -17,7 +17,7 @@ import Testing
         syntheticProgram(rate: Self.rate, frames: seconds * 25, isKeyframe: { $0 % 25 == 0 }, size: size)
     }
 
-    @Test func `A suspension closes the file, and the gap counts the missing frames`() throws {
+    @Test func `Suspending a recorder closes its file, and the gap counts the missing frames`() throws {
         let recording = try Recording(
             description(rate: Self.rate), length: .duration(.seconds(60)), directory: try TemporaryDirectory())
         let packets = program(9)
@@ -40,7 +40,7 @@ import Testing
         #expect(gap.to.map { $0 - gap.from } == Int64(gap.frames) * 40_000_000)
     }
 
-    @Test func `A full queue makes a gap, and recording continues at a keyframe`() throws {
+    @Test func `If the recorder's queue is full there is a gap, and recording continues at a keyframe`() throws {
         let recording = try Recording(
             description(rate: Self.rate), length: .duration(.seconds(60)), directory: try TemporaryDirectory(),
             queueLimit: 100_000)
@@ -63,7 +63,7 @@ import Testing
         #expect(recording.keyframes.requests.withLock { $0.contains(nil) })
     }
 
-    @Test func `A directory that vanishes begins a gap, and recording resumes when it is back`() throws {
+    @Test func `If its directory vanishes a recording has a gap, and resumes when the directory is back`() throws {
         let (directory, clock) = (try TemporaryDirectory(), ManualClock())
         let path = directory.path("recordings")
         let configuration = RecorderConfiguration(
@@ -120,7 +120,7 @@ import Testing
     }
 
     // 4 GiB of FAT32 were taken for a broken disk: 2 s were lost at each, and the file was never closed.
-    @Test func `A file that is nearly as large as files can be ends at a keyframe, and nothing is lost`() throws {
+    @Test func `A file near the maximum file size ends at a keyframe, and nothing is lost`() throws {
         let recording = try limited(try TemporaryDirectory(), to: 1_200_000)
         recording.record(program(120, size: 1000))
         let status = recording.recorder.status
@@ -133,7 +133,10 @@ import Testing
         }
     }
 
-    @Test func `If no keyframe comes in time, a full file is closed, and the next keyframe begins another`() throws {
+    @Test
+    func `If no keyframe comes in time, a file at the maximum size is closed, and the next keyframe begins another`()
+        throws
+    {
         let recording = try limited(try TemporaryDirectory(), to: 300_000)
         let packets = syntheticProgram(
             rate: Self.rate, frames: 1000, isKeyframe: { $0.isMultiple(of: 500) }, size: 1000)
@@ -148,7 +151,7 @@ import Testing
         }
     }
 
-    @Test func `A file over 4 GiB has 64-bit offsets and sizes`() {
+    @Test func `A recording over 4 GiB has offsets and sizes of 64 bits`() {
         var table = SampleTable()
         let sample = SampleEntry(decodeTime: 0, duration: 1, compositionOffset: 0, size: 10, isSync: true)
         table.append([sample], at: 6 << 30)

@@ -39,7 +39,7 @@ import Testing
         return (try SegmentRecovery.run(in: .prepare(directory.path), channel: "test").first?.outcome, directory)
     }
 
-    @Test func `A truncated file is completed up to its last complete fragment, or set aside`() throws {
+    @Test func `Recovery completes a truncated file up to its last complete fragment, or sets it aside`() throws {
         let (_, open) = try Self.sample()
         var completed: [Int] = []
         for length in stride(from: 0, through: open.count, by: 97) {
@@ -59,14 +59,14 @@ import Testing
         )
     }
 
-    @Test func `A recovered file is byte for byte the same as a regularly closed file`() throws {
+    @Test func `A recovered file has the same bytes as one that was closed normally`() throws {
         let (closed, open) = try Self.sample()
         let (_, directory) = try recover(open)
         let made = try Data(contentsOf: URL(fileURLWithPath: directory.path(directory.files[0])))
         #expect([UInt8](made) == closed)
     }
 
-    @Test func `Recovery finishes a close that a crash interrupted before the head or before the rename`() throws {
+    @Test func `If a crash interrupted the close of a file at any step, recovery completes the close`() throws {
         let (closed, open) = try Self.sample()
         let (first, directory) = try recover(MovieBox.openHead + closed[48...])
         guard case .completed(_, 100, let dropped) = first else {
@@ -79,7 +79,7 @@ import Testing
     }
 
     // Regression: recovery set the recorder's new file aside, which was created and not locked yet.
-    @Test func `Recovery does not touch a new empty file that its creator has not locked yet`() throws {
+    @Test func `Recovery does not touch a new empty file that its recorder has not locked yet`() throws {
         let directory = try TemporaryDirectory()
         let path = directory.path(Self.partName)
         let writer = try FileDescriptor.create(path)
@@ -97,7 +97,9 @@ import Testing
     }
 
     // Regression: if flock failed, repair cut and renamed the file that another process was writing.
-    @Test func `Without file locks, a new open file counts as in use and is completed a minute later`() throws {
+    @Test
+    func `On a file system without locks, a new open file counts as in use for a minute, and is then completed`() throws
+    {
         let directory = try TemporaryDirectory()
         let record = try RecordDirectory.prepare(directory.path)
         let path = directory.path(Self.partName)
@@ -128,7 +130,7 @@ import Testing
         BoxReader.positions(of: Array("moof".utf8), in: open).map { $0 - 4 }
     }
 
-    @Test func `Recovery keeps the fragments after a damaged fragment`() throws {
+    @Test func `Recovery keeps the fragments after a damaged one`() throws {
         let (_, open) = try Self.sample()
         let starts = Self.fragments(open)
         for damaged in 1..<starts.count - 1 {
@@ -146,7 +148,7 @@ import Testing
         }
     }
 
-    @Test func `Recovery keeps the part of a file that it did not search`() throws {
+    @Test func `Recovery keeps the part of a file in which it did not search for fragments`() throws {
         let (_, open) = try Self.sample()
         let starts = Self.fragments(open)
         var bytes = open
@@ -163,7 +165,7 @@ import Testing
         #expect(file.skippedBytes == Int64(open.count - starts[2]))
     }
 
-    @Test func `A file that already has its final name only loses its open name`() throws {
+    @Test func `A file that has its final name and its open name loses only the open name`() throws {
         let (closed, open) = try Self.sample()
         for content in [closed, open] {
             for target in ["test_20261121T140310.123Z_000001.mp4", "test_20261121T140310.123Z_000001-1.mp4"] {
@@ -182,7 +184,7 @@ import Testing
         }
     }
 
-    @Test func `Random damage never traps`() throws {
+    @Test func `Recovery of randomly damaged files never crashes the process`() throws {
         let (closed, open) = try Self.sample()
         var random = SeededRandom()
         let directory = try TemporaryDirectory()
@@ -204,7 +206,7 @@ import Testing
         }
     }
 
-    @Test func `Foreign files, existing files and files in use stay unchanged`() throws {
+    @Test func `Recovery does not change foreign files, existing files and files in use`() throws {
         let (_, open) = try Self.sample()
         let directory = try TemporaryDirectory()
         let foreign = ["other_20261121T140310.123Z_000001.mp4.part", "holiday.mp4.part", "test_x.mp4.part"]
@@ -248,7 +250,7 @@ private struct NearlyFull: FreeSpaceProbe {
         return (directory, try .existing(directory.path))
     }
 
-    @Test func `An unfinished repaired copy is hidden, and an abandoned one is removed`() throws {
+    @Test func `An unfinished repaired copy is hidden, and removed if its repair was abandoned`() throws {
         let (directory, record) = try sample()
         let leftover = ".x.repaired.mp4.1-1.part"
         let others = [".y.repaired.mp4.1-1.part", ".x.repaired.mp4"]
@@ -266,7 +268,7 @@ private struct NearlyFull: FreeSpaceProbe {
         withExtendedLifetime(holder) {}
     }
 
-    @Test func `A repair does not start without space for the copy and a reserve`() throws {
+    @Test func `A repair does not start without disk space for the copy and a reserve`() throws {
         let (directory, record) = try sample()
         let before = directory.all
         do {

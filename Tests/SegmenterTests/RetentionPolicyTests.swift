@@ -40,7 +40,7 @@ import Testing
         #expect(plan.problem == nil && plan.reclaimableBytes == 0)
     }
 
-    @Test func `The oldest files are deleted until all files, even the open one, fit in --keep-size`() {
+    @Test func `With --keep-size the oldest files are deleted until all files, the open one included, fit`() {
         let plan = plan(.init(maximumBytes: 7_500_000_000), files(10))
         #expect(names(plan) == ["file-1", "file-2", "file-3"])
         #expect(plan.deletions.allSatisfy { $0.rule == .size })
@@ -51,7 +51,7 @@ import Testing
         #expect(plan.deletions.map(\.rule) == [.age, .age, .size, .size])
     }
 
-    @Test func `No file younger than --keep-min is deleted, and a limit that cannot be met is reported`() {
+    @Test func `No file younger than --keep-min is deleted, and a limit that therefore cannot be met is reported`() {
         let rules = RetentionRules(maximumBytes: 1_000_000_000, minimumAge: .seconds(4 * 3600))
         let plan = plan(rules, files(10))
         #expect(names(plan) == ["file-1", "file-2", "file-3", "file-4", "file-5", "file-6"])
@@ -64,7 +64,7 @@ import Testing
         #expect(self.plan(rules, future).deletions.isEmpty)
     }
 
-    @Test func `A file that waits for its upload is kept, and the next oldest is deleted`() {
+    @Test func `A file that waits for its upload is kept, and the next oldest is deleted instead`() {
         let plan = plan(.init(maximumBytes: 8_000_000_000), files(10)) { $0.sequence != 1 }
         #expect(names(plan) == ["file-2", "file-3"])
         #expect(plan.heldFiles == 1)
@@ -72,13 +72,13 @@ import Testing
         #expect(all.deletions.isEmpty && all.heldFiles == 9 && all.problem?.contains("still needed") == true)
     }
 
-    @Test func `The open file is never deleted`() {
+    @Test func `The file that is being recorded is never deleted`() {
         var open = files(1)
         open[0].ended.milliseconds -= Self.hour
         #expect(plan(.init(maximumAge: .seconds(1), minimumAge: .zero), open).deletions.isEmpty)
     }
 
-    @Test func `Files are deleted one by one for free space, and the other deletable files are counted`() {
+    @Test func `To free space files are deleted one by one, and the other files that may be deleted are counted`() {
         let rules = RetentionRules(minimumFree: .percent(10))
         let plan = plan(rules, files(10), free: 97_500_000_000)
         #expect(names(plan) == ["file-1"], "more only when it is seen that it helps")
@@ -89,7 +89,7 @@ import Testing
         #expect(names(self.plan(.init(minimumFree: .bytes(1)), files(10), free: 4_999_999_999)) == ["file-1"])
     }
 
-    @Test func `No file is deleted if other data on the disk takes the space`() {
+    @Test func `No file is deleted if it is other data on the disk that takes the space`() {
         // Recordings of 10 GB on a disk of 1 TB that other data fills: half of it cannot be made free.
         let half = plan(.init(minimumFree: .percent(50)), files(10), free: 97_500_000_000)
         #expect(half.deletions.isEmpty && half.problem?.contains("cannot be had by deleting") == true)
@@ -101,7 +101,7 @@ import Testing
         #expect(vain.deletions.isEmpty && vain.problem?.contains("cannot be had by deleting") == true)
     }
 
-    @Test func `Files count as deletable for a recording if a rule will allow their deletion before its end`() {
+    @Test func `Before a recording starts, files that it will be allowed to delete before its end count as space`() {
         let budget = StorageBudget(
             videoBitrate: 8_000_000, audioBitrate: 0, duration: .seconds(3 * 3600), reserve: ByteSize(bytes: 0))
         func deletable(
@@ -124,7 +124,7 @@ import Testing
     }
 
     // Regression: a recording was admitted that reached its reserve before --keep-size deleted anything for it.
-    @Test func `Files that --keep-size will delete during a recording do not count for the reserve`() {
+    @Test func `Files that --keep-size will delete during a recording do not count toward the disk reserve`() {
         let budget = StorageBudget(
             videoBitrate: 8_000_000, audioBitrate: 0, duration: .seconds(3 * 3600),
             reserve: ByteSize(bytes: 3_000_000_000))
@@ -149,7 +149,7 @@ import Testing
         #expect(plan(.init(maximumAge: .seconds(3600)), small).deletions.count == 100)
     }
 
-    @Test func `Deletion stops if it frees no space`() {
+    @Test func `Retention stops deleting files if this frees no space`() {
         var policy = RetentionPolicy(rules: .init(minimumFree: .percent(10)), leastFree: 0, memory: Self.memory)
         var left = files(60)
         let space = DiskSpace(free: 50_000_000_000, capacity: 1_000_000_000_000)
@@ -175,7 +175,7 @@ import Testing
         #expect(again)
     }
 
-    @Test func `After retention gave up, it tries one deletion every ten minutes`() {
+    @Test func `After deletions freed no space, retention tries one deletion every ten minutes`() {
         var policy = RetentionPolicy(rules: .init(minimumFree: .percent(10)), leastFree: 0, memory: Self.memory)
         let space = DiskSpace(free: 50_000_000_000, capacity: 1_000_000_000_000)
         var attempts: [Int64] = []
@@ -186,7 +186,7 @@ import Testing
         #expect(attempts == [0, 60, 120, 780, 1440])
     }
 
-    @Test func `Space that is freed late is detected even while the recording uses it again`() {
+    @Test func `Space that a deletion frees late is detected even while the recording uses it again`() {
         var policy = RetentionPolicy(rules: .init(minimumFree: .percent(10)), leastFree: 0, memory: Self.memory)
         var free: Int64 = 50_000_000_000
         var attempts = 0
@@ -205,7 +205,7 @@ import Testing
         #expect(attempts == 14)
     }
 
-    @Test func `Deletion that frees space continues until the goal is reached`() {
+    @Test func `If deletions free space, they continue until the required space is free`() {
         var policy = RetentionPolicy(
             rules: .init(minimumFree: .bytes(10_000_000_000)), leastFree: 0, memory: Self.memory)
         var left = files(50)
@@ -235,7 +235,7 @@ import Testing
         #expect(deletions(second: 3661, ahead: 1000 * Self.hour) == 2)
     }
 
-    @Test func `While the wall clock stays ahead, no file younger than --keep is deleted`() {
+    @Test func `While the wall clock is ahead, no file younger than --keep is deleted`() {
         var policy = RetentionPolicy(rules: .init(maximumAge: .seconds(30 * 86_400)), leastFree: 0, memory: Self.memory)
         let month = 31 * 24 * Self.hour
         func plan(hours: Int64, ahead: Int64) -> RetentionPolicy.Plan {
@@ -253,7 +253,7 @@ import Testing
         #expect(names(plan(hours: 30 * 24 + 1, ahead: month)).count == 3)
     }
 
-    @Test func `A clock change of a minute or two moves --keep by as much, and huge limits do not overflow`() {
+    @Test func `A clock change of a minute or two shifts --keep by as much, and huge limits do not overflow`() {
         var policy = RetentionPolicy(
             rules: .init(maximumAge: .seconds(2 * 3600), minimumAge: .zero), leastFree: 0, memory: Self.memory)
         func count(seconds: Int64, ahead: Int64) -> Int {
@@ -272,7 +272,7 @@ import Testing
         }
     }
 
-    @Test func `A free-space goal is a percentage of the disk or a size`() throws {
+    @Test func `The required free space is given as a percentage of the disk or as a size`() throws {
         #expect(try FreeSpaceGoal(parsing: "10%") == .percent(10))
         #expect(try FreeSpaceGoal(parsing: "50GB") == .bytes(50_000_000_000))
         for wrong in ["", "%", "0%", "91%", "-5%", "ten", "10 percent"] {

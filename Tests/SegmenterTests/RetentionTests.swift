@@ -104,7 +104,7 @@ private final class RoomSpy: RecordingObserver {
             logger: logger.logger)
     }
 
-    @Test func `Old files are deleted, reported and counted`() throws {
+    @Test func `Retention deletes, reports and counts old files`() throws {
         let (log, all) = (CollectedLog(from: .info), files)
         #expect(all.count == 5)
         upload.waiting.withLock { $0 = [all[0]] }
@@ -179,7 +179,7 @@ private final class RoomSpy: RecordingObserver {
         #expect(retention.status.files == 0 && log.lines(containing: "not deleted").isEmpty, "\(log.lines)")
     }
 
-    @Test func `Free space is checked each second, and files are deleted one by one until there is enough`() throws {
+    @Test func `Free space is checked each second, and files are deleted one by one until enough is free`() throws {
         let retention = try make(.init(minimumFree: .percent(20)))
         retention.check()
         #expect(files.count == 5)
@@ -194,7 +194,8 @@ private final class RoomSpy: RecordingObserver {
         #expect(files.count == 3)
     }
 
-    @Test func `Before a recording is refused, due files are deleted and deletable files count as room`() throws {
+    @Test
+    func `Before a recording is refused, old files are deleted, and further deletable files count as space`() throws {
         let retention = try make(.init(maximumAge: .seconds(4 * 3600), minimumFree: .percent(20)))
         let budget = StorageBudget(videoBitrate: 8, audioBitrate: 0, duration: .seconds(60))
         let sizes = try files.map { name in
@@ -211,7 +212,10 @@ private final class RoomSpy: RecordingObserver {
     }
 
     // Regression: going on air waited until the last file was deleted, however slow the disk was.
-    @Test func `A start does not wait for a disk that deletes slowly, and pending deletions count as room`() throws {
+    @Test
+    func `A recording's start does not wait for a slow disk, and files whose deletion is pending count as space`()
+        throws
+    {
         let slow = SlowDisk()
         let retention = Retention(
             directory: try .prepare(temporary.path), channel: "test",
@@ -239,7 +243,7 @@ private final class RoomSpy: RecordingObserver {
     }
 
     // Regression: for a moment a file counted as free space and as deletable, too.
-    @Test func `A deleted file counts as free space and no longer as deletable`() throws {
+    @Test func `The space of a deleted file counts as free and no longer as deletable`() throws {
         let spy = RoomSpy()
         let retention = Retention(
             directory: try .prepare(temporary.path), channel: "test",
@@ -257,7 +261,7 @@ private final class RoomSpy: RecordingObserver {
         #expect(spy.rooms.withLock { $0 } == expected)
     }
 
-    @Test func `An impossible rule does not delay the deletions that the recording needs`() throws {
+    @Test func `A free-space limit that cannot be met does not delay deletions that the recording needs`() throws {
         let retention = Retention(
             directory: try .prepare(temporary.path), channel: "test", rules: .init(minimumFree: .percent(50)),
             leastFree: 10_000, probe: disk, clock: clock, logger: quiet)
@@ -270,7 +274,7 @@ private final class RoomSpy: RecordingObserver {
     }
 
     // Regression: one such file of a step's size was all that each sweep tried to delete.
-    @Test func `A large file that cannot be deleted does not stop the deletion of the next oldest file`() throws {
+    @Test func `If a large file cannot be deleted, the next oldest file is deleted`() throws {
         let all = files
         try Data("something else entirely".utf8).write(to: URL(fileURLWithPath: temporary.path(all[0])))
         try #require(truncate(temporary.path(all[0]), 300 << 20) == 0)
@@ -287,7 +291,7 @@ private final class RoomSpy: RecordingObserver {
         #expect(log.lines(containing: "this program did not make it").count == 1, "\(log.lines)")
     }
 
-    @Test func `A missing directory is reported once, and its files are deleted when it is back`() throws {
+    @Test func `A missing record directory is reported once, and its files are deleted when it is back`() throws {
         let log = CollectedLog(from: .info)
         let retention = try make(.init(maximumAge: .seconds(3600), minimumAge: .zero), logger: log)
         let away = temporary.path + "-away"
@@ -315,7 +319,7 @@ private final class RoomSpy: RecordingObserver {
     }
 
     // Regression: times and sizes from a damaged file system, or from another program, ended the process at each start.
-    @Test func `A file with an absurd time or size is handled like any other`() throws {
+    @Test func `A file with an absurd date or size is handled like any other`() throws {
         for seconds in [Int.min, -1, 0, Int.max] {
             let time = RecordDirectory.time(timespec(tv_sec: seconds, tv_nsec: 999_999_999))
             #expect("\(time)".count >= 10)
@@ -380,7 +384,7 @@ private final class RoomSpy: RecordingObserver {
     }
 
     // A clip contains the tags of its channel, too, and its usual name could come from an earlier template.
-    @Test func `An exported clip that was moved into the archive is not deleted`() throws {
+    @Test func `An exported clip that was moved into the record directory is not deleted`() throws {
         let clip = temporary.path("test_2026-11-21.mp4")
         var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: temporary.path(files[0]))))
         // A clip has its `moov` only at the end.
@@ -395,7 +399,7 @@ private final class RoomSpy: RecordingObserver {
         #expect(temporary.files == ["test_2026-11-21.mp4"])
     }
 
-    @Test func `Neither recording nor deletion follows a symbolic link in place of a directory`() throws {
+    @Test func `If a symbolic link replaces a directory, neither recording nor deletion follows it`() throws {
         let elsewhere = try TemporaryDirectory()
         let name = files[0]
         try FileManager.default.copyItem(atPath: temporary.path(name), toPath: elsewhere.path(name))
@@ -416,7 +420,8 @@ private final class RoomSpy: RecordingObserver {
         #expect(try !target.delete(own, of: "test"), "it is gone already")
     }
 
-    @Test func `Files in daily directories are deleted, too, and transport streams only if relay made them`() throws {
+    @Test
+    func `Files in daily directories are deleted, too, and transport streams only if relay recorded them`() throws {
         let directory = try TemporaryDirectory()
         let template = try NameTemplate(parsing: "%Y-%m-%d/{channel}_{sequence}")
         let target = try RecordDirectory.prepare(directory.path, template: template)

@@ -116,7 +116,7 @@ import Testing
     ]
 
     @Test(
-        "Whichever track stops, a crash loses at most 0.6 s of the other track",
+        "If one track stops, a crash loses at most 0.6 s of the other track",
         arguments: stopped, RecordFormat.allCases)
     func crash(program: Case, format: RecordFormat) throws {
         let directory = try TemporaryDirectory()
@@ -141,7 +141,7 @@ import Testing
         #expect(recording.recorder.status.gapCount == 0)
     }
 
-    @Test("Packets without a successor are written soon, even at one frame every 5 s")
+    @Test("A packet is written soon even if no packet follows it, also at one frame every 5 s")
     func lonely() throws {
         let directory = try TemporaryDirectory()
         let recording = try Recording(
@@ -174,7 +174,7 @@ import Testing
         return files
     }
 
-    @Test("A file whose video has stopped ends on time, or 10 s after the last frame, with all of its audio")
+    @Test("A file whose video has stopped ends on time, or 10 s after its last frame, with all of its audio")
     func endsInTime() {
         let packets = Case(gaps: [.init(tracks: [.video], start: 6.5, length: 29)]).packets
         let files = cut(packets, SegmentCutter(length: .duration(.seconds(10)), stream: description(rate: Self.rate)))
@@ -190,7 +190,7 @@ import Testing
         #expect(files.flatMap(\.frames).count == packets.count { $0.track == .video } - late.count)
     }
 
-    @Test("A copied file whose video has stopped ends on time, or 10 s after the last frame, with all of its audio")
+    @Test("A copied file whose video has stopped ends on time, or 10 s after its last frame, with all its audio")
     func copiedEndsInTime() {
         let packets = Case(gaps: [.init(tracks: [.video], start: 6.5, length: 29)]).packets
         var cutter = CopiedCutter()
@@ -224,7 +224,7 @@ import Testing
         #expect(files.count == changes.count { $0 <= end } + 2, "\(starts)")
     }
 
-    @Test("A fragment that the timer wrote is followed by a fragment of full length")
+    @Test("After a fragment that was written because of a timeout, the next fragment has the full length")
     func fragments() throws {
         let start = UTCTime(milliseconds: 0)
         let directory = try TemporaryDirectory()
@@ -258,7 +258,7 @@ import Testing
         #expect((6...7).contains(fragments) && tracks >= 2 * fragments - 1, "\(fragments), \(tracks)")
     }
 
-    @Test("A gap in both tracks at the end of a file does not begin a file that contains only audio")
+    @Test("If both tracks have a gap at the end of a file, the next file does not begin with audio alone")
     func bothAtBoundary() {
         for first in [TrackKind.video, .audio] {
             var packets = Case(gaps: [.init(tracks: [.video, .audio], start: 8, length: 16)]).packets
@@ -282,7 +282,7 @@ import Testing
         #expect(written == Array(0..<260))
     }
 
-    @Test("Files of a program whose video stopped are complete, and the catalogue's reader finds no error")
+    @Test("Files of a program whose video stopped are complete, and verification finds no error")
     func files() throws {
         let directory = try TemporaryDirectory()
         let recording = try Recording(

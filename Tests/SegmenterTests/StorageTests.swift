@@ -46,7 +46,7 @@ private final class Counter: Sendable {
 
     init() throws { temporary = try TemporaryDirectory() }
 
-    @Test func `The budget is twice the bytes of the duration at the bitrate plus 2 %`() {
+    @Test func `A recording needs twice the bytes of its bitrates for its duration, plus 2 % for the container`() {
         let budget = StorageBudget(videoBitrate: 4_000_000, audioBitrate: 160_000, duration: .seconds(3600))
         #expect(budget.requiredBytes == 4_160_000 * 102 / 100 * 3600 * 2 / 8)
         func required(_ video: Int, _ audio: Int, _ duration: Duration) -> Int64 {
@@ -59,7 +59,7 @@ private final class Counter: Sendable {
         #expect(required(-5, 8, .seconds(-1)) == 0)
     }
 
-    @Test func `A recording that would reach the reserve before its end is not admitted`() {
+    @Test func `A recording that would use the disk reserve before its end is not started`() {
         // 1 Mbit/s for an hour takes 459 MB, and 1 GiB stays free, so 1.2 GB last for 17 minutes.
         let budget = StorageBudget(videoBitrate: 1_000_000, audioBitrate: 0, duration: .seconds(3600))
         #expect(budget.requiredBytes == 459_000_000 + 1 << 30)
@@ -73,7 +73,7 @@ private final class Counter: Sendable {
         #expect(long.requiredBytes == 2 * 3_672_000_000)
     }
 
-    @Test func `The budget does not overflow`() {
+    @Test func `The computation of the needed disk space does not overflow`() {
         let budget = StorageBudget(videoBitrate: .max, audioBitrate: .max, duration: .seconds(Int64.max))
         #expect(budget.requiredBytes == .max)
         #expect(budget.reserveBytes == .max)
@@ -83,7 +83,7 @@ private final class Counter: Sendable {
         #expect(small.resumeBytes == .max)
     }
 
-    @Test func `Recording does not resume only because its own stop released space`() {
+    @Test func `Recording does not resume just because its own stop released space`() {
         let fast = StorageBudget(videoBitrate: 8_000_000, audioBitrate: 0, duration: .seconds(3600))
         #expect(fast.resumeBytes - fast.reserveBytes == fast.bytes(in: .seconds(5)))
         // A file with a low bitrate reserves a mebibyte at a time, which is more than five seconds of it.
@@ -91,13 +91,13 @@ private final class Counter: Sendable {
         #expect(slow.resumeBytes - slow.reserveBytes == 2 << 20)
     }
 
-    @Test func `The reserve is one gibibyte or one minute of recording, whichever is more`() {
+    @Test func `The disk reserve is one gibibyte or one minute of recording, whichever is more`() {
         #expect(StorageBudget(videoBitrate: 4_000_000, audioBitrate: 0, duration: .zero).reserveBytes == 1 << 30)
         let fast = StorageBudget(videoBitrate: 400_000_000, audioBitrate: 0, duration: .zero)
         #expect(fast.reserveBytes == 3_060_000_000)
     }
 
-    @Test func `A small disk has a small reserve, and retention asks for no more than it can give`() {
+    @Test func `On a small disk the reserve is small, and retention does not try to free more than that`() {
         func budget(_ capacity: Int64, bitrate: Int = 4_000_000, reserve: ByteSize? = nil) -> StorageBudget {
             StorageBudget(
                 videoBitrate: bitrate, audioBitrate: 0, duration: .zero, reserve: reserve, capacity: capacity)
@@ -131,7 +131,7 @@ private final class Counter: Sendable {
     }
 
     // Regression: each of two channels found enough space for itself, and together they filled the disk.
-    @Test func `Space that one recording needs is not promised to another on the same disk`() throws {
+    @Test func `Disk space that one recording needs is not given to another recording`() throws {
         let (disk, written, ledger) = (FakeDisk(free: 500_000_000), Counter(), SpaceLedger())
         let writtenOfOne: @Sendable () -> Int64 = { written.value.withLock { $0 } }
         let one = try make(disk, ManualClock(), written: writtenOfOne, ledger: ledger, owner: "one")
@@ -152,7 +152,7 @@ private final class Counter: Sendable {
         #expect(successor.admit().requiredBytes == 2 * 204_000_000, "it takes the place of the first")
     }
 
-    @Test func `A recording is admitted after a restart if deletable files make enough room`() throws {
+    @Test func `After a restart a recording starts if enough files may be deleted for it`() throws {
         let (disk, asked) = (FakeDisk(free: 150_000_000), Counter())
         func make(deletable: Int64, freeing: Int64 = 0) throws -> StorageGuard {
             let makeRoom: @Sendable (StorageBudget) -> Void = { _ in
@@ -179,7 +179,7 @@ private final class Counter: Sendable {
     }
 
     // Regression: the file counted as deletable and as free space.
-    @Test func `A file that is deleted while free space is measured counts once`() throws {
+    @Test func `A file that is deleted while free space is measured counts only once`() throws {
         let (disk, left) = (FakeDisk(free: 130_000_000), Counter())
         func make(deletable: Int64, deletedMeanwhile: Int64) throws -> StorageGuard {
             let makeRoom: @Sendable (StorageBudget) -> Void = { _ in
@@ -196,7 +196,7 @@ private final class Counter: Sendable {
         #expect(admitted.isAdmitted && admitted.freeBytes == 190_000_000 && admitted.deletableBytes == 20_000_000)
     }
 
-    @Test func `A refused recording begins when old recordings may be deleted`() throws {
+    @Test func `A recording that was refused begins when old recordings may be deleted`() throws {
         let (disk, clock, deletable) = (FakeDisk(free: 150_000_000), ManualClock(), Counter())
         let watched = try make(disk, clock, room: { deletable.value.withLock { $0 } })
         #expect(!watched.admit().isAdmitted)
@@ -206,7 +206,7 @@ private final class Counter: Sendable {
         #expect(watched.status.state == .ok && disk.seen == ["suspend", "resume"])
     }
 
-    @Test func `A recording without enough space is refused with the numbers, and tried again every 30 s`() throws {
+    @Test func `A recording without enough space is refused with both numbers, and tried again every 30 s`() throws {
         let (disk, clock) = (FakeDisk(free: 150_000_000), ManualClock())
         let watched = try make(disk, clock)
         let admission = watched.admit()
@@ -226,7 +226,7 @@ private final class Counter: Sendable {
         #expect(disk.seen == ["suspend", "resume"])
     }
 
-    @Test func `As the disk fills, recording warns, stops before the reserve, and resumes with a margin`() throws {
+    @Test func `As the disk fills, a recording warns, stops before the reserve, and resumes with a margin`() throws {
         let (disk, clock) = (FakeDisk(free: 400_000_000), ManualClock())
         let watched = try make(disk, clock)
         #expect(watched.admit().isAdmitted)
@@ -251,7 +251,7 @@ private final class Counter: Sendable {
         #expect(disk.seen == ["suspend", "resume", "suspend", "resume"])
     }
 
-    @Test func `The forecast keeps the recorder's write rate across a stop`() throws {
+    @Test func `The forecast of when the disk is full keeps the recorder's write rate across a stop`() throws {
         let (disk, clock, written) = (FakeDisk(free: 400_000_000), ManualClock(), Counter())
         let watched = try make(disk, clock, written: { written.value.withLock { $0 } })
         _ = watched.admit()
@@ -277,7 +277,7 @@ private final class Counter: Sendable {
         #expect(watched.status.state == .critical)
     }
 
-    @Test func `The state is critical from five minutes before the reserve is reached`() throws {
+    @Test func `The storage state is critical from five minutes before the reserve is reached`() throws {
         func state(_ seconds: Int64, from steps: [Int64] = []) throws -> StorageState {
             var policy = StoragePolicy(
                 directory: "d",
@@ -300,7 +300,7 @@ private final class Counter: Sendable {
         #expect(try state(1981, from: [299]) == .ok)
     }
 
-    @Test func `Deletable files count as room, and deletions do not hide another writer from the forecast`() throws {
+    @Test func `Files that may be deleted count as space, and deletions do not hide other programs' writes`() throws {
         var policy = StoragePolicy(
             directory: "d",
             budget: StorageBudget(
@@ -320,7 +320,7 @@ private final class Counter: Sendable {
         #expect((0...2).contains(try #require(policy.secondsUntilFull)))
     }
 
-    @Test func `Recording on a full disk that vanishes does not resume in the empty mount point`() throws {
+    @Test func `If a full disk vanishes, recording does not resume in its empty mount point`() throws {
         let (disk, clock) = (FakeDisk(free: 150_000_000), ManualClock())
         let path = temporary.path("recordings")
         let watched = StorageGuard(
@@ -343,7 +343,7 @@ private final class Counter: Sendable {
         #expect(disk.seen == ["suspend", "directory changed", "resume"])
     }
 
-    @Test func `A disk without inodes stops the recording, and it continues when files can be made again`() throws {
+    @Test func `If a disk has no inodes left recording stops, and continues when files can be created again`() throws {
         let (disk, clock) = (FakeDisk(free: 900_000_000_000), ManualClock())
         let watched = try make(disk, clock)
         disk.files.withLock { $0 = 3 }
@@ -360,7 +360,7 @@ private final class Counter: Sendable {
         #expect(disk.seen == ["suspend", "suspend", "resume"])
     }
 
-    @Test func `The forecast includes other writers`() throws {
+    @Test func `The forecast of when the disk is full includes other programs' writes`() throws {
         let (disk, clock) = (FakeDisk(free: 10_000_000_000), ManualClock())
         let watched = try make(disk, clock)
         _ = watched.admit()
@@ -375,7 +375,7 @@ private final class Counter: Sendable {
         #expect(watched.status.ageSeconds == 7)
     }
 
-    @Test func `The directory is created with its parents, and must be writable`() throws {
+    @Test func `The record directory is created with its parents, and must be writable`() throws {
         let directory = try RecordDirectory.prepare(temporary.path("a/b/c/"))
         #expect(directory.path == temporary.path("a/b/c"))
         #expect(try directory.entries().filter { !$0.hasPrefix(".") }.isEmpty)
@@ -384,7 +384,7 @@ private final class Counter: Sendable {
         #expect(try SystemFreeSpace().space(at: temporary.path).free > 0)
     }
 
-    @Test func `A directory is recognized by its mark, and gets only one mark`() throws {
+    @Test func `A record directory is recognized by its mark file, and gets only one`() throws {
         let first = try RecordDirectory.prepare(temporary.path)
         let mark = try #require(first.mark)
         #expect(try RecordDirectory.prepare(temporary.path).mark == mark)

@@ -30,7 +30,7 @@ struct SwappedDirectoryTests {
     }
 
     @Test(
-        "The open file is completed on the old disk, the next file is numbered on the new disk, and the gap counts"
+        "If another disk is mounted, the open file ends on the old disk, and a gap and a new file follow"
     )
     func goesOn() throws {
         try mount("first")

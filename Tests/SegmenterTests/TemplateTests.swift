@@ -22,12 +22,14 @@ import Testing
         ("%Y-%m-%d/{channel}_{time}_{sequence}", "2026-11-21/c_14-03-10_000007"),
         ("{year}/{month}/{day}/{hour}{minute}{second}", "2026/11/21/140310"),
         ("{date} %H.%M.%S 100%%", "2026-11-21 14.03.10 100%"), ("{sequence}%j%y", "00000732526"),
-    ]) func `Template fields are replaced by the file's channel, time and number`(text: String, path: String) throws {
+    ]) func `The fields of a name template are replaced by the file's channel, time and number`(
+        text: String, path: String
+    ) throws {
         #expect(try name(text).description == path)
         #expect(try name(text).open == path + ".mp4.part")
     }
 
-    @Test func `Dates and times use the given time zone, and {start} is always UTC`() throws {
+    @Test func `Dates and times in file names use the given time zone, and {start} is always UTC`() throws {
         #expect(
             try name("{date}_{time}_{start}", offset: 36_000).description == "2026-11-22_00-03-10_20261121T140310.123Z")
     }
@@ -35,7 +37,9 @@ import Testing
     @Test(arguments: [
         "{channel}_{start}_{sequence}", "%Y-%m-%d/{channel}_{time}_{sequence}", "{sequence}%j%y", "a{sequence}",
     ])
-    func `A template recognizes its channel's names, even with a number, and no other channel's`(text: String) throws {
+    func `A name template recognizes its channel's file names, even with a number, and no other channel's`(text: String)
+        throws
+    {
         let template = try NameTemplate(parsing: text)
         for (sequence, suffix) in [(7, ".mp4"), (1_234_567, ".mp4.part"), (8, "-2.mp4"), (9, ".broken"), (10, ".ts")] {
             let path = try name(text, sequence: sequence).description + suffix
@@ -58,7 +62,7 @@ import Testing
         ("{channel}", "the same for many"), ("%Y-%m-%d/%H-%M", "the same for many"),
         ("a/b/c/d/e/{sequence}", "more than 4"), ("{sequence}.mp4", "extension"), ("a:b{sequence}", "cannot store"),
         ("\u{7}{sequence}", "cannot store"), (String(repeating: "a", count: 300) + "{sequence}", "too long"),
-    ]) func `An invalid template is refused in a sentence with the reason`(text: String, words: String) {
+    ]) func `An invalid name template is refused in a sentence with the reason`(text: String, words: String) {
         do {
             _ = try NameTemplate(parsing: text)
             Issue.record("\(text) was taken")
@@ -67,7 +71,8 @@ import Testing
         }
     }
 
-    @Test func `Files are recorded into one directory per day, and the next run finds them there`() throws {
+    @Test
+    func `Files are recorded into one directory per day, and the next run finds them in these directories`() throws {
         let directory = try TemporaryDirectory()
         let template = try NameTemplate(parsing: "{date}/{channel}-{sequence}")
         for run in 1...2 {
@@ -92,7 +97,7 @@ import Testing
         #expect(try SegmentRecovery.run(in: record, channel: "test").map(\.outcome) == [.renamed(fileName: last)])
     }
 
-    @Test func `Files with the same name get a number`() throws {
+    @Test func `If two files would have the same name, one gets a number`() throws {
         let directory = try TemporaryDirectory()
         let template = try NameTemplate(parsing: "{date}_{time}")
         let configuration = RecorderConfiguration(

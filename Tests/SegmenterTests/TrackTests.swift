@@ -42,7 +42,7 @@ import Testing
         return packets.flatMap { cutter.push($0) } + cutter.finish()
     }
 
-    @Test func `No audio packet is lost when the video's coding changes`() throws {
+    @Test func `No audio packet is lost when the coding of the video changes`() throws {
         let next = videoTrack(rate: Self.rate, avcC: [1, 77, 0, 30, 255, 224, 0])
         let changed = packets.map { $0.track == .video && $0.pts >= 100 ? $0.recoded(as: next) : $0 }
         let all = actions(changed, description(rate: Self.rate))
@@ -58,7 +58,7 @@ import Testing
         #expect(audio.count == Set(audio).count + 1)
     }
 
-    @Test func `Audio with a new coding requests a keyframe, and its file has no packet of the old coding`() {
+    @Test func `When audio changes its coding a keyframe is requested, and the new file has only the new coding`() {
         let next = aacTrack(asc: [0x12, 0x08])
         let changed = packets.map { $0.track == .audio && $0.pts >= 130_000 ? $0.recoded(as: next) : $0 }
         let all = actions(changed, description(rate: Self.rate))
@@ -69,7 +69,7 @@ import Testing
         #expect(requests.count == 1)
     }
 
-    @Test func `Audio that appears later is in the file from the next keyframe on`() {
+    @Test func `Audio that begins later than the video is recorded from the next keyframe on`() {
         let late = packets.filter { $0.track == .video || $0.pts >= 130_000 }
         let all = actions(late, StreamDescription(video: videoTrack(rate: Self.rate)))
         let starts = all.compactMap { if case .open(let start) = $0 { start } else { nil } }
@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test(arguments: RecordFormat.allCases)
-    func `A program without video is recorded and cut at audio packets`(format: RecordFormat) throws {
+    func `A program without video is recorded, and its files begin at audio packets`(format: RecordFormat) throws {
         let stream = StreamDescription(audio: audioTrack)
         let (status, streams) = try record(packets.filter { $0.track == .audio }, stream, format)
         #expect(status.segmentsFinished == 3 && status.gapCount == 0 && status.hasMedia)

@@ -10,7 +10,7 @@ import Testing
 @testable import Segmenter
 
 /// The clock, the tables and the counters of `.ts` recordings from all kinds of senders.
-@Suite("The clock of a recorded transport stream")
+@Suite("The PCR of a recorded transport stream")
 struct TransportStreamContainerTests {
     typealias Shape = GeneratedStream.Shape
 
@@ -40,7 +40,7 @@ struct TransportStreamContainerTests {
     }
 
     @Test(
-        "For any input the clock of a recorded transport stream never decreases, and tables and counters are valid",
+        "The PCR of a recorded transport stream never decreases, and tables and counters are valid",
         arguments: UInt64(1)...40)
     func anyOrder(seed: UInt64) throws {
         var random = SeededRandom(seed: seed)
@@ -72,7 +72,7 @@ struct TransportStreamContainerTests {
     }
 
     @Test(
-        "Frames after a gap are written in front of later audio, so that the transport stream's clock continues",
+        "Frames after a gap are written before later audio, so that the transport stream's PCR continues",
         arguments: UInt64(1)...40)
     func gapWithoutHold(seed: UInt64) throws {
         var random = SeededRandom(seed: seed)

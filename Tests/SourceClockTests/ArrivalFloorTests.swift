@@ -18,7 +18,9 @@ struct ArrivalFloorTests {
         return (floor, changes)
     }
 
-    @Test("The sender's clock rate is found within 0.1 ppm under exponential jitter", arguments: [-500, 0, 37, 500])
+    @Test(
+        "A sender's clock rate is measured within 0.1 ppm if its packets have exponential jitter",
+        arguments: [-500, 0, 37, 500])
     func rate(ppm: Int64) {
         var random = SeededRandom()
         let (found, changes) = floor(seconds: 700) { arrival in
@@ -28,7 +30,7 @@ struct ArrivalFloorTests {
         #expect(changes == 0)
     }
 
-    @Test("Before the rate is known, the minimum delay lags a deviation of 500 ppm by less than 3.5 ms")
+    @Test("Until the rate is known, the minimum delay follows a deviation of 500 ppm with an error below 3.5 ms")
     func short() {
         let (found, _) = floor(seconds: 29) { $0 / 2000 }
         let lag = found.delay(at: 29_000_000_000).map { 29_000_000_000 / 2000 - $0 }
@@ -36,7 +38,7 @@ struct ArrivalFloorTests {
     }
 
     @Test(
-        "A rate estimated from few packets is the more accurate, the better the packets fit a line",
+        "A clock rate estimated from few packets is more accurate if arrivals have less jitter",
         arguments: [-200, 0, 200])
     func guess(ppm: Int64) {
         var random = SeededRandom()
@@ -52,7 +54,9 @@ struct ArrivalFloorTests {
     }
 
     // As ffmpeg sends with -re: the earliest packet of a second is between 0 and 5 ms late, while the mean is steady.
-    @Test("The rate of a sender with constant jitter is found from mean delays", arguments: [-200, 0, 200], 1...5)
+    @Test(
+        "The clock rate of a sender whose packets are never on time is measured from mean delays",
+        arguments: [-200, 0, 200], 1...5)
     func uneven(ppm: Int64, seed: UInt64) {
         var random = SeededRandom(seed: seed)
         var floor = ArrivalFloor(bucketLength: 1_000_000_000, bucketsForRate: 30, pathStep: 15_000_000)
@@ -73,7 +77,7 @@ struct ArrivalFloorTests {
         }
     }
 
-    @Test("A change of the network path's delay does not change the rate", arguments: [80, -80])
+    @Test("If the delay of the network path changes, the measured clock rate does not change", arguments: [80, -80])
     func path(milliseconds: Int64) {
         var random = SeededRandom()
         var worst = 0.0
@@ -91,7 +95,7 @@ struct ArrivalFloorTests {
         #expect(floor.delay(at: 900_000_000_000).map { abs($0 - (200 + milliseconds) * 1_000_000) < 2_000_000 } == true)
     }
 
-    @Test("A restart of the measurement keeps the rate, and discards the delays")
+    @Test("A restart of the measurement keeps the clock rate, and discards the delays")
     func restart() {
         var (found, _) = floor(seconds: 100) { $0 / 10_000 }
         let rate = found.rate

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SourceClock
 
-@Suite("The servo that keeps audio samples on their timestamps")
+@Suite("Resampling that keeps audio on its timestamps")
 struct AudioServoTests {
     private static let rate = TimeBase(1, 48_000)
     private static let packet: Int64 = 1024
@@ -34,7 +34,7 @@ struct AudioServoTests {
     }
 
     @Test(
-        "A sample rate that is 300 ppm off causes an error of at most 2.5 ms, and of 1 ms after a minute",
+        "Audio with a sample rate that is 300 ppm off is kept within 2.5 ms, and within 1 ms after a minute",
         arguments: [300e-6, -300e-6])
     func sampleError(error: Double) {
         var servo = AudioServo(sampleRate: 48_000)
@@ -72,7 +72,7 @@ struct AudioServoTests {
         #expect(change < 5e-6)
     }
 
-    @Test("One lost audio packet makes one gap of its length, at once")
+    @Test("One lost audio packet causes at once a gap of its length")
     func hole() {
         var servo = AudioServo(sampleRate: 48_000)
         var fills: [Int64] = []
@@ -83,7 +83,7 @@ struct AudioServoTests {
         #expect(abs(servo.error) < 100_000)
     }
 
-    @Test("Audio packets lost in short succession, right at the start, make one gap each")
+    @Test("Audio packets lost in short succession, right at the start, cause one gap each")
     func holes() {
         var servo = AudioServo(sampleRate: 48_000)
         var fills: [Int64] = []
@@ -93,7 +93,7 @@ struct AudioServoTests {
         #expect(fills == [Self.packet, 2 * Self.packet, Self.packet])
     }
 
-    @Test("A repeated audio packet is removed once, by its length")
+    @Test("A repeated audio packet is removed once")
     func doubled() {
         var servo = AudioServo(sampleRate: 48_000)
         run(&servo, count: 500, seen: { _, _, _ in })
@@ -102,7 +102,7 @@ struct AudioServoTests {
         #expect(fills == [-Self.packet])
     }
 
-    @Test("A step of the time map is followed at once and is not a gap")
+    @Test("A jump in program time is followed at once, and does not count as a gap in the audio")
     func step() {
         var servo = AudioServo(sampleRate: 48_000)
         var fills: [AudioServo.Correction] = []
@@ -115,7 +115,7 @@ struct AudioServoTests {
         #expect(abs(servo.error) < 100_000)
     }
 
-    @Test("An audio offset of 99 ms is corrected at up to 1000 ppm; one of 101 ms is corrected at once")
+    @Test("An audio offset of 99 ms is corrected by up to 1000 ppm; one of 101 ms is corrected at once")
     func offset() {
         var servo = AudioServo(sampleRate: 48_000)
         var (fills, correction, change, last) = (0, 0.0, 0.0, 0.0)
@@ -134,7 +134,7 @@ struct AudioServoTests {
         #expect(fills == 1)
     }
 
-    @Test("Audio of a source whose time map restarts begins at its timestamp, and keeps the measured sample rate")
+    @Test("Audio of a source that restarts begins at its timestamp, and keeps the measured sample rate")
     func restart() {
         var servo = AudioServo(sampleRate: 48_000)
         run(&servo, count: 47 * 300, sampleError: 200e-6, seen: { _, _, _ in })

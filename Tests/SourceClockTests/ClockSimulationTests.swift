@@ -8,7 +8,7 @@ import Testing
 
 /// Minutes and days of senders that drift, jitter, stall and jump, in simulated time. `RELAY_CLOCK_HOURS` sets the
 /// length of the long runs in hours, by default 2.
-@Suite("Simulated sources of the source clock")
+@Suite("Simulated senders and the source clock")
 struct ClockSimulationTests {
     private static let minutes = Duration.seconds(600)
 
@@ -39,7 +39,7 @@ struct ClockSimulationTests {
     }
 
     @Test(
-        "Timestamps ±500 ppm and samples ∓300 ppm off stay within ±3 ms over Wi-Fi for hours, without a step",
+        "With timestamps and samples hundreds of ppm off, audio stays within ±3 ms over Wi-Fi for hours",
         arguments: [(500.0, -300.0), (-500.0, 300.0)])
     func drift(rate: Double, samples: Double) {
         var model = SenderModel()
@@ -55,7 +55,7 @@ struct ClockSimulationTests {
     }
 
     @Test(
-        "If that source is the reference, with wrapping millisecond timestamps, no frame is repeated or dropped",
+        "A reference source over Wi-Fi with wrapping timestamps causes no repeated or dropped frame for hours",
         arguments: [(500.0, -300.0), (-500.0, 300.0)])
     func reference(rate: Double, samples: Double) {
         var model = SenderModel()
@@ -70,7 +70,7 @@ struct ClockSimulationTests {
     }
 
     @Test(
-        "A reference at ±300 ppm for 10 minutes has no repeated or dropped frame, at every frame rate",
+        "A reference with a clock ±300 ppm off causes no repeated or dropped frame, at every frame rate",
         arguments: [-300, 300] as [Double],
         [FrameRate(25), FrameRate(30000, 1001), FrameRate(50), FrameRate(24), FrameRate(60)])
     func grid(rate: Double, frameRate: FrameRate) {
@@ -83,7 +83,7 @@ struct ClockSimulationTests {
         #expect(result.dropped == 0)
     }
 
-    @Test("A reference whose frames are 200 ppm slower than its timestamps has no repeated or dropped frame")
+    @Test("A reference whose frames are slower than its timestamps by 200 ppm has no repeated or dropped frame")
     func cadence() {
         var model = SenderModel()
         (model.duration, model.cadence, model.rate) = (.seconds(1800), 200, 100)
@@ -93,7 +93,7 @@ struct ClockSimulationTests {
         #expect(result.dropped == 0)
     }
 
-    @Test("Audio multiplexed 800 ms behind its video is played completely, without a step")
+    @Test("Audio that is multiplexed 800 ms behind its video is played completely, without a jump")
     func lateAudio() {
         var model = SenderModel()
         (model.duration, model.jitter, model.audioLate) = (Self.minutes, .wifi, .milliseconds(800))
@@ -101,14 +101,14 @@ struct ClockSimulationTests {
         expectClean(run(model, .broadcast))
     }
 
-    @Test("Audio in PES packets of 350 ms is played completely, without a step", arguments: [9, 16])
+    @Test("Audio in PES packets of 350 ms is played completely, without a jump", arguments: [9, 16])
     func bundles(packets: Int) {
         var model = SenderModel()
         (model.duration, model.jitter, model.audioBundle) = (Self.minutes, .gauss(milliseconds: 5), packets)
         expectClean(run(model, .transportStream))
     }
 
-    @Test("A GOP that a server sends from its cache at the start does not add delay")
+    @Test("If a server sends a cached GOP at the start, no delay is added")
     func keptGOP() {
         var model = SenderModel()
         (model.duration, model.jitter, model.burst) = (Self.minutes, .gauss(milliseconds: 5), .seconds(4))
@@ -118,7 +118,7 @@ struct ClockSimulationTests {
         #expect(result.status.bufferMilliseconds < 260)
     }
 
-    @Test("Playlists whose segments arrive in bursts have no late packet", arguments: [(2, -300.0), (6, 300.0)])
+    @Test("If segments of a playlist arrive in bursts, no packet is late", arguments: [(2, -300.0), (6, 300.0)])
     func playlist(segment: Int, rate: Double) {
         var model = SenderModel()
         (model.duration, model.jitter, model.rate) = (.seconds(Int64(hours * 3600)), .gauss(milliseconds: 50), rate)
@@ -127,7 +127,7 @@ struct ClockSimulationTests {
     }
 
     @Test(
-        "Segments on time, always 3 s late, or late from some point on all arrive before they are due",
+        "Playlist segments on time, always 3 s late, or late from some point on arrive before they are due",
         arguments: [1, 2, 6, 8, 10, 20], [(0, 0), (3, 0), (0, 3)])
     func lateSegments(segment: Int, late: (always: Int, later: Int)) {
         var model = SenderModel()
@@ -165,7 +165,7 @@ struct ClockSimulationTests {
     }
 
     @Test(
-        "A jump of both tracks' timestamps is closed once, however late the audio arrives",
+        "A jump of both tracks' timestamps is removed for both at once, even if audio arrives later",
         arguments: [0.3, -0.3, 1.5, -1.5, 3, -3, 3600, -3600, 86_400, -86_400] as [Double], [0, 0.08, 2] as [Double])
     func jumps(seconds: Double, audioAfter: Double) {
         for bundle in [1, 9, 16] {
@@ -188,7 +188,7 @@ struct ClockSimulationTests {
     }
 
     @Test(
-        "A jump of the video's timestamps alone keeps the sync to audio, and is reported",
+        "If only the video's timestamps jump, video stays in sync with audio, and the jump is reported",
         arguments: [1, -1, 100] as [Double])
     func loneJump(seconds: Double) {
         var model = SenderModel()
@@ -201,7 +201,7 @@ struct ClockSimulationTests {
     }
 
     @Test(
-        "A wrap of the timestamps in mid-stream has no effect",
+        "If the timestamps wrap in mid-stream, nothing changes",
         arguments: [4_294_967_296, 2_147_483_648, 16_777_215, 8_589_934_592] as [Int64])
     func wraps(end: Int64) {
         let (base, bits): (TimeBase, Int) = end > 1 << 32 ? (.mpegTS, 33) : (.milliseconds, 32)
@@ -216,7 +216,7 @@ struct ClockSimulationTests {
     }
 
     @Test(
-        "After silences of 1, 3, 10 and 30 s the sync is as before, and only the missing frames were repeated",
+        "After pauses of 1, 3, 10 and 30 s the sync is as before, and only the missing frames were repeated",
         arguments: [1, 3, 10, 30] as [Int64])
     func loss(seconds: Int64) {
         var model = SenderModel()
@@ -247,7 +247,9 @@ struct ClockSimulationTests {
         #expect(result.repeated <= Int(seconds) * 25 + 26)
     }
 
-    @Test("Stalls of 1 to 6 s cause at most one step each for both tracks, and the rate is kept", arguments: [2, 8])
+    @Test(
+        "Network stalls of 1 to 6 s shift both tracks at most once each, and the clock rate is kept",
+        arguments: [2, 8])
     func stalls(limit: Int) {
         var model = SenderModel()
         (model.duration, model.jitter, model.rate) = (.seconds(3600), .stalls, -500)
@@ -261,7 +263,9 @@ struct ClockSimulationTests {
         #expect(abs(result.status.ratePPM + 500) < 2)
     }
 
-    @Test("A network path that becomes 80 ms longer or shorter keeps the sync within 1 ms", arguments: [80, -80])
+    @Test(
+        "If a network path becomes 80 ms longer or shorter, audio and video stay in sync within 1 ms",
+        arguments: [80, -80])
     func path(milliseconds: Int) {
         var model = SenderModel()
         (model.duration, model.jitter, model.loss) = (.seconds(1200), .gauss(milliseconds: 5), 0.02)
@@ -286,7 +290,7 @@ struct ClockSimulationTests {
         #expect(result.events.contains(.resumed(track)))
     }
 
-    @Test("Audio that begins 100 s after its video, 800 ms behind it, causes one step")
+    @Test("Audio that begins 100 s after its video, 800 ms behind it, causes only one shift")
     func lateTrack() {
         var model = SenderModel()
         (model.duration, model.jitter, model.audioFrom) = (Self.minutes, .gauss(milliseconds: 5), 100_000_000_000)

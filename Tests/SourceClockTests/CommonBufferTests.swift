@@ -33,7 +33,7 @@ struct CommonBufferTests {
         } ?? -1
     }
 
-    @Test("A source that starts later takes the larger buffer of another source, and the reverse while both are new")
+    @Test("While sources are new, all of them use the largest buffer that any of them needs")
     func placed() {
         var (one, other) = (clock(), clock())
         feed(&one, 0..<2000, audio: 300)
@@ -49,7 +49,7 @@ struct CommonBufferTests {
         #expect(abs(buffer(early, at: 1480) - 500) < 1)
     }
 
-    @Test("Sources stay in sync when one of them needs less buffer than before")
+    @Test("Sources stay in sync if one of them needs less buffer than before")
     func together() {
         var (one, other) = (clock(), clock())
         var apart = 0.0
@@ -66,7 +66,7 @@ struct CommonBufferTests {
         #expect(buffer(other, at: 900_000) < 205)
     }
 
-    @Test("A source that needs seconds of buffer does not share the common buffer")
+    @Test("A source that needs a buffer of seconds does not enlarge the other sources' buffers")
     func alone() {
         var (one, other) = (clock(), clock())
         feed(&one, 0..<4000, audio: 1500)
@@ -74,7 +74,7 @@ struct CommonBufferTests {
         #expect(buffer(one, at: 4000) > 1500 && abs(buffer(other, at: 4000) - 200) < 1)
     }
 
-    @Test("Repeated opening and aligning does not enlarge the common buffer")
+    @Test("Reopening and aligning sources repeatedly does not enlarge their common buffer")
     func reopened() {
         var clocks = [clock(), clock()]
         for round in Int64(0)..<40 {
@@ -92,7 +92,7 @@ struct CommonBufferTests {
         #expect(clocks.allSatisfy { (190..<240).contains(buffer($0, at: 160_000)) })
     }
 
-    @Test("A source that has ended, or is being reopened, does not count for the common buffer")
+    @Test("A source that has ended, or is being reopened, does not affect the common buffer")
     func gone() {
         let seat = common.takeSeat()
         var leaving: CommonBuffer.Seat? = common.takeSeat()

@@ -28,7 +28,7 @@ struct MapFloorTests {
         }
     }
 
-    @Test("Audio that is early now and then, as the last packet of a bundle, changes neither rate nor minimum delay")
+    @Test("If the last audio of a bundle sometimes arrives early, rate and minimum delay do not change")
     func bundles() {
         var random = SeededRandom()
         var (map, worst) = (floor(), 0.0)
@@ -45,7 +45,7 @@ struct MapFloorTests {
         #expect(floors.allSatisfy { (31_500_000..<34_500_000).contains($0) })
     }
 
-    @Test("If the video yields no rate, the audio determines the rate, and the minimum delay stays the same")
+    @Test("If video yields no clock rate, the audio determines the rate, and the minimum delay stays the same")
     func unfit() {
         var random = SeededRandom()
         var map = floor()
@@ -59,7 +59,7 @@ struct MapFloorTests {
         #expect(abs(floors[299] - floors[150]) < 2_000_000)
     }
 
-    @Test("Audio without video has a minimum delay, which video that joins or ends does not shift")
+    @Test("Audio without video has a minimum delay, which does not change when video begins or ends")
     func joining() {
         var map = floor()
         play(&map, 0..<50, video: nil, audio: { $0 / 5000 })

@@ -7,7 +7,7 @@ import Testing
 @testable import SourceClock
 
 /// Tests a transport stream whose sender ends and restarts with other times while the transport stays open.
-@Suite("A sender that restarts within a live transport")
+@Suite("A sender that restarts while its connection stays open")
 struct SenderRestartTests {
     private struct Packet {
         let stamp: SourceClock.Stamp
@@ -82,7 +82,7 @@ struct SenderRestartTests {
     }
 
     @Test(
-        "If frames are held back until the sender's restart, the audio follows the video's shift at once",
+        "If a demuxer holds frames back until the sender restarts, audio is shifted together with the video",
         arguments: [0, 100, 500, 1500, 3000, 9000] as [Int64], [0, 1, 2])
     func restart(pause: Int64, heldBack: Int) throws {
         var random = SeededRandom("\(pause) \(heldBack)")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SourceClock
 
-@Suite("The timeline of a sender")
+@Suite("Smoothing of a sender's timestamps")
 struct SenderTimelineTests {
     private static let millisecond: Int64 = 1_000_000
     private static let delay = 1000 * millisecond
@@ -26,7 +26,7 @@ struct SenderTimelineTests {
     }
 
     @Test(
-        "Outlying timestamps move no later packet, whether or not the sender gives durations",
+        "A few wrong timestamps do not move later packets, whether or not the sender gives durations",
         arguments: [20, 33, 40, 200] as [Int64], [false, true])
     func outliers(interval: Int64, hasDurations: Bool) {
         for error in [-5430, -1500, 1500, 5430] as [Int64] {

@@ -44,7 +44,7 @@ struct SourceClockTests {
         clock.due(Timestamp(nanoseconds: time * 1_000_000), of: track).map { Double($0.nanoseconds) / 1e6 }
     }
 
-    @Test("The buffer is the latency above the later track, and both tracks share one time map")
+    @Test("The buffer is the configured latency above the later track, and both tracks use one time map")
     func laterTrack() throws {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         let events = feed(&clock, from: 0, until: 3000, audio: 800)
@@ -80,7 +80,7 @@ struct SourceClockTests {
         #expect((1130..<1200).contains(clock.status.bufferMilliseconds), "\(clock.status.bufferMilliseconds)")
     }
 
-    @Test("No packet is due before both tracks were observed for long enough")
+    @Test("No packet gets a program time before both tracks were observed for long enough")
     func collecting() {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         feed(&clock, from: 0, until: 1500, audio: nil)
@@ -91,7 +91,7 @@ struct SourceClockTests {
         #expect(clock.isPlaced)
     }
 
-    @Test("A track without packets does not delay the other track, and is reported as silent")
+    @Test("If one track sends no packets, the other track still starts, and the missing one is reported")
     func missingTrack() {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         let events = feed(&clock, from: 0, until: 4000, audio: nil)
@@ -99,7 +99,7 @@ struct SourceClockTests {
         #expect(events.contains(.silent(.audio)))
     }
 
-    @Test("A source with one track starts with that track alone", arguments: [TrackKind.video, .audio])
+    @Test("A source with only one track starts with that track", arguments: [TrackKind.video, .audio])
     func oneTrack(track: TrackKind) {
         var clock = SourceClock(.rtmp, tracks: [track: (.milliseconds, nil)])
         let events = feed(
@@ -108,7 +108,7 @@ struct SourceClockTests {
         #expect(!events.contains { if case .silent = $0 { true } else { false } })
     }
 
-    @Test("A track that begins later uses the same time map, and shifts it once if it needs more buffer")
+    @Test("A track that begins later uses the same time map, which is shifted once if the track needs more buffer")
     func lateTrack() throws {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         feed(&clock, from: 0, until: 10_000, audio: nil)
@@ -122,7 +122,7 @@ struct SourceClockTests {
         #expect(due(clock, 15_000, .audio) == after)
     }
 
-    @Test("If the first sender had no audio, later senders' audio is awaited, and does not shift frames")
+    @Test("If the next sender adds audio, the source waits for that audio, and frames are not shifted later")
     func declaredLater() {
         var clock = SourceClock(.rtmp, tracks: [.video: (.milliseconds, 32)])
         feed(&clock, from: 0, until: 2000, audio: nil)
@@ -136,7 +136,7 @@ struct SourceClockTests {
         #expect(clock.isPlaced && clock.status.steps == 0)
     }
 
-    @Test("The burst of packets at a start does not add delay")
+    @Test("If packets arrive in a burst at the start, no delay is added")
     func startBurst() throws {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         for time in stride(from: Int64(0), to: 2000, by: 40) {
@@ -150,7 +150,7 @@ struct SourceClockTests {
         #expect(abs(video - 4200) < 1)
     }
 
-    @Test("A gap in the burst at the start is not a jump")
+    @Test("A gap in the burst at the start does not count as a jump of the timestamps")
     func holeInBurst() {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         for time in stride(from: Int64(0), to: 3000, by: 40) where !(1000..<2000).contains(time) {
@@ -161,7 +161,7 @@ struct SourceClockTests {
         #expect(clock.status.jumps == 0)
     }
 
-    @Test("A playlist's first packet gets its time at once, and the media of the burst becomes its buffer")
+    @Test("A playlist's first packet gets its program time at once, and the first burst becomes its buffer")
     func playlist() throws {
         var clock = SourceClock(.playlist(target: .seconds(6)), tracks: Self.both)
         _ = note(&clock, .video, 0, at: 100)
@@ -179,7 +179,7 @@ struct SourceClockTests {
         }
     }
 
-    @Test("A playlist of short segments begins later by the time that three of them lack")
+    @Test("A playlist of short segments begins later, so that at least six seconds of segments are buffered")
     func shortSegments() throws {
         for (target, latency) in [(1, 2000.0), (2, 500), (3, 0)] {
             var clock = SourceClock(.playlist(target: .seconds(target)), tracks: Self.both)
@@ -190,7 +190,7 @@ struct SourceClockTests {
         }
     }
 
-    @Test("A playlist reopened with longer segments is not silent between them")
+    @Test("After a playlist is reopened with longer segments, pauses between them do not count as silence")
     func longerSegments() {
         var clock = SourceClock(.playlist(target: .seconds(2)), tracks: Self.both)
         for time in stride(from: Int64(0), to: 6000, by: 40) { _ = note(&clock, .video, time, at: 6000) }
@@ -205,7 +205,7 @@ struct SourceClockTests {
         #expect(!events.contains { if case .silent = $0 { true } else { $0 == .lost } }, "\(events)")
     }
 
-    @Test("With capture times packets are due one latency after capture, whenever they arrive")
+    @Test("If capture times are known, packets are due one latency after capture, whenever they arrive")
     func captureTime() throws {
         var clock = SourceClock(.device(stampsAreMonotonic: true), tracks: Self.both)
         feed(&clock, from: 1000, until: 4000, offset: 0, video: 35, audio: 12)
@@ -215,7 +215,7 @@ struct SourceClockTests {
         #expect(clock.stretch(of: .audio) == 0)
     }
 
-    @Test("Devices whose timestamps have no common epoch are synchronized by their packets' arrivals")
+    @Test("If a device's timestamps have no common origin, its tracks are synchronized by arrival")
     func unrelatedDevices() throws {
         var clock = SourceClock(.device(stampsAreMonotonic: false), tracks: Self.both)
         var events: [SourceClockEvent] = []
@@ -230,7 +230,7 @@ struct SourceClockTests {
         #expect(clock.status.latePackets == 0)
     }
 
-    @Test("A file has no time map, and timestamp jumps at its loop points are closed for both tracks")
+    @Test("A file's timestamps need no time map, and jumps where it loops are removed for both tracks")
     func file() throws {
         var clock = SourceClock(.file, tracks: Self.both)
         var last: (video: Int64, audio: Int64) = (-40, -40)
@@ -251,7 +251,7 @@ struct SourceClockTests {
         #expect(!clock.isPlaced)
     }
 
-    @Test("At a file's loop point earlier audio keeps its position, and a gap of 9 s is not a loop point")
+    @Test("Where a file loops, early audio keeps its position, and a gap of 9 s does not count as such a point")
     func interleavedSeam() throws {
         var clock = SourceClock(.file, tracks: Self.both)
         func place(_ track: TrackKind, _ dts: Int64) throws -> Int64 {
@@ -272,7 +272,7 @@ struct SourceClockTests {
     }
 
     @Test(
-        "Tracks that jump by different distances at a playlist's discontinuity continue, and no jump counts as lone")
+        "If tracks jump by different distances at a playlist's discontinuity, both continue in sync")
     func playlistSeam() throws {
         var clock = SourceClock(.playlist(target: .seconds(2)), tracks: Self.both)
         var events: [SourceClockEvent] = []
@@ -295,7 +295,7 @@ struct SourceClockTests {
         #expect(clock.status.latePackets == 0)
     }
 
-    @Test("Audio that is lost for 0.7 s while the sender's timestamps jump takes the video's jump")
+    @Test("If audio is lost while the sender's timestamps jump, it gets the same shift as the video")
     func lossAtJump() {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         feed(&clock, from: 0, until: 5000)
@@ -330,7 +330,7 @@ struct SourceClockTests {
         #expect(told == [.lost])
     }
 
-    @Test("A reopened source is measured again, beginning with the previous rate, and its media follows the earlier")
+    @Test("A reopened source is measured again, starting from its previous clock rate, and times continue")
     func restart() throws {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         for time in stride(from: Int64(0), to: 60_000, by: 40) {
@@ -361,7 +361,7 @@ struct SourceClockTests {
         #expect(clock.isPlaced && clock.status.jumps == 0)
     }
 
-    @Test("A sender that pauses and continues its timestamps gets a new time map, whatever was held back")
+    @Test("A sender that pauses and then continues its timestamps gets a new time map")
     func paused() {
         var clock = SourceClock(.transportStream, tracks: Self.both)
         feed(&clock, from: 0, until: 6000)
@@ -370,7 +370,7 @@ struct SourceClockTests {
         #expect(clock.isPlaced)
     }
 
-    @Test("Packets 100 ms late shift the time map once, for both tracks; packets beyond the limit are only late")
+    @Test("If packets are 100 ms late, both tracks are shifted once; packets beyond the limit are only late")
     func late() throws {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         feed(&clock, from: 0, until: 2000)
@@ -386,7 +386,7 @@ struct SourceClockTests {
         #expect(clock.status.steps == 2)
     }
 
-    @Test("Audio that becomes too late while video is on time shifts the time map, and becomes audible again")
+    @Test("If only audio becomes too late, both tracks are shifted, and the audio is audible again")
     func audioFallsBehind() throws {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         feed(&clock, from: 0, until: 2000)
@@ -397,7 +397,7 @@ struct SourceClockTests {
         #expect(due(clock, 14_000, .video) == audio)
     }
 
-    @Test("Audio whose timestamps fall a minute behind its video is synchronized by arrivals, and video is not delayed")
+    @Test("Audio with timestamps a minute behind its video is synchronized by arrival, without delaying video")
     func audioFarBehind() throws {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         feed(&clock, from: 0, until: 2000)
@@ -411,7 +411,7 @@ struct SourceClockTests {
         #expect(video - 72_000 < 1000)
     }
 
-    @Test("A buffer longer than the limit is shortened in one step when the extra delay is no longer needed")
+    @Test("If a buffer above the limit is no longer needed, it is shortened at once")
     func excess() {
         var clock = SourceClock(.rtmp, tracks: Self.both)
         feed(&clock, from: 0, until: 2000)
@@ -430,7 +430,7 @@ struct SourceClockTests {
         #expect(clock.status.bufferMilliseconds < 500)
     }
 
-    @Test("A configured latency above the limit is kept")
+    @Test("A configured latency above the buffer's limit is kept")
     func longLatency() {
         var settings = SourceClockSettings.rtmp
         settings.latency = .seconds(5)
@@ -444,7 +444,7 @@ struct SourceClockTests {
         #expect(abs(clock.status.bufferMilliseconds - 5000) < 1)
     }
 
-    @Test("Impossible timestamps have no position, and no sequence of timestamps traps")
+    @Test("Impossible timestamps get no program time, and no sequence of timestamps crashes the process")
     func hostile() {
         var random = SeededRandom()
         for settings in [
@@ -471,7 +471,7 @@ struct SourceClockTests {
     }
 
     @Test(
-        "Recorded arrivals of five transports cause no late packet, step or jump",
+        "Recorded arrivals of five transports cause no late packet, shift or jump",
         arguments: ["udp", "srt", "rtmp", "rtsp", "hls", "pes300"])
     func recorded(name: String) throws {
         let settings: [String: SourceClockSettings] = [

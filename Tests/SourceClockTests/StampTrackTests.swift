@@ -27,7 +27,7 @@ struct StampTrackTests {
     }
 
     @Test(
-        "Timestamps that begin just before a wrap, or before a sign bit, continue without a step",
+        "Timestamps that begin just before a wrap, or before a sign bit, continue without a jump",
         arguments: [4_294_965_296, 2_147_481_648, 16_775_215, 0, 4_294_967_295] as [Int64])
     func milliseconds(start: Int64) {
         #expect(steps(from: start, by: 40, bits: 32, base: .milliseconds) == [40_000_000])
@@ -35,13 +35,13 @@ struct StampTrackTests {
     }
 
     @Test(
-        "The 33-bit timestamps of a transport stream wrap without a step",
+        "The 33-bit timestamps of a transport stream wrap without a jump",
         arguments: [8_589_844_592, 4_294_877_296] as [Int64])
     func transportStream(start: Int64) {
         #expect(steps(from: start, by: 3600, bits: 33, base: .mpegTS) == [40_000_000])
     }
 
-    @Test("Timestamps that the demuxer has unwrapped already continue without a step")
+    @Test("Timestamps that the demuxer has already unwrapped continue without a jump")
     func unwrappedAlready() {
         var track = StampTrack(timeBase: .mpegTS, bits: 33)
         let first = track.unwrap((1 << 33) - 1800)
@@ -49,7 +49,7 @@ struct StampTrackTests {
         #expect(second == first.map { $0 + 40_000_000 })
     }
 
-    @Test("An earlier timestamp that follows just after the wrap gets its time before the wrap")
+    @Test("A reordered timestamp from before a wrap that arrives after the wrap keeps its earlier time")
     func reordered() {
         var track = StampTrack(timeBase: .milliseconds, bits: 32)
         let last = (Int64(1) << 32) - 10
@@ -70,7 +70,7 @@ struct StampTrackTests {
         #expect(track.beside(1800) == decode.map { $0 + 30_000_000 })
     }
 
-    @Test("A track that begins after the wrap joins the track that began before the wrap")
+    @Test("A track that begins after a wrap is aligned to the track that began before the wrap")
     func joining() {
         var track = StampTrack(timeBase: .milliseconds, bits: 32)
         track.join(at: ((Int64(1) << 32) - 5) * 1_000_000)
@@ -78,7 +78,7 @@ struct StampTrackTests {
         #expect(time == ((Int64(1) << 32) + 3) * 1_000_000)
     }
 
-    @Test("Impossible timestamps have no time, and none of them traps")
+    @Test("Impossible timestamps have no time, and none of them crashes the process")
     func hostile() {
         var random = SeededRandom()
         for bits in [nil, 8, 24, 32, 33, 62, 63, 64, 1000] as [Int?] {

@@ -90,7 +90,7 @@ import Upload
 
     // MARK: JSON
 
-    @Test func `A full report has exactly the properties that the API's schema describes`() throws {
+    @Test func `A full report of a channel has exactly the properties that the API's schema describes`() throws {
         let schema = try #require(try Schema("Channel"))
         let value = try JSONValue(full())
         #expect(schema.faults(in: value) == [])
@@ -113,7 +113,8 @@ import Upload
             ])
     }
 
-    @Test func `The API's schema lists every name of a state, and no other name of a channel's state`() throws {
+    @Test
+    func `The API's schema lists all states of channels, outputs and sources, and no other channel states`() throws {
         #expect(try Schema("ChannelState")?.words.sorted() == ChannelReport.State.allCases.map(\.rawValue).sorted())
         for name in OutputState.Name.allCases {
             let value = try JSONValue(output("one", name))
@@ -142,7 +143,7 @@ import Upload
         #expect(try JSONValue.bytes(of: JSONDecoder().decode(ChannelStatus.self, from: plain)) == plain)
     }
 
-    @Test func `Values that are only for metrics and meters are not in the JSON`() throws {
+    @Test func `Values that are only for metrics and meters are not in a report's JSON`() throws {
         var report = full()
         report.certificateExpiry = 4_102_444_800
         report.heardLevels = ["hidden microphone": [-20, -20]]
@@ -171,7 +172,7 @@ import Upload
         ("a source's upload fails", { $0.sourceRecordings?[0].upload?.failingFiles = 1 }),
     ]
 
-    @Test func `Each fault counts as one problem, alone or together with any others`() {
+    @Test func `Each fault of a channel counts as one problem, alone or together with others`() {
         #expect(makeReport(anyStatus()).problems == 0)
         for (name, make) in Self.faults {
             var status = anyStatus()
@@ -204,14 +205,14 @@ import Upload
         #expect(report.problems == 0)
     }
 
-    @Test func `A channel without a program is one problem, unless it is over`() {
+    @Test func `A channel without a program counts as one problem, unless the channel has ended`() {
         for state in ChannelReport.State.allCases {
             #expect(makeReport(nil, state).problems == (state == .over ? 0 : 1))
             #expect(!makeReport(nil, state).isOnAir && !makeReport(nil, state).isRecording)
         }
     }
 
-    @Test func `A channel is on air while an output is live, and is recording while its recorder is`() {
+    @Test func `A channel counts as on air while an output is live, and as recording while its recorder records`() {
         var report = makeReport(anyStatus())
         #expect(report.isOnAir && report.isRecording)
         for index in 0..<3 { report.status?.outputs[index].state = .connecting }
@@ -223,7 +224,7 @@ import Upload
 
     // MARK: Tracks
 
-    @Test func `A track has the codec string for browsers if one is known`() throws {
+    @Test func `A track's status has the codec string for browsers if one is known`() throws {
         func name(_ track: TrackDescription) throws -> JSONValue? {
             var report = makeReport(nil)
             report.tracks =

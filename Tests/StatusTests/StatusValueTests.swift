@@ -58,7 +58,7 @@ import Testing
 
     // MARK: Passing through
 
-    @Test func `Passed-through packets, frames and bytes are counted in any order of arrival`() {
+    @Test func `Copied packets, frames and bytes are counted in any order of arrival`() {
         var random = SeededRandom()
         let video = TrackDescription(
             format: VideoFormat(width: 320, height: 180, frameRate: FrameRate(25)),
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func `The program's time is that of its passed-through packets, or else of its frames`() {
+    @Test func `The program's time is that of its copied packets, or else of its frames`() {
         let rates: [(FrameRate, Int64)] = [(FrameRate(25), 3_000_000_000), (FrameRate(30_000, 1001), 2_502_500_000)]
         for (rate, nanoseconds) in rates {
             var program = ProgramStatus()
@@ -107,14 +107,14 @@ import Testing
         }
     }
 
-    @Test func `The status of one of several sources has the counts of its feed`() {
+    @Test func `The status of a source has the frame counts that the program keeps for that source`() {
         var feed = FeedStatus()
         (feed.framesRepeated, feed.framesLate, feed.framesDropped) = (3, 2, 1)
         let part = PartStatus(name: "one", isOnAir: true, selection: nil, feed: feed, levels: [-6])
         #expect(part.framesRepeated == 3 && part.framesLate == 2 && part.framesDropped == 1 && part.levels == [-6])
     }
 
-    @Test func `A recording without a recorder has recorded nothing`() {
+    @Test func `A recording counts as having recorded only once its recorder has written media`() {
         #expect(!RecordingStatus().hasRecorded)
         var recorder = RecorderStatus()
         (recorder.state, recorder.fileName, recorder.segmentBytes) = (.recording, "a.mp4", 4096)
@@ -175,7 +175,7 @@ import Testing
         #expect(log.events(after: 0).map(\.id) == Array(1001...1400))
     }
 
-    @Test func `An event's JSON has only its known values, and its time in ISO 8601 format`() throws {
+    @Test func `An event's JSON has only the values that are known, and its time in ISO 8601 format`() throws {
         var event = ControlEvent(
             time: UTCTime(milliseconds: 1_795_269_790_123), channel: nil, level: .warning, kind: .relay,
             text: "a\n\"b\"")

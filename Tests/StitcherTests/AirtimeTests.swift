@@ -19,7 +19,7 @@ import Testing
         try StitchPlan(clips, of: sources, StitchSettings())
     }
 
-    @Test func `The last frame is held over a gap, and the clip after the gap is copied at its airtime`() throws {
+    @Test func `A clip's last frame is extended to the airtime of the next clip, whose frames are copied`() throws {
         let sources = [SampleInput.source(), SampleInput.source("b.mp4")]
         // The first clip begins with frame 30, which is on screen at its start; the other file began ten seconds after
         // the first.
@@ -37,7 +37,7 @@ import Testing
         #expect(joined.clips.map(\.place) == [0, 90] && joined.copiedFrames == 180)
     }
 
-    @Test func `A clip that does not end on a frame boundary does not shift the clips after it`() throws {
+    @Test func `A clip that ends within a frame does not shift the clips after it`() throws {
         let source = SampleInput.source(count: 10) {
             $0.video.isConstant = false
             // The source lasts ten and a half frames.
@@ -48,7 +48,7 @@ import Testing
         #expect(try plan(clips, sources).clips.map(\.place) == [0, 11, 21, 32, 42])
     }
 
-    @Test func `Frames without audio stay in their clip, and a gap is silent`() throws {
+    @Test func `Frames without audio stay in their clip, and a gap between clips is silent`() throws {
         let short = SampleInput.source { $0.audio?.range = 4800..<140_000 }
         let range = try ClipRange(clip("a.mp4", at: .zero), of: short, at: FrameRate(30))
         #expect(range.frames == 0..<90 && range.notes.isEmpty)
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func `Held frames do not count when the plan chooses the parameter sets of most frames`() throws {
+    @Test func `Extended frames do not count when the most frequent parameter sets are chosen`() throws {
         let sources = [
             SampleInput.source(count: 30), SampleInput.source("b.mp4") { $0.video.configuration = [1, 66, 0, 30] },
         ]
@@ -80,7 +80,7 @@ import Testing
         #expect(plan.parts == [.encoded(clip: 0, frames: 0..<300), .copied(clip: 1, samples: 0..<90)])
     }
 
-    @Test func `A clip that relay cannot encode stays copied across a gap: its last frame is extended`() throws {
+    @Test func `If relay cannot encode a clip, the clip is copied across a gap with an extended last frame`() throws {
         let hlg = ColorDescription(primaries: 9, transfer: 18, matrix: 9, isFullRange: false)
         let changes: [(inout StitchSource) -> Void] = [
             { $0.video.codec = "hevc" }, { $0.video.frames.color = hlg }, { $0.video.is8Bit420 = false },

@@ -50,7 +50,7 @@ import Testing
         return edges
     }
 
-    @Test func `The audio of a single clip is copied with the packet before its range`() throws {
+    @Test func `The audio of a single clip is copied, together with the packet before its range`() throws {
         let file = source("a.mp4", seconds: 10)
         let whole = try plan([file])
         #expect(whole.spans == [.copied(clip: 0, packets: 0..<470)] && whole.moves == [0])
@@ -59,7 +59,8 @@ import Testing
         #expect(part.spans == [.copied(clip: 0, packets: 93..<189)])
     }
 
-    @Test func `Audio on one packet grid is copied except at the join, and no frame is moved`() throws {
+    @Test
+    func `If two clips' audio packets line up, audio is copied except at the join, and no frame is moved`() throws {
         // 32 s are 1500 packets.
         let sources = [source("a.mp4", seconds: 32), source("b.mp4", seconds: 5)]
         let found = try plan(sources)
@@ -69,7 +70,7 @@ import Testing
         #expect(edges[1] < 32 * 48_000 && edges[2] > 32 * 48_000)
     }
 
-    @Test func `Audio of short clips on another packet grid is re-encoded`() throws {
+    @Test func `If short clips' audio packets do not line up, their audio is re-encoded`() throws {
         let sources = [source("a.mp4", seconds: 30), source("b.mp4", seconds: 5), source("c.mp4", seconds: 90)]
         let found = try plan(sources)
         // The packets of the longest clip are not moved; the others follow its grid.
@@ -79,7 +80,7 @@ import Testing
         #expect(none.spans.count == 1 && none.moves == [0, 0, 0])
     }
 
-    @Test func `Long clips on another packet grid are moved by at most half an audio packet`() throws {
+    @Test func `If long clips' audio packets do not line up, the clips are moved by at most half a packet`() throws {
         let sources = (0..<4).map { source("\($0).mp4", seconds: 61) }
         let found = try plan(sources)
         #expect(found.spans.count == 7)
@@ -95,7 +96,7 @@ import Testing
         #expect(short.moves == [0, 384] && short.spans.count == 3)
     }
 
-    @Test func `Two consecutive clips of one file are copied as one run of packets`() throws {
+    @Test func `Two consecutive clips of one file are copied as one run of audio packets`() throws {
         let file = source("a.mp4", seconds: 10)
         let clips = [
             StitchClip(path: "a.mp4", from: .seconds(1), to: .seconds(1.5)),
@@ -105,7 +106,7 @@ import Testing
         #expect(found.spans == [.copied(clip: 0, packets: 46..<72), .copied(clip: 1, packets: 72..<142)])
     }
 
-    @Test func `Audio of a clip without a possible seam is re-encoded`() throws {
+    @Test func `Audio of a clip is re-encoded if copying cannot begin at any of its packets`() throws {
         let sources = [source("a.mp4", seconds: 32), source("b.mp4", seconds: 32)]
         let found = try plan(sources, isLong: { _ in false })
         #expect(found.spans.count == 1)
@@ -117,7 +118,7 @@ import Testing
         #expect(some.spans.count == 3)
     }
 
-    @Test func `The AAC windows of a single channel and of a channel pair are parsed`() {
+    @Test func `The AAC window types of a single channel and of a channel pair are parsed`() {
         // A pair with a common window: 001 0000 1, then 0, long, Kaiser.
         #expect(AACWindow([0x21, 0x10, 0]).map { $0.isLong && $0.isKaiser } == true)
         // A pair with eight short sine windows.
@@ -129,7 +130,7 @@ import Testing
         #expect(AACWindow([0x20, 0x10, 0]) == nil && AACWindow([0xC0, 0, 0]) == nil && AACWindow([0x21]) == nil)
     }
 
-    @Test func `The plan gives the reason why packets that could be copied are re-encoded`() throws {
+    @Test func `The stitch plan gives the reason why audio that could be copied is re-encoded`() throws {
         let files = [source("a.mp4", seconds: 10), source("b.mp4", seconds: 10, start: -512)]
         let part = StitchClip(path: "a.mp4", to: .seconds(5))
         let apart = try plan(files, [part, StitchClip(path: "b.mp4", from: .seconds(2), to: .seconds(4))])

@@ -49,7 +49,7 @@ import Testing
         #expect(plan.clips[1].factor(at: 48_400) == 1)
     }
 
-    @Test func `Two consecutive clips of one file are not faded`() throws {
+    @Test func `Two consecutive clips of one file are joined without a fade of the audio`() throws {
         let source = SampleInput.source()
         let clips = [StitchClip(path: "a.mp4", to: .seconds(1)), StitchClip(path: "a.mp4", from: .seconds(1))]
         let plan = try audio([source, source], clips)
@@ -58,7 +58,7 @@ import Testing
         #expect(apart.clips[0].fadeOut?.shape == .linear)
     }
 
-    @Test func `Without audio beyond the join, each clip has its own short fade`() throws {
+    @Test func `If neither clip has audio beyond the join, each clip has its own short fade`() throws {
         let sources = [SampleInput.source(), SampleInput.source("b.mp4")]
         let plan = try audio(sources, [StitchClip(path: "a.mp4"), StitchClip(path: "b.mp4")])
         #expect(plan.clips[0].fadeOut?.range == 143_760..<144_000)
@@ -73,7 +73,7 @@ import Testing
         #expect(plan.clips[1].fadeIn == plan.clips[0].fadeOut)
     }
 
-    @Test func `A clip without audio is silent, and an audio offset moves a clip's audio`() throws {
+    @Test func `A clip without audio is silent, and an audio offset moves the audio of its clip`() throws {
         let silent = SampleInput.source("b.mp4") { $0.audio = nil }
         var late = StitchClip(path: "c.mp4")
         late.audioOffset = .milliseconds(20)
@@ -93,7 +93,7 @@ import Testing
         #expect(plan.clips[1].fadeIn?.range == 48_000..<96_000)
     }
 
-    @Test func `The plan gives the reason for each clip whose audio is re-encoded`() throws {
+    @Test func `The stitch plan gives the reason for each clip whose audio is re-encoded`() throws {
         let changes: [(reason: String, change: (inout StitchSource) -> Void)] = [
             ("there is none", { $0.audio = nil }), ("it is opus", { $0.audio?.obstacle = "it is opus" }),
             ("it has 44100 Hz, not 48000", { $0.audio?.format = AudioFormat(sampleRate: 44_100, channels: 2) }),

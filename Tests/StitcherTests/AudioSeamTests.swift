@@ -69,7 +69,7 @@ import Testing
         plan.spans.compactMap { if case .copied(_, let packets) = $0 { packets } else { nil } }
     }
 
-    @Test func `If re-encoded packets before a seam have short windows, copying starts at a later packet`() throws {
+    @Test func `If the re-encoded audio before a copied packet has short AAC windows, copying starts later`() throws {
         let directory = try TemporaryDirectory()
         // The second clip's first seam would be in front of packet 120, whose first sample is 121856; the attack is in
         // packet 119.
@@ -85,7 +85,7 @@ import Testing
         #expect(try trial(source).torn(tried, isCancelled: { false }).isEmpty)
     }
 
-    @Test func `Copying ends earlier if the next re-encoded packet would have short windows`() throws {
+    @Test func `Copying of audio ends earlier if the re-encoded packet after it would have short AAC windows`() throws {
         let directory = try TemporaryDirectory()
         // The first clip's packet 90, whose first sample is 91136, would be re-encoded.
         let source = try source(tone(bangs: [92_400]), in: directory)
@@ -97,7 +97,7 @@ import Testing
         #expect(try trial(source).torn(tried, isCancelled: { false }).isEmpty)
     }
 
-    @Test func `The seams in a steady tone are kept`() throws {
+    @Test func `In a steady tone copied audio begins and ends where it was planned`() throws {
         let directory = try TemporaryDirectory()
         let source = try source(tone(bangs: []), in: directory)
         #expect(try plan(source, isTried: true) == plan(source, isTried: false))

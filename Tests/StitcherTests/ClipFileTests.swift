@@ -77,7 +77,7 @@ import Testing
         #expect(try SegmentReader.read(temporary.path("source.mp4")).frames == 25)
     }
 
-    @Test func `A file that appears while a clip is written is not replaced`() throws {
+    @Test func `A file that another program creates while a clip is written is not replaced`() throws {
         let clip = try ClipFile(temporary.path("clip.mp4"), replaces: false)
         try temporary.write([7], to: "clip.mp4")
         #expect(throws: FileFailure.self) { try finish(clip) }

@@ -93,7 +93,7 @@ private func packets(_ clip: Int, _ plan: RangePlan) -> Range<Int> {
 
 @Suite("Plan for a range of recordings")
 struct RangePlanTests {
-    @Test("A copied range begins with the keyframe before it and ends at the first clean cut after it")
+    @Test("A copied range begins at the keyframe before its start, and ends at the first possible cut after its end")
     func widened() throws {
         let file = source("a")
         let plan = try RangePlan([file], from: 1_000_400, to: 1_001_500, isExact: false)
@@ -103,7 +103,7 @@ struct RangePlanTests {
         #expect(plan.shown == 0..<4600 && plan.wanted == 1200..<4500)
     }
 
-    @Test("An exact range shows each of its frames once, and as few frames as possible are re-encoded")
+    @Test("An exact range shows each of its frames once, and re-encodes as few frames as possible")
     func exact() throws {
         let files = [source("a"), source("b", startsAt: 60, audioFrom: 93)]
         for first in stride(from: Int64(0), to: 119, by: 1) {
@@ -122,7 +122,7 @@ struct RangePlanTests {
     }
 
     @Test(
-        "A range in program time contains the frames that begin within it, even if they are off the grid",
+        "A range in program time contains the frames that begin in it, even between whole frame times",
         arguments: [0, 5, 20, 31])
     func phase(milliseconds: Int64) throws {
         var file = source("a")
@@ -136,7 +136,7 @@ struct RangePlanTests {
         }
     }
 
-    @Test("Program times that were truncated to milliseconds select the same frames")
+    @Test("Program times that were truncated to milliseconds select the same frames as exact times")
     func truncated() throws {
         var file = source("a", bFrames: false)
         (file.video.timeBase, file.video.rate) = (.milliseconds, FrameRate(1000, 16))
@@ -151,7 +151,7 @@ struct RangePlanTests {
         #expect(file.hasFrame(within: 0..<20_000_000) && !file.hasFrame(within: 1_000_000_000..<1_100_000_000))
     }
 
-    @Test("At a join of two files each packet of audio is copied once, without the hidden packet")
+    @Test("Where two files join each audio packet is copied once, without the second file's hidden packet")
     func audioAtJoins() throws {
         let files = [source("a"), source("b", startsAt: 60, audioFrom: 93), source("c", startsAt: 120, audioFrom: 187)]
         let plan = try RangePlan(files, from: 1_000_500, to: 1_007_000, isExact: true)
@@ -167,7 +167,7 @@ struct RangePlanTests {
         #expect(plan.gaps == [ClipGap(from: 1_006_000, to: 1_007_000)] && plan.wanted.upperBound == 180 * 100)
     }
 
-    @Test("A gap between files keeps its length in video and audio, and is in the plan's list of gaps")
+    @Test("A gap between files keeps its length in video and audio, and is listed in the plan")
     func gap() throws {
         let files = [source("a"), source("b", startsAt: 90, audioFrom: 141)]
         let plan = try RangePlan(files, from: 1_000_000, to: 1_005_000, isExact: false)
@@ -176,7 +176,7 @@ struct RangePlanTests {
         #expect(packets(1, plan).lowerBound == 0, "the hidden packet lies in the gap, and the next one needs it")
     }
 
-    @Test("A single frame is re-encoded with the hidden frame before it, so that no two keyframes meet")
+    @Test("A single frame is re-encoded with a hidden frame before it, so that no two keyframes meet")
     func headOfOneFrame() throws {
         let files = [source("a"), source("b", startsAt: 60, audioFrom: 93)]
         for (first, next) in [
@@ -194,7 +194,7 @@ struct RangePlanTests {
         #expect(try RangePlan(files, from: 1_000_934, to: 1_004_000, isExact: true).frames.hidden == 0)
     }
 
-    @Test("A gap that is too long for the file's tables is refused with the names of both files")
+    @Test("A gap that is too long for a file's sample tables is refused with the names of both files")
     func longGap() throws {
         let hour: Int64 = 30 * 3600
         let near = source("b", startsAt: 24 * hour)
@@ -206,7 +206,7 @@ struct RangePlanTests {
         #expect(error?.description == "More than 24 hours lie between a and b; export them separately.")
     }
 
-    @Test("A range outside of all files is refused, and overlapping files are refused with their names")
+    @Test("A range without recordings is refused, and files that overlap are refused with their names")
     func refused() {
         #expect(throws: ClipFailure.self) { try RangePlan([], from: 0, to: 1, isExact: false) }
         let error = #expect(throws: ClipFailure.self) {
@@ -215,7 +215,7 @@ struct RangePlanTests {
         #expect(error?.description.contains("b repeats a part of a") == true)
     }
 
-    @Test("Each frame of a range keeps its presentation time, and decoding times increase")
+    @Test("In an exported range each frame keeps its presentation time, and decoding times increase")
     func times() throws {
         var files = [source("a"), source("b", startsAt: 90, audioFrom: 141)]
         // The frames of a source that does not keep its frame rate.
@@ -249,7 +249,7 @@ struct RangePlanTests {
         }
     }
 
-    @Test("Copied runs of bytes contain only the requested samples")
+    @Test("The byte ranges to copy contain only the requested samples")
     func runs() {
         let file = source("a", bFrames: false)
         func runs(_ frames: Range<Int>, _ audio: Range<Int>) -> [CopyRuns.Run] {

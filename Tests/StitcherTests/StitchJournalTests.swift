@@ -42,7 +42,7 @@ struct StitchJournalTests {
         try journal.session(at: first)?.packets.map(\.array)
     }
 
-    @Test("A journal is reused by the next run of the same job, with its start time, and not by another job")
+    @Test("The same job continues with an interrupted stitch's journal and its start time; another job does not")
     func again() throws {
         var journal: StitchJournal? = try StitchJournal(of: output, job: [1])
         let start = try #require(journal?.start)
@@ -62,7 +62,7 @@ struct StitchJournalTests {
         #expect(files.isEmpty)
     }
 
-    @Test("An incomplete record of a journal is ignored, and records that are added afterwards are read")
+    @Test("An incomplete record of a stitch journal is ignored, and records that are added later are read")
     func torn() throws {
         var journal: StitchJournal? = try StitchJournal(of: output, job: [1])
         try journal.map { try add(0, to: $0) }
@@ -84,7 +84,7 @@ struct StitchJournalTests {
         }
     }
 
-    @Test("Damaged packets of a journal are not used, and an implausible record does not exhaust memory")
+    @Test("Damaged packets of a stitch journal are not used, and an implausible record does not fill the memory")
     func damaged() throws {
         var journal: StitchJournal? = try StitchJournal(of: output, job: [1])
         try journal.map { try add(0, to: $0) }
@@ -105,7 +105,7 @@ struct StitchJournalTests {
         }
     }
 
-    @Test("A file with the journal's name that is no journal is neither used nor removed")
+    @Test("A file that has a stitch journal's name and is not a journal is neither used nor removed")
     func foreign() throws {
         try Data("my notes".utf8).write(to: URL(fileURLWithPath: path))
         #expect(throws: FileFailure.self) { try StitchJournal(of: output, job: [1]) }
@@ -113,7 +113,7 @@ struct StitchJournalTests {
         #expect(try String(contentsOfFile: path, encoding: .utf8) == "my notes")
     }
 
-    @Test("Discarding a journal removes it, unless another run is using it")
+    @Test("Discarding a stitch journal removes it, unless another run is using it")
     func discarded() throws {
         var journal: StitchJournal? = try StitchJournal(of: output, job: [1])
         StitchJournal.discard(of: output)
@@ -123,7 +123,7 @@ struct StitchJournalTests {
         #expect(journal == nil && files.isEmpty)
     }
 
-    @Test("Hidden files of the same output are removed if no process has locked them, and no other file is")
+    @Test("Temporary files of the same output are removed if no process has locked them, and no other files are")
     func leftovers() throws {
         let names = [
             ".out.mp4.1-2.part", ".out.mp4.x-2.part", ".out.mp4.1-2-3.part", ".out2.mp4.1-2.part", "out.mp4.part",

@@ -68,12 +68,12 @@ enum SampleInput {
         #expect(plan.configuration == SampleInput.configuration && plan.codec == "h264")
     }
 
-    @Test func `Files with only keyframes are copied completely, even a single frame`() throws {
+    @Test func `Files with only keyframes are copied completely, even if they have a single frame`() throws {
         let plan = try plan([SampleInput.source(count: 1), SampleInput.source("b.mp4", count: 5, gop: 1)])
         #expect(plan.parts == [.copied(clip: 0, samples: 0..<1), .copied(clip: 1, samples: 0..<5)])
     }
 
-    @Test func `In a partial GOP, only frames that cannot be decoded on their own are re-encoded`() throws {
+    @Test func `In a GOP that a clip cuts, only frames that cannot be decoded on their own are re-encoded`() throws {
         let clip = StitchClip(path: "a.mp4", from: .milliseconds(400), to: .milliseconds(2500))
         let plan = try plan([SampleInput.source()], [clip])
         // The clip is frames 12 to 74: 12 to 29 are re-encoded up to the keyframe 30; of the last GOP, 60 and complete
@@ -91,7 +91,7 @@ enum SampleInput {
         #expect(try plan([SampleInput.source()], [clip]).parts == [.encoded(clip: 0, frames: 0..<3)])
     }
 
-    @Test func `A clip that differs from the others is re-encoded, and the plan gives the reason`() throws {
+    @Test func `A clip that differs from the others is re-encoded, and the stitch plan gives the reason`() throws {
         let changes: [(reason: String, change: (inout StitchSource) -> Void)] = [
             ("its frames are 640x360, not 1280x720", { $0.video.frames = FrameFormat(width: 640, height: 360) }),
             ("it is turned (clockwise)", { $0.video.orientation = .clockwise }),
@@ -135,7 +135,7 @@ enum SampleInput {
         #expect(cut.video.color == .bt709 && cut.copiedFrames == 0)
     }
 
-    @Test func `Missing reference frames and pauses are noted for the clips in which they occur`() throws {
+    @Test func `Missing reference frames and pauses are reported for the clips in which they occur`() throws {
         let source = SampleInput.source {
             $0.video.headless = 1
             $0.video.isConstant = false
@@ -178,7 +178,7 @@ enum SampleInput {
     }
 
     @Test(arguments: Orientation.allCases)
-    func `An orientation's matrix rotates the frame and keeps its corner at the origin`(orientation: Orientation) {
+    func `A rotation matrix rotates the frame and keeps its corner at the origin`(orientation: Orientation) {
         let matrix = orientation.matrix(320, 180).map { Int(Int32(bitPattern: $0)) }
         let (a, b, c, d) = (matrix[0], matrix[1], matrix[3], matrix[4])
         let corners = [(0, 0), (320, 0), (0, 180), (320, 180)].map { x, y in
@@ -190,14 +190,14 @@ enum SampleInput {
         #expect(clockwise == [0, 0x10000, 0, 0xFFFF_0000, 0, 0, 180 << 16, 0, 0x4000_0000])
     }
 
-    @Test func `Copied frames do not end with a keyframe if a re-encoded keyframe follows`() throws {
+    @Test func `Copying ends before a keyframe if a re-encoded keyframe follows`() throws {
         // The clip is frames 30 to 61: the keyframe 60 could be copied, but frame 61 refers to 63.
         let clip = StitchClip(path: "a.mp4", from: .seconds(1), to: .milliseconds(2067))
         let plan = try plan([SampleInput.source()], [clip])
         #expect(plan.parts == [.copied(clip: 0, samples: 30..<60), .encoded(clip: 0, frames: 30..<32)])
     }
 
-    @Test func `The parameter sets of most frames are kept`() throws {
+    @Test func `A stitched file has the parameter sets of most of its frames, and other clips are re-encoded`() throws {
         let other: (inout StitchSource) -> Void = { $0.video.configuration = [1, 66, 0, 30] }
         let plan = try plan([
             SampleInput.source(count: 30), SampleInput.source("b.mp4", change: other),
@@ -217,7 +217,10 @@ enum SampleInput {
         #expect(inner.clips[0].reasons == ["it is coded as hevc"])
     }
 
-    @Test func `An HEVC keyframe with frames that depend on earlier ones cannot begin a clip after others`() throws {
+    @Test
+    func `A clip that follows another is not copied from an HEVC keyframe whose next frames need earlier frames`()
+        throws
+    {
         let source = SampleInput.source {
             $0.video.codec = "hevc"
             $0.video.dependentKeyframes = [30]
@@ -229,7 +232,7 @@ enum SampleInput {
         #expect(second.codec == "h264" && second.copiedFrames == 0)
     }
 
-    @Test func `A transition begins with its clip, whose first frames are re-encoded`() throws {
+    @Test func `A transition begins with the second clip, whose first frames are re-encoded`() throws {
         let fade = StitchTransition(Transition(.fade), duration: .milliseconds(500))
         var clip = StitchClip(path: "b.mp4")
         clip.transition = fade
@@ -250,7 +253,8 @@ enum SampleInput {
         }
     }
 
-    @Test func `The output's size and rate are those of the first clip, the smallest or the requested ones`() throws {
+    @Test
+    func `The stitched file's size and rate are those of the first clip, the smallest or the requested ones`() throws {
         let small = SampleInput.source("b.mp4") { $0.video.frames = FrameFormat(width: 640, height: 360) }
         let sources = [SampleInput.source(), small]
         #expect(try plan(sources).video.width == 1280)
@@ -265,7 +269,7 @@ enum SampleInput {
         #expect(try plan([turned]) { $0.rate = FrameRate(60) }.video.height == 1280)
     }
 
-    @Test func `A range is rounded inward to complete frames that have audio`() throws {
+    @Test func `A clip's range is reduced to complete frames that have audio`() throws {
         let source = SampleInput.source { $0.audio?.range = 4800..<140_000 }
         let range = try ClipRange(StitchClip(path: "a.mp4"), of: source, at: FrameRate(30))
         // 4800 samples last 3 frames, less the packet that may be missing; 140000 samples last 87.5 frames, plus one.
@@ -275,7 +279,7 @@ enum SampleInput {
         #expect(try ClipRange(part, of: SampleInput.source(), at: FrameRate(30)).frames == 4..<6)
     }
 
-    @Test func `A range that covers its ends includes the frames that are shown at both ends`() throws {
+    @Test func `A range with the option to cover its ends includes the frames shown at both ends`() throws {
         func frames(_ from: Duration?, _ to: Duration?) throws -> Range<Int> {
             var clip = StitchClip(path: "a.mp4", from: from, to: to)
             clip.coversEnds = true
@@ -295,7 +299,7 @@ enum SampleInput {
         #expect(try ClipRange(clip, of: SampleInput.source(), at: FrameRate(30)).frames == 4..<7)
     }
 
-    @Test func `A clip that may be empty and has no frame is left out, unless it is the only clip`() throws {
+    @Test func `A clip that may be empty and has no frame is omitted, unless it is the only clip`() throws {
         var end = StitchClip(path: "a.mp4", from: .milliseconds(2999))
         (end.takesBegun, end.mayBeEmpty) = (true, true)
         end.transition = StitchTransition(Transition(.fade), duration: .seconds(1))
@@ -314,7 +318,7 @@ enum SampleInput {
         #expect(try StitchJob.filled([end, rest], [SampleInput.source(), SampleInput.source()]).numbers == [0, 1])
     }
 
-    @Test func `Ranges without a frame are refused with the reason`() {
+    @Test func `A range without a frame is refused with the reason`() {
         func failure(_ from: Duration?, _ to: Duration?) -> String? {
             do throws(ClipFailure) {
                 _ = try ClipRange(
@@ -333,7 +337,7 @@ enum SampleInput {
 }
 
 @Suite struct FrameTimingTests {
-    @Test func `A constant frame rate is found in rounded times, and a varying rate is recognized`() {
+    @Test func `A constant frame rate is recognized in rounded times, and so is a varying frame rate`() {
         func timing(_ times: [Int64], _ base: TimeBase, _ average: FrameRate? = nil) -> FrameTiming {
             FrameTiming(times, base, average: average)
         }
@@ -355,7 +359,7 @@ enum SampleInput {
 }
 
 @Suite struct StitchOrderTests {
-    @Test func `Numbers in file names are sorted by their values, and times are parsed from names`() throws {
+    @Test func `Files are sorted by the numbers in their names, and times are parsed from names`() throws {
         let names = ["cam_10.mp4", "cam_9.mp4", "cam_1.mp4"].map { SampleInput.source($0) }
         #expect(try StitchOrder.byName.order(names) == [2, 1, 0])
         let time = try #require(UTCTime(extended: "2026-11-21T14:03:10.000Z")?.milliseconds)
@@ -367,7 +371,7 @@ enum SampleInput {
         #expect(throws: ClipFailure.self) { try StitchOrder.byTime.order(names) }
     }
 
-    @Test func `A transition's color, even black, is drawn in the color range of the output`() {
+    @Test func `A transition's color, even black, is drawn in the color range of the stitched file`() {
         var full = ColorDescription.bt709
         full.isFullRange = true
         let dip = StitchTransition(Transition(.dip), duration: .seconds(1))

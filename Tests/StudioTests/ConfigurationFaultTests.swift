@@ -5,7 +5,7 @@ import Testing
 
 @testable import Studio
 
-@Suite("Errors in documents that cannot be parsed")
+@Suite("Errors in YAML documents")
 struct ConfigurationFaultTests {
     /// The pieces with which documents are broken.
     private static let pieces = [
@@ -24,7 +24,7 @@ struct ConfigurationFaultTests {
         }
     }
 
-    @Test("A document with an alias as a key is refused with the position of the asterisk")
+    @Test("A YAML document with an alias as a key is refused with the position of the asterisk")
     func aliases() {
         var random = SeededRandom()
         let forms = [
@@ -49,7 +49,7 @@ struct ConfigurationFaultTests {
         }
     }
 
-    @Test("A document's duplicate key is refused with its position, and named only if it is a known key")
+    @Test("A duplicate key of a YAML document is refused with its position, and named only if it is a known key")
     func duplicates() {
         var random = SeededRandom()
         let pool = ["name", "file", "source", "scene", "planted", "rtmp", "key", "value"]
@@ -97,7 +97,7 @@ struct ConfigurationFaultTests {
         return String(letters)
     }
 
-    @Test("A broken document is refused with a position inside it, and none of its text is repeated")
+    @Test("A YAML document with broken syntax is refused with a position inside it, without repeating its text")
     func secrets() {
         var random = SeededRandom()
         var refused = 0

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Studio
 
-@Suite("Parsing of documents")
+@Suite("Parsing of YAML documents")
 struct ConfigurationNodeTests {
     private func read(_ text: String, words: Set<String> = []) throws(ConfigurationFailure) -> ConfigurationNode {
         try ConfigurationNode(parsing: text, path: "show.yaml", words: words)
@@ -22,7 +22,7 @@ struct ConfigurationNodeTests {
         }
     }
 
-    @Test("A document is parsed to its written values, each with its line and column", arguments: [false, true])
+    @Test("A YAML document is parsed to its values, each with its line and column", arguments: [false, true])
     func places(isJSON: Bool) throws {
         var random = SeededRandom("places(isJSON: \(isJSON))")
         for _ in 0..<300 {
@@ -37,14 +37,14 @@ struct ConfigurationNodeTests {
         }
     }
 
-    @Test("A character beyond U+FFFF is parsed both as itself and as two escapes of JSON")
+    @Test("A character beyond U+FFFF is parsed when written as itself and as two escapes of JSON")
     func surrogates() throws {
         let wanted = ["1:1 map", "1:2 key \"name\"", "1:10 quoted \"\u{1F600}\""]
         #expect(try read("{\"name\": \"\u{1F600}\"}").pieces == wanted)
         #expect(try read("{\"name\": \"\\ud83d\\ude00\"}").pieces == wanted)
     }
 
-    @Test("A document nested deeper than 12 levels is refused with the position at which it becomes too deep")
+    @Test("A YAML document nested deeper than 12 levels is refused with the position of the first such level")
     func depth() throws {
         var random = SeededRandom()
         for depth in 0...60 {
@@ -62,7 +62,7 @@ struct ConfigurationNodeTests {
         }
     }
 
-    @Test("A document of more than 100000 nodes is refused; an alias counts as all nodes that it refers to")
+    @Test("A YAML document of more than 100000 nodes is refused, and an alias counts as all nodes it stands for")
     func size() {
         let thousand = "- &a [" + Array(repeating: "0", count: 999).joined(separator: ",") + "]\n"
         let text = thousand + String(repeating: "- *a\n", count: 98) + String(repeating: "- 0\n", count: 999)
@@ -77,7 +77,7 @@ struct ConfigurationNodeTests {
         for empty in ["", "\n", "# nothing\n"] { #expect(faults(empty) == ["show.yaml: The file is empty."]) }
     }
 
-    @Test("A file of 1 MiB is read; a larger, missing or non-text file is refused without its content")
+    @Test("A configuration file of 1 MiB is read; a larger, missing or non-text one is refused")
     func file() throws {
         let directory = try TemporaryDirectory()
         let mebibyte = [UInt8](repeating: UInt8(ascii: "p"), count: 1 << 20)

@@ -10,7 +10,7 @@ import Testing
 @testable import Program
 @testable import Studio
 
-@Suite("Restoring a director's run-down and scene when its channel is reopened")
+@Suite("Restoring run-down and scene when a channel is reopened")
 struct DirectorMemoryTests {
     /// A director of two sources, whose configuration names `runDown`, which has begun.
     private func director(
@@ -87,7 +87,7 @@ struct DirectorMemoryTests {
         #expect(after.report.scene.sources == ["cam2"])
     }
 
-    @Test("A reopened channel keeps an operator's scene on air, and holds the run-down until it is resumed")
+    @Test("A reopened channel keeps an operator's scene on air, and pauses the run-down until it is resumed")
     func cutAway() throws {
         let first = runDown("first", ["cam1", "cam1"])
         let before = try director(first)
@@ -115,7 +115,7 @@ struct DirectorMemoryTests {
         #expect(state(after) == nil)
     }
 
-    @Test("A source whose audio a run-down plays is kept open while it is on air, even after the run-down stopped")
+    @Test("A source that provides a run-down's audio stays open, even after the run-down stopped")
     func heard() throws {
         var first = runDown("first", ["cam1"])
         first.segments[0].audio = .source("cam3")
@@ -135,7 +135,7 @@ struct DirectorMemoryTests {
         return after
     }
 
-    @Test("A segment during which the channel failed twice is skipped until an operator starts it")
+    @Test("If a channel failed twice during the same segment, that segment is skipped until an operator starts it")
     func failedTwice() throws {
         let first = runDown("first", ["cam1", "cam2", "cam1"])
         var director = try director(first)
@@ -158,7 +158,7 @@ struct DirectorMemoryTests {
         #expect(state(director)?.current?.index == 1)
     }
 
-    @Test("A failure does not count against a segment that was completed later, or during an operator's scene")
+    @Test("An earlier failure does not count against a segment that was completed since or interrupted by an operator")
     func failedOnce() throws {
         let first = runDown("first", ["cam1", "cam2", "cam1"])
         var director = try director(first)
@@ -178,7 +178,7 @@ struct DirectorMemoryTests {
         }
     }
 
-    @Test("A reopened channel shows and holds the segment that was held")
+    @Test("A reopened channel shows and holds the segment that was held before")
     func held() throws {
         let first = runDown("first", ["cam1", "cam2"])
         let before = try director(first)
@@ -190,7 +190,7 @@ struct DirectorMemoryTests {
         #expect(state(after)?.current?.index == 1 && after.report.scene.sources == ["cam2"])
     }
 
-    @Test("A reopened channel replaces a scene that it can no longer show by its first source")
+    @Test("If a reopened channel cannot show its scene any more, it shows its first source")
     func gone() throws {
         let first = runDown("first", ["cam2"])
         let before = try director(first, sources: ["cam1", "cam2", "cam3"])

@@ -9,7 +9,7 @@ import Testing
 @testable import Program
 @testable import Studio
 
-@Suite("A director's requests about its sources")
+@Suite("Requests about sources")
 struct DirectorSourcesTests {
     private let stage: DirectorStage
     private var director: Director { stage.director }
@@ -24,7 +24,7 @@ struct DirectorSourcesTests {
         #expect(try stage.fingerprint() == before)
     }
 
-    @Test("A director plays the configured choice of audio with each scene, and reports that choice")
+    @Test("The configured choice of audio applies to each scene, and is reported")
     func audio() throws {
         let all = DirectorStage.cameras + ["voice"]
         let choices: [(Director.AudioChoice, String, [[String]])] = [
@@ -48,7 +48,7 @@ struct DirectorSourcesTests {
         }
     }
 
-    @Test("A director reports the state of each source, in the configured order")
+    @Test("The state of each source is reported in the configured order")
     func report() throws {
         let sources = director.report.sources
         #expect(sources.map(\.name) == ["cam1", "cam2", "cam3", "voice"] && director.report.scenes == ["duo"])
@@ -63,7 +63,7 @@ struct DirectorSourcesTests {
         #expect(Array(director.heardLevels.keys) == ["voice"])
     }
 
-    @Test("Gain, mute and offset are changed within their limits; a request beyond a limit changes nothing")
+    @Test("Gain, mute and offset of a source change within their limits; a request beyond a limit has no effect")
     func faders() throws {
         var random = SeededRandom()
         let numbers: [Double?] = [
@@ -100,7 +100,7 @@ struct DirectorSourcesTests {
         try refuses("There is no source ghost. There are cam1, cam2, cam3, voice.", "ghost", SourceRequest(muted: true))
     }
 
-    @Test("A live source without buffered audio can be delayed, but not played earlier")
+    @Test("The audio of a live source without a buffer can be delayed, but not played earlier")
     func early() throws {
         let rate = DirectorStage.format.frameRate
         let feed = SourceFeed(pacing: .live(frameRate: rate), frameRate: rate, audio: .program)
@@ -112,7 +112,7 @@ struct DirectorSourcesTests {
         #expect(director.report.sources.map(\.audioOffset) == [0.1, -0.5, 0, 0])
     }
 
-    @Test("A file is played from the requested position, unless another part of the request is refused")
+    @Test("A request plays a file from a position only if no other part of the request is refused")
     func files() throws {
         try director.change("cam3", SourceRequest(gain: -3, seek: 12.5))
         try director.change("cam3", SourceRequest(restart: true))
@@ -130,7 +130,7 @@ struct DirectorSourcesTests {
         #expect(director.report.sources[2].gain == -3 && director.report.sources[2].isMuted)
     }
 
-    @Test("A source has a snapshot once it shows a frame; until then the request is refused")
+    @Test("A source has a snapshot once it has shown a frame; until then the request is refused")
     func snapshot() throws {
         let refused: [(String, Refusal.Kind)] = [("ghost", .notFound), ("voice", .conflict), ("cam1", .conflict)]
         for (name, kind) in refused {

@@ -95,7 +95,7 @@ struct DirectorStage {
     }
 }
 
-@Suite("A director's scenes on air")
+@Suite("Requests about scenes")
 struct DirectorTests {
     private let stage: DirectorStage
     private var director: Director { stage.director }
@@ -123,7 +123,7 @@ struct DirectorTests {
         }
     }
 
-    @Test("A scheduled change is reported as waiting, then as running with both scenes, then as done")
+    @Test("A scheduled scene change is reported as waiting, then as running with both scenes, then as done")
     func ahead() throws {
         #expect(try stage.put("cam3", by: TransitionRequest(.fade), at: 10) == 10)
         for next in Int64(0)..<50 {
@@ -148,7 +148,7 @@ struct DirectorTests {
         }
     }
 
-    @Test("A change can be cancelled while it is scheduled, but not when it is on air or was cancelled")
+    @Test("A scene change can be cancelled while it is scheduled, but not when it is on air or was cancelled")
     func withdraw() throws {
         stage.run(to: 1)
         let asked: [(String, Int64)] = [("cam2", 5), ("cam3", 8), ("duo", 8), ("cam2", 0)]
@@ -166,7 +166,7 @@ struct DirectorTests {
         #expect(stage.seen(stage.make(8)?.scene) == ["cam1", "cam2"])
     }
 
-    @Test("Take and auto swap the scene on air and the preview, auto with the prepared transition")
+    @Test("The commands take and auto swap the scene on air and the preview; auto uses the prepared transition")
     func swap() throws {
         #expect(try director.take() == 0)
         #expect(director.report.scene == single("cam2") && director.report.preview == single("cam1"))
@@ -202,7 +202,7 @@ struct DirectorTests {
         try refuses(.unusable, words) { try director.prepare(request) }
     }
 
-    @Test("A director refuses an invalid scene, both on air and in the preview")
+    @Test("An invalid scene is refused, both on air and in the preview")
     func scenes() throws {
         try refusesScene(.named("ghost"), "There is no scene ghost. There are duo, cam1, cam2, cam3, voice, slate.")
         try refusesScene(.named("voice"), "The source voice has no video.")
@@ -215,7 +215,7 @@ struct DirectorTests {
         try refuses(.malformed, "lacks scene") { _ = try director.put(try DirectorStage.request()) }
     }
 
-    @Test("A director refuses a transition of invalid length, an unknown stinger and a frame too far ahead")
+    @Test("A transition of invalid length, an unknown stinger and a frame too far ahead are refused")
     func bounds() throws {
         stage.run(to: 3)
         var stinger = TransitionRequest(.cut)
@@ -239,7 +239,7 @@ struct DirectorTests {
         #expect(stage.make(3)?.frames == 125)
     }
 
-    @Test("A director accepts 64 scheduled changes, and refuses one more")
+    @Test("At most 64 scene changes can be scheduled")
     func many() throws {
         for frame in Int64(1)...63 { try stage.put("cam2", at: frame) }
         #expect(director.report.changes.count == 63)
@@ -247,7 +247,7 @@ struct DirectorTests {
         try refuses(.tooMany, "64 changes wait") { try stage.put("cam2", at: 100) }
     }
 
-    @Test("A change that is on air no longer counts as a scheduled one")
+    @Test("A scene change that is on air no longer counts as scheduled")
     func over() throws {
         for frame in Int64(1)...63 { try stage.put("cam2", at: frame) }
         stage.run(to: 70)
@@ -255,7 +255,7 @@ struct DirectorTests {
         #expect(director.report.scene == single("cam3"))
     }
 
-    @Test("A transition that replaces a cut at the same frame is reported together with the scene it starts from")
+    @Test("A transition that replaces a cut at the same frame starts from the scene before the cut")
     func replaced() throws {
         stage.run(to: 10)
         try stage.put("cam2")

@@ -202,9 +202,9 @@ private struct Walk {
     }
 }
 
-@Suite("A director under random requests")
+@Suite("Random requests about scenes")
 struct DirectorWalkTests {
-    @Test("A director puts exactly the requested scenes on air at their frames, and refusals change nothing")
+    @Test("After random requests exactly the requested scenes are on air at their frames, and refusals have no effect")
     func walk() throws {
         var random = SeededRandom()
         var (done, refused) = (0, 0)

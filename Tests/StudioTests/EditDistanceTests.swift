@@ -35,7 +35,7 @@ struct EditDistanceTests {
         return (x, y)
     }
 
-    @Test("The edit distance of short words is that of the recursive definition")
+    @Test("The edit distance of short words equals that of its recursive definition")
     func definition() {
         var random = SeededRandom()
         for _ in 0..<400 {
@@ -47,7 +47,9 @@ struct EditDistanceTests {
         }
     }
 
-    @Test("The edit distance is symmetric, 0 only for equal words, and at most twice the sum over a third word")
+    @Test(
+        "The edit distance is symmetric, 0 only for equal words, and at most twice the distance by way of a third word"
+    )
     func bounds() {
         var random = SeededRandom()
         for _ in 0..<500 {
@@ -79,7 +81,7 @@ struct EditDistanceTests {
         return String(letters)
     }
 
-    @Test("The edit distance is at most the number of changes, and a word changed once is recognized")
+    @Test("The edit distance is at most the number of changes, and a word with one change is recognized")
     func changes() {
         var random = SeededRandom()
         for _ in 0..<500 {
@@ -97,7 +99,7 @@ struct EditDistanceTests {
         }
     }
 
-    @Test("The nearest word has the least edit distance, ignoring case, or is nil if too many letters differ")
+    @Test("The suggested word has the least edit distance, ignoring case; no word is suggested if all differ too much")
     func nearest() {
         var random = SeededRandom()
         var missing = 0
@@ -118,7 +120,7 @@ struct EditDistanceTests {
         #expect(EditDistance.nearest(to: "SEGMENTS", among: ["sources", "segments"]) == "segments")
     }
 
-    @Test("The edit distance of long words takes only their first 64 letters into account")
+    @Test("For long words the edit distance takes only the first 64 letters into account")
     func long() {
         var random = SeededRandom()
         let (first, second) = (word(64...64, &random), word(64...64, &random))

@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Drawing of overlays")
 struct OverlayPainterTests {
-    @Test("A text overlay of any letters, with clocks, is drawn in each program size and at each position")
+    @Test("A text overlay with any letters and clocks can be drawn in each program size and at each position")
     func texts() throws {
         var random = SeededRandom()
         let texts = [

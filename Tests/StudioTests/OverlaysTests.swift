@@ -21,7 +21,7 @@ struct OverlaysTests {
 
     private func text(_ desk: Overlays) -> String? { desk.reports.first?.text }
 
-    @Test("An overlay's refused request changes nothing, not even the text")
+    @Test("A request for an overlay that is refused changes nothing, not even the text")
     func refused() throws {
         let (desk, bus) = (try desk("title=text:before"), Bus())
         for frame in 0..<Overlay.mostChoices {
@@ -44,7 +44,7 @@ struct OverlaysTests {
         #expect(try desk("title=text:A\(options)").reports.first?.visible == isVisible)
     }
 
-    @Test("An overlay of a reopened channel keeps an operator's changes, unless its configuration has changed")
+    @Test("When a channel is reopened, an operator's changes of an overlay are kept if its configuration is the same")
     func restored() throws {
         let (before, bus) = (try desk("title=text:A"), Bus())
         _ = try before.change("title", try request(#"{"text":"B","visible":true}"#), on: bus)

@@ -52,7 +52,7 @@ struct RunDownFilesTests {
     /// The absolute path of `path`, without resolving anything.
     private func place(_ path: String) -> String { path.hasPrefix("/") ? path : "\(shows)/\(path)" }
 
-    @Test("A confined run-down can use exactly the files in its directory, by any path")
+    @Test("A run-down that is limited to its directory can use exactly the files in it, by any path")
     func confined() throws {
         var random = SeededRandom()
         let files = RunDownFiles(directory: shows, isConfined: true)
@@ -77,7 +77,7 @@ struct RunDownFilesTests {
         #expect(taken > 10 && outside > 10)
     }
 
-    @Test("A run-down that is not confined can use exactly the files that exist")
+    @Test("A run-down that is not limited to a directory can use exactly the files that exist")
     func free() throws {
         var random = SeededRandom()
         let files = RunDownFiles(directory: shows)
@@ -93,7 +93,7 @@ struct RunDownFilesTests {
         }
     }
 
-    @Test("A run-down's pipe, directory, link loop or name with a zero byte is refused at once")
+    @Test("A run-down file that is a pipe, a directory, a link loop or has a zero byte in its name is refused")
     func odd() throws {
         try #require(mkfifo(temporary.path("shows/pipe.mp4"), 0o600) == 0)
         let deep = String(repeating: "part/up/", count: 3000) + "inner.mp4"
@@ -120,7 +120,7 @@ struct RunDownFilesTests {
         #expect(throws: RunDownFiles.Fault.self) { try linked.resolve("../others/outer.mp4") }
     }
 
-    @Test("The error for a missing file lists the first five videos of the directory, but no hidden or other files")
+    @Test("The error for a missing file lists the first five videos of its directory, and no other files")
     func names() throws {
         var random = SeededRandom()
         for _ in 0..<40 {

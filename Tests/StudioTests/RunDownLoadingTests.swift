@@ -11,7 +11,7 @@ import Testing
 
 @Suite("Loading a run-down on air")
 struct RunDownLoadingTests {
-    @Test("A loaded run-down may use a separate audio input for a segment's audio, but not for its video")
+    @Test("A run-down loaded on air may use a separate audio input for a segment's audio, but not for its video")
     func unseen() throws {
         let format = VideoFormat(width: 64, height: 36, frameRate: FrameRate(25))
         let sources = [

@@ -18,7 +18,9 @@ struct RunDownPlaceTests {
         anchor + rate.timeBase.ticks(time)
     }
 
-    @Test("After a day of segments of any length, each begins at the frame nearest to its time", arguments: rates)
+    @Test(
+        "After a day of segments of any length, each segment begins at the frame nearest to its time",
+        arguments: rates)
     func noDrift(rate: FrameRate) {
         var random = SeededRandom()
         let lengths = (0..<7).map { _ in Duration.milliseconds(Int64.random(in: 100...9000, using: &random)) }
@@ -56,7 +58,9 @@ struct RunDownPlaceTests {
         #expect(taken.anchor == 777 && taken.1 == .zero)
     }
 
-    @Test("Views change at the frames nearest to multiples of their time, and never go back", arguments: rates)
+    @Test(
+        "The views of a segment change at the frames nearest to multiples of their time, and never go back",
+        arguments: rates)
     func views(rate: FrameRate) {
         let place = RunDownPlace(segment: 0, anchor: 300, offset: .milliseconds(17))
         for every in [Duration.milliseconds(40), .milliseconds(333), .seconds(5)] {

@@ -65,7 +65,7 @@ extension RunDownPlayer.Action {
     }
 }
 
-@Suite("A run-down's player")
+@Suite("Playing a run-down")
 struct RunDownPlayerTests {
     private func view(_ name: String) -> RunDown.View { RunDown.View(SceneLayout(.single, [name]), name: name) }
 
@@ -91,7 +91,7 @@ struct RunDownPlayerTests {
         return deck
     }
 
-    @Test("A player begins each segment at its frame, and the last view stays on air at the end")
+    @Test("A run-down begins each segment at its frame, and its last view stays on air at the end")
     func frames() throws {
         var deck = try deck([seconds("a", 1), segment("b", .frames(7)), segment("c", .time(.milliseconds(500)))])
         deck.run(to: 100)
@@ -99,7 +99,7 @@ struct RunDownPlayerTests {
         #expect(deck.player.state == .over)
     }
 
-    @Test("A player's segments do not drift in ten hours even if their lengths are not whole numbers of frames")
+    @Test("A run-down's segments do not drift in ten hours even if their lengths are not whole frames")
     func drift() throws {
         let rate = FrameRate(30000, 1001)
         var deck = try deck([seconds("a", 5), segment("b", .time(.milliseconds(3333)))], loops: true, rate: rate)
@@ -113,7 +113,7 @@ struct RunDownPlayerTests {
         #expect(deck.shown == wanted && wanted.count > 8000)
     }
 
-    @Test("A player's later segments are not delayed by frames that the program skips")
+    @Test("A run-down's later segments are not delayed by frames that the program skips")
     func skippedFrames() throws {
         var deck = try deck([seconds("a", 1), seconds("b", 1), seconds("c", 1)])
         deck.run(to: 20)
@@ -122,7 +122,7 @@ struct RunDownPlayerTests {
         #expect(deck.shown == ["0 a", "33 b", "50 c"])
     }
 
-    @Test("A player shows several views in turn, each from the frame nearest to its time")
+    @Test("A segment shows its views in turn, each from the frame nearest to its time")
     func views() throws {
         var several = seconds("several", 60)
         several.views = [view("x"), view("y"), view("z")]
@@ -133,7 +133,7 @@ struct RunDownPlayerTests {
         #expect(deck.shown == zip(wanted, "xyzxyzxyzxyz").map { "\($0) \($1)" } + ["1798 b"])
     }
 
-    @Test("A random order depends only on its seed, shows all views in each round, and never one twice in a row")
+    @Test("A random order of views depends only on its seed, and shows all views in each round")
     func chance() throws {
         let orders = (0..<20).map { seed in
             let order = RunDownOrder(count: 5, seed: UInt64(seed))
@@ -150,7 +150,7 @@ struct RunDownPlayerTests {
         #expect((Int64(0)..<9).allSatisfy { two.view($0) != two.view($0 + 1) })
     }
 
-    @Test("A random order never begins with the view on air, neither in a new round nor in a new segment")
+    @Test("A random order of views never begins with the view on air")
     func seams() throws {
         var several = seconds("several", 3)
         (several.views, several.order) = (["x", "y", "z", "a"].map(view), .random)
@@ -172,7 +172,7 @@ struct RunDownPlayerTests {
         }
     }
 
-    @Test("A segment of length take ends with the first frame after the command, at which the next segment begins")
+    @Test("A segment whose length is 'take' ends at the first frame after the operator's command")
     func take() throws {
         var deck = try deck([segment("a", .take), seconds("b", 1), segment("c", .take)])
         deck.run(to: 40)
@@ -185,7 +185,7 @@ struct RunDownPlayerTests {
         #expect(throws: RunDownPlayer.Refusal.notRunning) { try deck.player.next() }
     }
 
-    @Test("A file is prepared during the previous segment, started at its frame, and released after its end")
+    @Test("A segment's file is opened during the previous segment, starts at its frame, and is closed after its end")
     func files() throws {
         var deck = try deck([seconds("a", 1), file("intro", .end, start: .seconds(2)), seconds("b", 1)])
         deck.lengths = ["intro": 10]
@@ -197,7 +197,7 @@ struct RunDownPlayerTests {
         #expect(deck.actions.contains(.start(clip, at: 25)) && deck.actions.last == .release(clip))
     }
 
-    @Test("A late file delays its segment by frames that are counted, and a failed file's segment is skipped")
+    @Test("A file that opens late delays its segment, and a segment whose file fails is skipped")
     func lateFiles() throws {
         var deck = try deck([seconds("a", 1), file("slow", .frames(5)), file("broken", .end), seconds("b", 1)])
         deck.isPrompt = false
@@ -212,7 +212,7 @@ struct RunDownPlayerTests {
         #expect(status.lateFrames == 5 && status.failure == "broken: no video")
     }
 
-    @Test("A loop in which all files fail keeps the view on air, and retries one file each second")
+    @Test("A looped run-down in which all files fail keeps its view on air, and retries one file each second")
     func nothingToPlay() throws {
         for loops in [true, false] {
             var deck = try deck([file("a", .end), file("b", .end)], loops: loops)
@@ -236,7 +236,7 @@ struct RunDownPlayerTests {
         }
     }
 
-    @Test("A file that ended before it was cut away from is resumed with its last frame")
+    @Test("A file that ended before an operator cut away from it is resumed with its last frame")
     func resumedAfterEnd() throws {
         var deck = try deck([file("a", .time(.seconds(4))), seconds("b", 1)])
         deck.lengths = ["a": 50]
@@ -249,7 +249,7 @@ struct RunDownPlayerTests {
         #expect(deck.shown == ["0 a", "80 a", "105 b"])
     }
 
-    @Test("A file that breaks is reported as a failure, and its segment ends")
+    @Test("If a file fails while it is played, this is reported, and its segment ends")
     func broken() throws {
         var deck = try deck([file("a", .end), seconds("b", 1)])
         deck.run(to: 10)
@@ -259,7 +259,7 @@ struct RunDownPlayerTests {
         #expect(deck.player.status(at: 20).failure == "a: Input/output error")
     }
 
-    @Test("A file that is faded out is kept until the transition has ended")
+    @Test("A file that is faded out stays open until the transition has ended")
     func transition() throws {
         var next = seconds("b", 3)
         next.change = RunDown.Change(.fade, .seconds(1))
@@ -275,7 +275,7 @@ struct RunDownPlayerTests {
         #expect(showing.frames == 25 && showing.change.kind == .fade)
     }
 
-    @Test("Files in an interrupted transition are kept until the interrupting transition has ended")
+    @Test("Files in an interrupted transition stay open until the interrupting transition has ended")
     func interrupted() throws {
         var (second, third) = (segment("b", .frames(30)), segment("c", .take))
         (second.change, third.change) = (RunDown.Change(.fade, .seconds(2)), RunDown.Change(.fade, .seconds(2)))
@@ -287,7 +287,7 @@ struct RunDownPlayerTests {
         #expect(deck.actions.contains(.release(clip)))
     }
 
-    @Test("Files are released even if each segment is shorter than its transition")
+    @Test("Files are closed even if each segment is shorter than its transition")
     func alwaysInterrupted() throws {
         let segments = (0..<3).map { index in
             var segment = file("\(index)", .frames(10))
@@ -302,7 +302,7 @@ struct RunDownPlayerTests {
 
     // MARK: The operator
 
-    @Test("A resume after a manual cut continues with the rest of the segment")
+    @Test("Resuming after an operator's cut continues with the rest of the segment")
     func resume() throws {
         var deck = try deck([seconds("a", 4), seconds("b", 1)])
         deck.run(to: 30)
@@ -314,7 +314,7 @@ struct RunDownPlayerTests {
         #expect(deck.shown == ["0 a", "200 a", "270 b"])
     }
 
-    @Test("A follow after a manual cut continues at the position that the run-down would have reached")
+    @Test("The command follow after an operator's cut continues where the run-down would be without the cut")
     func follow() throws {
         var deck = try deck([seconds("a", 4), seconds("b", 4), seconds("c", 1)])
         deck.run(to: 30)
@@ -326,7 +326,7 @@ struct RunDownPlayerTests {
         #expect(deck.shown == ["0 a", "150 b", "200 c"])
     }
 
-    @Test("After a cut away, resume continues a file at its old position, and follow as if it had played on")
+    @Test("After an operator's cut, resume continues a file where it was, and follow as if it had played on")
     func cutFiles() throws {
         for resumes in [true, false] {
             var deck = try deck([file("intro", .time(.seconds(4)), start: .seconds(10)), seconds("b", 1)])
@@ -344,7 +344,7 @@ struct RunDownPlayerTests {
     }
 
     @Test(
-        "A segment that is cut or held again while its file is reopened is resumed from its first position",
+        "A segment whose file is being reopened keeps its first position when it is cut away from or held again",
         arguments: [true, false])
     func resumedTwice(cuts: Bool) throws {
         var deck = try deck([file("intro", .time(.seconds(4)), start: .seconds(10)), seconds("b", 1)])
@@ -364,7 +364,7 @@ struct RunDownPlayerTests {
         #expect(deck.shown == ["0 intro", "100 intro", "175 b"])
     }
 
-    @Test("A hold keeps the view on air, and resume or follow within the segment continue without a cut")
+    @Test("A hold keeps the view on air, and a resume within the segment continues without a cut")
     func hold() throws {
         var deck = try deck([seconds("a", 2), seconds("b", 2), seconds("c", 1)])
         deck.run(to: 40)
@@ -382,7 +382,7 @@ struct RunDownPlayerTests {
         #expect(throws: RunDownPlayer.Refusal.notHeld) { try deck.player.resume(at: 300) }
     }
 
-    @Test("A next command during a hold continues with the segment after the held one")
+    @Test("The command next during a hold continues with the segment after the held one")
     func nextWhileHeld() throws {
         var deck = try deck([seconds("a", 1), file("b", .frames(20)), seconds("c", 1), seconds("d", 1)])
         deck.run(to: 10)
@@ -395,7 +395,7 @@ struct RunDownPlayerTests {
         #expect(deck.shown == ["0 a", "61 b", "81 c", "106 d"])
     }
 
-    @Test("A cut that is scheduled for the frame at which a segment begins is executed, and the segment stays hidden")
+    @Test("A cut scheduled for the frame at which a segment begins takes place, and the segment is not shown")
     func cutAtBoundary() throws {
         var deck = try deck([seconds("a", 1), seconds("b", 1)])
         deck.player.cut(at: 25, fade: 0)
@@ -406,7 +406,7 @@ struct RunDownPlayerTests {
         #expect(deck.shown == ["0 a", "40 b"])
     }
 
-    @Test("A player under random commands opens only the files that it needs, and its frames never decrease")
+    @Test("Under random commands a run-down opens only the files that it needs, and its frames never decrease")
     func anyOrder() throws {
         for seed in UInt64(0)..<200 {
             let order = RunDownOrder(count: 7, seed: seed)
@@ -435,7 +435,7 @@ struct RunDownPlayerTests {
         }
     }
 
-    @Test("A segment that starts held is on air at once, or on resume if it is cut away, for its full length")
+    @Test("A segment that starts held lasts its full length after the resume")
     func beginsHeld() throws {
         for isCutAway in [false, true] {
             var deck = try deck([seconds("a", 1), seconds("b", 1)])
@@ -470,7 +470,7 @@ struct RunDownPlayerTests {
 
     // MARK: Status
 
-    @Test("A player's status has the current segment, the remaining time and the next segment with its frame")
+    @Test("A run-down's status has the current segment, the remaining time and the next segment with its frame")
     func status() throws {
         var deck = try deck([seconds("a", 2), file("b", .end), segment("c", .take)])
         deck.run(to: 26)
@@ -486,7 +486,7 @@ struct RunDownPlayerTests {
         #expect(status.state == .running && status.rounds == 0 && status.segments?.count == 3)
     }
 
-    @Test("A player's remaining time includes the lengths of later files from their start positions on")
+    @Test("A run-down's remaining time includes the lengths of later files, counted from their start positions")
     func lengths() throws {
         var deck = try deck([
             seconds("a", 2), file("b", .end, start: .seconds(3)), segment("c", .frames(50)), file("b", .end),

@@ -37,7 +37,9 @@ struct RunDownReaderTests {
     }
 
     // The library hashed the node behind the alias, in a time that doubles with each line.
-    @Test("A run-down with an alias as a key is refused quickly, whatever the alias refers to", .timeLimit(.minutes(1)))
+    @Test(
+        "A run-down with a YAML alias as a key is refused quickly, whatever the alias refers to",
+        .timeLimit(.minutes(1)))
     func aliases() throws {
         var lines = ["a0: &a0 [x, x]"]
         for index in 1...60 { lines.append("a\(index): &a\(index) [*a\(index - 1), *a\(index - 1)]") }
@@ -54,7 +56,7 @@ struct RunDownReaderTests {
         #expect(show.segments.map(\.name) == ["a*b", "*"] && show.segments[1].length == .time(.seconds(2)))
     }
 
-    @Test("A run-down's stinger is given by its name, and has no other options")
+    @Test("A stinger in a run-down has only a name and no other options")
     func stinger() throws {
         let read = { (transition: String) throws(ConfigurationFailure) in
             var known = known
@@ -123,7 +125,7 @@ struct RunDownReaderTests {
         #expect(segments[4].views[0].layout.inset == .init(x: 0.1, y: 0.1, width: 0.3) && segments[4].length == .take)
     }
 
-    @Test("A source without video may be a segment's audio, but not part of its views")
+    @Test("A source without video may provide a segment's audio, but is not part of its views")
     func unseen() throws {
         let read = { (segment: String) throws(ConfigurationFailure) in
             try RunDownReader.read(
@@ -218,7 +220,7 @@ struct RunDownReaderTests {
         #expect(lines.contains { $0.contains(expected) }, "\(lines)")
     }
 
-    @Test("The error for a missing file lists some existing files, but only from a permitted directory")
+    @Test("The error for a missing file lists existing files only if their directory is permitted")
     func missing() throws {
         let text = "segments:\n  - file: into.mp4\n"
         for name in ["notes.txt", ".hidden.mp4", "b.MOV"] { try directory.write([], to: name) }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Studio
 
-@Suite("The file of a stinger")
+@Suite("Playing a stinger")
 struct StingerReelTests {
     /// A video of two seconds, in which gray becomes brighter.
     private func make(in directory: TemporaryDirectory) throws -> String {
@@ -32,7 +32,7 @@ struct StingerReelTests {
         return abs(luma - (16 + 219 * Double(5 * number) / 255)) <= 2
     }
 
-    @Test("A stinger that is rewound while it is shown restarts at once and continues in order")
+    @Test("A stinger that is rewound while it is shown restarts at once, and its frames continue in order")
     func again() throws {
         let directory = try TemporaryDirectory()
         let specification = try StingerSpecification("card=\(try make(in: directory))#cut=1")
@@ -50,7 +50,7 @@ struct StingerReelTests {
         }
     }
 
-    @Test("A rendered program's stinger delivers each frame exactly, however fast the frames are requested")
+    @Test("In a rendered program a stinger provides each frame exactly, however fast they are requested")
     func awaited() throws {
         let directory = try TemporaryDirectory()
         let specification = try StingerSpecification("card=\(try make(in: directory))#cut=1")

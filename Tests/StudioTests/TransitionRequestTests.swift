@@ -23,7 +23,9 @@ struct TransitionRequestTests {
         #expect(try read(#"{"type":"dip"}"#).color == nil)
     }
 
-    @Test("A color that is invalid, or of a transition without one, is refused", arguments: ["blue", "#12345", ""])
+    @Test(
+        "An invalid color of a transition is refused, and so is a color for a transition that has none",
+        arguments: ["blue", "#12345", ""])
     func refused(text: String) {
         let wrong = #expect(throws: Refusal.self) { try read(#"{"type":"dip","color":"\#(text)"}"#) }
         #expect(wrong.map { "\($0)".contains("#0a64ff") } == true)

@@ -23,7 +23,7 @@ struct CommandTests {
             .deliver(.sample(name), at: directory.path(name), holding: lock)
     }
 
-    @Test("A command gets its environment variables unchanged, whatever characters the file's name contains")
+    @Test("An upload command gets its environment variables unchanged, whatever the file's name contains")
     func variables() async throws {
         let name = "a b'$(touch x)\".mp4"
         try await deliver(#"printf '%s|%s' "$RELAY_SEGMENT_NAME" "$RELAY_BYTES" > "$(dirname "$0")/said""#, name)
@@ -31,14 +31,14 @@ struct CommandTests {
     }
 
     @Test(
-        "Exit status 75 of a command means that it is to be run later; any other status but 0 is a failure",
+        "If an upload command exits with 75 it is run again later; any other status but 0 is a failure",
         arguments: [75, 74, 1])
     func later(status: Int) async throws {
         let failure = try await #require(throws: DeliveryFailure.self) { try await deliver("exit \(status)") }
         #expect(failure.isLater == (status == 75))
     }
 
-    @Test("A failing command is reported with the last line of its output")
+    @Test("A failing upload command is reported with the last line of its output")
     func failure() async throws {
         let failure = try await #require(throws: DeliveryFailure.self) {
             try await deliver("echo first >&2; echo https://u:pw@h/x?k=pw >&2; exit 3")
@@ -46,7 +46,7 @@ struct CommandTests {
         #expect(failure.description == "\(directory.path("hook")) ended with status 3: https://h/x?***")
     }
 
-    @Test("A command with much output, or with a background process left behind, does not delay the upload")
+    @Test("Much output, or a background process left behind, does not delay the end of an upload command")
     func loud() async throws {
         // Waiting for the background process, or not reading the output, would reach the limit and fail.
         let script = #"""
@@ -60,7 +60,7 @@ struct CommandTests {
         #expect(directory.text("wrote") == "yes\n")
     }
 
-    @Test("A command that exceeds its time limit is killed, together with its child processes")
+    @Test("An upload command that exceeds its time limit is killed, together with its child processes")
     func limit() async throws {
         let failure = try await #require(throws: DeliveryFailure.self) {
             try await deliver(#"sleep 1000 & echo $! > "$(dirname "$0")/pid"; wait"#, limit: .seconds(2))
@@ -74,7 +74,7 @@ struct CommandTests {
         (try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8))?.contains(") Z ") ?? true
     }
 
-    @Test("A command whose path is not an executable program is refused")
+    @Test("An upload command whose path is not an executable program is refused")
     func refused() throws {
         for path in ["/nowhere/hook", directory.path, "/etc/passwd"] {
             let refusal = try #require(throws: UploadRefusal.self) { try CommandDelivery(path) }

@@ -7,7 +7,8 @@ import Testing
 
 /// The question whether a remote can be reached, before a stream goes on air.
 @Suite struct RemoteAnswerTests {
-    @Test func `A remote that does not answer in time is a trouble, and the start does not wait for it`() throws {
+    @Test
+    func `If an rclone remote does not answer in time this is reported, and the start does not wait for it`() throws {
         let (silence, end) = AsyncStream.makeStream(of: String.self)
         let trouble = try Uploader.answer(within: .milliseconds(1)) {
             for await answer in silence { return .success(answer) }
@@ -17,7 +18,7 @@ import Testing
         end.finish()
     }
 
-    @Test func `A remote that rclone does not know is refused`() {
+    @Test func `An rclone remote that is not configured is refused`() {
         #expect(throws: UploadRefusal.self) {
             _ = try Uploader.answer(within: .seconds(600)) {
                 .failure(UploadRefusal("rclone has no remote of this name"))

@@ -20,7 +20,7 @@ struct RetryModelTests {
 
     private static let names = ["a.mp4", "b.mp4", "c.ts", "2026/d.mp4"]
 
-    @Test("After any sequence of results the retry intervals, the next file and the failing files equal a model's")
+    @Test("After random results the retry intervals, the next file and the failing files equal those of a model")
     func model() {
         var random = SeededRandom()
         for _ in 0..<50 {
@@ -78,7 +78,7 @@ struct RetryModelTests {
         }
     }
 
-    @Test("Retry intervals never decrease, and never exceed five minutes")
+    @Test("Retry intervals of uploads never decrease, and never exceed five minutes")
     func delays() {
         let delays = (-1...40).map { RetryDelay.after($0) }
         #expect(zip(delays, delays.dropFirst()).allSatisfy { $0 <= $1 })
@@ -86,7 +86,7 @@ struct RetryModelTests {
         #expect(RetryDelay.after(.max) == .seconds(300))
     }
 
-    @Test("A remote is parsed back as it was written, and a file's path on the remote begins with it")
+    @Test("An rclone remote is parsed back as it was written, and a file's path on it begins with it")
     func remotes() throws {
         var random = SeededRandom()
         let pieces = ["archive", ":", "/", "a b", "é", ".", "-", "_", "bucket", ",", "=", "'", "//", "\u{0}", "@", "+"]
@@ -110,7 +110,7 @@ struct RetryModelTests {
         #expect(taken > 20)
     }
 
-    @Test("If rclone answers with something other than valid JSON, the file has no size and no hash")
+    @Test("If rclone answers with invalid JSON, the file's size and hash on the remote are unknown")
     func answers() {
         var random = SeededRandom()
         let good = Array(#"{"Size": 42, "IsDir": false, "Hashes": {"md5": "ab", "sha1": "cd"}}"#.utf8)
@@ -129,7 +129,7 @@ struct RetryModelTests {
         }
     }
 
-    @Test("A duration is written in seconds with three decimals")
+    @Test("A file's duration is passed in seconds with three decimals")
     func durations() {
         var random = SeededRandom()
         for _ in 0..<500 {

@@ -27,7 +27,7 @@ struct RetryScheduleTests {
         #expect(schedule.rest(at: now) == .seconds(300) && schedule.tries(of: "bad") == 21)
     }
 
-    @Test("While every upload fails all files wait together, so that an unreachable remote is not tried for each file")
+    @Test("While every upload fails all files wait together, so that an unreachable remote is tried less often")
     mutating func gate() {
         for number in 0..<16 { schedule.noteFailedTry(of: "\(number)", at: 0) }
         #expect(schedule.pause(at: 0) == .seconds(300) && schedule.failedTries == 16)
@@ -38,7 +38,7 @@ struct RetryScheduleTests {
         #expect(schedule.rest(at: 0) == .seconds(1), "an operator's word begins with short waits again")
     }
 
-    @Test("While every upload fails each file is tried in turn, even after one that always fails")
+    @Test("While every upload fails each file is tried in turn, not only the one that fails first")
     mutating func turns() {
         for name in ["a", "b", "c"] { schedule.noteFailedTry(of: name, at: 0) }
         var (now, turns): (Int64, [String: Int]) = (0, [:])
@@ -51,7 +51,7 @@ struct RetryScheduleTests {
         #expect(turns == ["a": 30, "b": 30, "c": 30])
     }
 
-    @Test("A file counts as failing from its first failure until it succeeds or is postponed")
+    @Test("A file counts as failing from its first failed upload until it succeeds or is postponed")
     mutating func failing() {
         #expect(schedule.failing.files == 0 && schedule.failing.since == nil)
         schedule.noteFailedTry(of: "a", at: seconds(1))

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("Text that uploads parse and write")
 struct TextTests {
-    @Test("The retry interval grows by half from one second to five minutes, and stays there")
+    @Test("The retry interval of uploads grows by half from one second to five minutes, and stays there")
     func delays() {
         #expect(RetryDelay.after(1) == .seconds(1))
         #expect(RetryDelay.after(2) == .milliseconds(1500))
@@ -19,7 +19,7 @@ struct TextTests {
         #expect(RetryDelay.after(1_000_000) == .seconds(300))
     }
 
-    @Test("A remote consists of a name and a path, and files are placed below that path")
+    @Test("An rclone remote consists of a name and a path, and files are placed below that path")
     func remotes() throws {
         let cases = [
             ("archive:bucket/path", "archive:bucket/path/a.mp4"),
@@ -31,7 +31,7 @@ struct TextTests {
     }
 
     @Test(
-        "An invalid remote, or one with secrets in its name, is refused in a message without the secrets",
+        "An invalid rclone remote, or one with secrets in its name, is refused without showing the secrets",
         arguments: [
             "", ":", "::", "/mnt/archive", "archive", "-x:y", "--config=x:y", ":webdav,url='http://h',pass=hunter2:x",
             "s3,secret_access_key=hunter2:bucket", "a/b:c",
@@ -41,7 +41,7 @@ struct TextTests {
         #expect(refusal.description.hasPrefix("--upload takes") && !refusal.description.contains("hunter2"))
     }
 
-    @Test("The error text is the last line of output without its timestamp, with users and queries masked in URLs")
+    @Test("An upload's error text is the last line of output without its time, with secrets in URLs masked")
     func errors() {
         let lines = """
             2026/11/21 13:05:52 NOTICE: something else
@@ -56,7 +56,7 @@ struct TextTests {
 
     // Only the first address of a word was looked at: a redirection showed the password of the second in the log.
     @Test(
-        "Each URL within a word is shown without user and query",
+        "Each URL within a word of an error text is shown without user and query",
         arguments: [
             ("https://h/a->https://u:hunter2@i/b", "https://h/a->https://i/b"),
             ("\"https://u:hunter2@h\",\"https://u:hunter2@i/b?k=hunter2\"", "\"https://h\",\"https://i/b?***\""),
@@ -69,7 +69,7 @@ struct TextTests {
         #expect(ErrorText.of("2026/11/21 13:05:52 ERROR : \(word)") == "ERROR : \(text)")
     }
 
-    @Test("No secret of a URL is in the error text, however many URLs a line contains")
+    @Test("No secret of a URL is in an upload's error text, however many URLs a line contains")
     func secrets() {
         var random = SeededRandom()
         let pieces = [
@@ -96,7 +96,7 @@ struct TextTests {
         }
     }
 
-    @Test("rclone's output is parsed; for invalid output the file has no size and no hash")
+    @Test("rclone's output is parsed; if it is invalid, the file's size and hash are unknown")
     func answers() {
         let listing = RcloneListing(parsing: #"{"Size": 42, "IsDir": false, "Hashes": {"md5": "ab"}}"#)
         #expect(listing.size == 42 && listing.hashes == ["md5": "ab"])
@@ -106,7 +106,7 @@ struct TextTests {
         #expect(RcloneFeatures(parsing: "null").hashes.isEmpty)
     }
 
-    @Test("The environment variables of a command describe the file")
+    @Test("The environment variables of an upload command describe the file")
     func environment() {
         var segment = CatalogueSegment.sample("news_20261121T140310.123Z_000007.mp4")
         segment.duration = 61_002_900_000

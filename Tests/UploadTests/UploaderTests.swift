@@ -55,7 +55,7 @@ struct UploaderTests {
         return Dictionary(uniqueKeysWithValues: segments.map { ($0.name, $0.upload) })
     }
 
-    @Test("Waiting files are uploaded one by one, the oldest first, and none is uploaded again in another run")
+    @Test("Waiting files are uploaded one by one, oldest first, and a later run uploads none of them again")
     func order() async throws {
         try record("a.mp4", "b.mp4", "c.mp4")
         let delivery = ScriptedDelivery()
@@ -74,7 +74,7 @@ struct UploaderTests {
         #expect(again.names.isEmpty)
     }
 
-    @Test("A failing file does not delay others and is retried at growing intervals until its upload succeeds")
+    @Test("A file whose upload fails does not delay other files, and is retried at growing intervals")
     func retry() async throws {
         try record("a.mp4", "b.mp4")
         let delivery = ScriptedDelivery(failures: ["a.mp4": ["no", "no", "no"], "b.mp4": ["no"]])
@@ -101,7 +101,7 @@ struct UploaderTests {
         await end(uploader)
     }
 
-    @Test("At the end of the run an unreachable server is tried a few times; remaining files wait for the next run")
+    @Test("At the end of the run an unreachable server is tried a few times, and other files wait for the next run")
     func away() async throws {
         try record("a.mp4")
         let delivery = ScriptedDelivery(failures: ["a.mp4": Array(repeating: "away", count: 1000)])
@@ -120,7 +120,7 @@ struct UploaderTests {
         #expect(try states() == ["a.mp4": .done])
     }
 
-    @Test("The end of the run interrupts the wait before a retry")
+    @Test("The end of the run interrupts the wait before an upload's retry")
     func endsWithAWait() async throws {
         try record("a.mp4")
         let delivery = ScriptedDelivery(failures: ["a.mp4": Array(repeating: "away", count: 1000)])
@@ -138,7 +138,7 @@ struct UploaderTests {
         uploader.cancel()
     }
 
-    @Test("A file that fails for three days is kept and retried all the time, until its upload succeeds")
+    @Test("A file whose upload fails for three days is kept and retried all the time, until it succeeds")
     func failsForDays() async throws {
         try record("a.mp4", "b.mp4")
         // 1000 failures, in the end 5 min apart, take three and a half days.
@@ -158,7 +158,7 @@ struct UploaderTests {
         #expect(try states() == ["a.mp4": .done, "b.mp4": .done])
     }
 
-    @Test("A file that failed in one run is queued, and the next run uploads it at once")
+    @Test("A file whose upload failed in one run is queued, and the next run uploads it at once")
     func nextRun() async throws {
         try record("a.mp4")
         let first = uploader(ScriptedDelivery(failures: ["a.mp4": Array(repeating: "no", count: 1000)]))
@@ -173,7 +173,7 @@ struct UploaderTests {
         #expect(delivery.names == ["a.mp4"] && next.mayDelete("a.mp4"))
     }
 
-    @Test("A file that the delivery postpones is not failing: it stays queued, is kept, and raises no alarm")
+    @Test("A file whose upload is postponed does not count as failing: it stays queued, and no alarm is raised")
     func later() async throws {
         try record("a.mp4", "b.mp4")
         let delivery = ScriptedDelivery(
@@ -190,7 +190,7 @@ struct UploaderTests {
         uploader.cancel()
     }
 
-    @Test("A file whose upload an operator gave up may be deleted, and is queued again when all files are retried")
+    @Test("A file whose upload an operator gave up may be deleted, and is queued again if all files are retried")
     func orders() async throws {
         try record("a.mp4", "gone.mp4")
         let delivery = ScriptedDelivery(failures: ["a.mp4": Array(repeating: "no", count: 3)])
@@ -220,7 +220,7 @@ struct UploaderTests {
         uploader.cancel()
     }
 
-    @Test("A queued file that no longer exists is not uploaded")
+    @Test("A queued file that was deleted meanwhile is not uploaded")
     func gone() async throws {
         try record("a.mp4")
         catalogue.waitUntilIdle()

@@ -2,38 +2,39 @@
 
 internal import Media
 
-/// One movie fragment: `moof` and the header of its `mdat` (ISO/IEC 14496-12, 8.8). The payloads follow, all video
-/// before the audio.
+/// One movie fragment: the box `moof` and the header of its `mdat` (ISO/IEC 14496-12, 8.8). The media bytes follow, all
+/// video before all audio.
 package struct Fragment {
-    /// `sample_flags` of a sample that depends on others and on which others may depend (8.8.3.1).
+    /// The `sample_flags` of a sample that depends on other samples, and on which others may depend (8.8.3.1).
     static let dependentFlags: UInt32 = 0x0101_0000
-    /// `sample_flags` of a sample that does not depend on others.
+    /// The `sample_flags` of a sample that does not depend on other samples.
     static let independentFlags: UInt32 = 0x0200_0000
 
-    /// The samples of one track.
+    /// The samples of one track in the fragment, called a track run in the standard.
     package struct Run {
-        /// The track.
+        /// The track to which the samples belong.
         package var track: MovieLayout.Track
-        /// The samples, contiguous in the file.
+        /// The samples, which follow each other in the file without a gap.
         package var samples: [SampleEntry]
 
-        /// The `samples` of `track`, contiguous in the file.
+        /// Creates a track run of the `samples` of `track`, which follow each other in the file without a gap.
         package init(track: MovieLayout.Track, samples: [SampleEntry]) { (self.track, self.samples) = (track, samples) }
 
-        /// Number of payload bytes.
+        /// The number of media bytes of the samples.
         var bytes: Int { samples.reduce(0) { $0 + Int($1.size) } }
     }
 
-    /// The sequence number, from 1 (8.8.5).
+    /// The fragment's sequence number. The first fragment of a file has the number 1 (8.8.5).
     var sequence: UInt32
-    /// The runs, in the order of their payloads.
+    /// The track runs, in the order of their media in the file.
     var runs: [Run]
 
-    /// Fragment number `sequence`, with payloads in the order of `runs`.
+    /// Creates the fragment with the number `sequence`. The media in the file follows the order of the track runs in
+    /// `runs`.
     package init(sequence: UInt32, runs: [Run]) { (self.sequence, self.runs) = (sequence, runs) }
 
-    /// Encodes `moof` and the `mdat` header. The offsets are those of each run's payload, counted from the start of the
-    /// fragment.
+    /// Encodes `moof` and the header of `mdat`. `offsets` are the positions at which the media of each track run
+    /// begins, counted from the start of the fragment.
     package func encode() -> (header: [UInt8], offsets: [Int]) {
         var writer = BoxWriter()
         var patches: [Int] = []
@@ -54,7 +55,8 @@ package struct Fragment {
         return (writer.bytes, offsets)
     }
 
-    /// Durations as stored in the run: the distance to the next sample, or, for the last sample, its own duration.
+    /// The durations that are stored for `samples`. A sample lasts until the decoding time of the next one; the last
+    /// sample has its own duration.
     private static func durations(_ samples: [SampleEntry]) -> [UInt32] {
         samples.indices.map { index in
             guard index + 1 < samples.count else { return samples[index].duration }
@@ -62,13 +64,14 @@ package struct Fragment {
         }
     }
 
-    /// Appends a `traf`; returns the position of its data offset, which is filled in later.
+    /// Appends a `traf` box for the track run `run`. Returns the position of the box's data offset, which is filled in
+    /// later.
     private func traf(_ run: Run, _ moof: inout BoxWriter) -> Int {
         var patch = 0
         let durations = Self.durations(run.samples)
         let isUniform = durations.allSatisfy { $0 == durations.first }
         moof.box("traf") { traf in
-            // default-base-is-moof, and a default duration if all durations are equal (8.8.7).
+            // The flag default-base-is-moof, and a default duration if all samples have the same duration (8.8.7).
             traf.fullBox("tfhd", flags: 0x20000 | (isUniform ? 0x8 : 0)) { tfhd in
                 tfhd.u32(run.track.id)
                 if isUniform { tfhd.u32(durations.first ?? 0) }
@@ -79,7 +82,8 @@ package struct Fragment {
         return patch
     }
 
-    /// `trun` (8.8.8), version 1: composition offsets are signed.
+    /// Appends the `trun` box of the track run `run` (8.8.8). In version 1, which is used, composition offsets are
+    /// signed.
     private func trun(_ run: Run, _ durations: [UInt32]?, _ traf: inout BoxWriter) -> Int {
         let isVideo = run.track.kind == .video
         let laterSync = isVideo && run.samples.dropFirst().contains(where: \.isSync)

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The points where decoding can start in a fragmented file: `mfra` (ISO/IEC 14496-12, 8.8.9 to 8.8.11), the file's
-/// last box.
+/// The index of the keyframes of a fragmented file, which is the box `mfra` (ISO/IEC 14496-12, 8.8.9 to 8.8.11) at the
+/// end of the file.
 package struct FragmentIndex {
     private struct Entry {
-        /// Presentation time on the track's own timeline.
+        /// The keyframe's presentation time on the timeline of its track.
         var time: Int64
-        /// Offset of the fragment in the file.
+        /// The offset of the keyframe's fragment in the file.
         var offset: Int64
-        /// The sample's number in the fragment, from 1.
+        /// The keyframe's number among the samples of its fragment. The first sample has the number 1.
         var sample: UInt32
     }
 
     private let track: UInt32
     private var entries: [Entry] = []
 
-    /// An empty index for the keyframes of the track with this ID.
+    /// Creates an empty index for the keyframes of the track with the ID `track`.
     package init(track: UInt32) { self.track = track }
 
-    /// Adds the keyframes of `run`, the first run of the fragment at `offset`.
+    /// Adds the keyframes of the samples in `run` to the index. `run` is the first track run of the fragment at
+    /// `offset`.
     package mutating func append(_ run: Fragment.Run, at offset: Int64) {
         guard run.track.id == track else { return }
         for (index, sample) in run.samples.enumerated() where sample.isSync {
@@ -29,13 +30,14 @@ package struct FragmentIndex {
         }
     }
 
-    /// Encodes the box.
+    /// Encodes the index as an `mfra` box.
     package func encode() -> [UInt8] {
         var writer = BoxWriter()
         writer.box("mfra") { mfra in
             mfra.fullBox("tfra", version: 1) { tfra in
                 tfra.u32(track)
-                // The numbers of `traf` and `trun` have one byte each; the number of the sample has four.
+                // The field lengths: the numbers of `traf` and `trun` have one byte each, and the sample number has
+                // four.
                 tfra.u32(3)
                 tfra.u32(UInt32(clamping: entries.count))
                 for entry in entries {
@@ -46,7 +48,7 @@ package struct FragmentIndex {
                     tfra.u32(entry.sample)
                 }
             }
-            // The last 16 bytes repeat the size of the box.
+            // The `mfro` box at the end has 16 bytes and contains the size of the whole `mfra`.
             let size = mfra.bytes.count + 16
             mfra.fullBox("mfro") { $0.u32(UInt32(clamping: size)) }
         }

@@ -2,26 +2,26 @@
 
 internal import Media
 
-/// The fragments of a file, with their offsets and times. They follow the file's head without a gap. A closed file has
-/// them too, inside its single `mdat`.
+/// The positions and times of all fragments in a file. The fragments follow the head of the file without a gap. A
+/// closed file also has them, inside its single `mdat`.
 ///
-/// For a growing file, the map is extended from its present end. The map ends at the first bytes that are not a
-/// fragment.
+/// While a file grows, its map is extended from the map's present end. The map ends before the first bytes that are not
+/// a fragment.
 package struct FragmentMap: Sendable {
-    /// One `moof` with its `mdat`.
+    /// A fragment: one `moof` with its `mdat`.
     package struct Fragment: Sendable, Equatable {
-        /// The fragment's bytes in the file.
+        /// The byte range of the fragment in the file.
         package var bytes: Range<Int64>
-        /// Presentation time of its first frame, in nanoseconds since the file's first frame. Without frames, it is the
-        /// time of the audio.
+        /// The presentation time of the fragment's first frame, in nanoseconds since the file's first frame. If the
+        /// fragment has no frames, it is the time of its first audio.
         package var start: Int64
-        /// Total duration of its samples, in nanoseconds.
+        /// The total duration of the fragment's samples, in nanoseconds.
         package var duration: Int64
-        /// Number of frames.
+        /// The number of frames in the fragment.
         package var frames: Int
-        /// Whether decoding can start at its first frame.
+        /// Whether decoding can start at the fragment's first frame.
         package var beginsWithKeyframe: Bool
-        /// Its first keyframe, if there is one: the keyframe's bytes in the file, and its presentation time on the same
+        /// The position and time of the fragment's first keyframe; nil if it has no keyframe. The time is on the same
         /// scale as ``start``.
         package var keyframe: Keyframe?
 
@@ -34,7 +34,7 @@ package struct FragmentMap: Sendable {
         }
     }
 
-    /// The position and time of a keyframe.
+    /// The byte range of a keyframe in the file, and its presentation time.
     package struct Keyframe: Sendable, Equatable {
         package var bytes: Range<Int64>
         package var time: Int64
@@ -44,21 +44,21 @@ package struct FragmentMap: Sendable {
 
     /// The contents of the `moov` except for the samples.
     package let layout: MovieLayout
-    /// The complete first `moov`, which has an `mvex`.
+    /// All bytes of the file's first `moov`, which contains an `mvex`.
     package let movie: [UInt8]
-    /// All complete fragments, in order.
+    /// All complete fragments, in the order of the file.
     package private(set) var fragments: [Fragment] = []
-    /// End of the last fragment.
+    /// The offset in the file at which the last fragment ends.
     package private(set) var end: Int64
 
     private static let headSize = Int64(MovieBox.headSize)
     private static let movieLimit: Int64 = 1 << 20
     private static let fragmentLimit: Int64 = 16 << 20
-    /// A year, in nanoseconds.
+    /// The longest time that is accepted: a year, in nanoseconds.
     private static let longest = TrackFacts.longestTime * 1_000_000_000
 
-    /// Reads the map of `source`. Throws ``MP4Failure`` if its head was not written by relay, and the errors of
-    /// `source`.
+    /// Reads the map of the file `source`. Throws ``MP4Failure`` if relay did not write the head of the file, and
+    /// rethrows the errors of `source`.
     package init(_ source: some ByteSource) throws {
         guard MovieBox.isHead(try source.read(at: 0, count: MovieBox.headSize)) else {
             throw MP4Failure(description: "it does not begin as this program's files do")
@@ -73,7 +73,7 @@ package struct FragmentMap: Sendable {
         try extend(source)
     }
 
-    /// Adds the fragments that were written to `source` since the last call.
+    /// Adds the fragments that were written to `source` since the map was last read.
     package mutating func extend(_ source: some ByteSource) throws {
         let size = try source.size()
         while let fragment = try fragment(at: end, in: source, size: size) {
@@ -82,13 +82,13 @@ package struct FragmentMap: Sendable {
         }
     }
 
-    /// The bytes that a player of fragments needs first: `ftyp` and ``movie``.
+    /// The bytes that a player of fragments needs first, called initialisation segment: `ftyp` and ``movie``.
     package var initialisation: [UInt8] { MovieBox.openHead + movie }
 
-    /// Total number of frames.
+    /// The number of frames in all fragments.
     package var frames: Int { fragments.reduce(0) { $0 + $1.frames } }
 
-    /// Duration of the file so far, in nanoseconds.
+    /// The duration of the file so far, in nanoseconds.
     package var duration: Int64 { fragments.lazy.map { $0.start + $0.duration }.max() ?? 0 }
 
     private static func length(
@@ -102,7 +102,7 @@ package struct FragmentMap: Sendable {
         return length
     }
 
-    /// The complete fragment at `offset`, or nil.
+    /// Reads the fragment at `offset`; nil if it is incomplete.
     private func fragment(at offset: Int64, in source: some ByteSource, size: Int64) throws -> Fragment? {
         guard let head = try Self.length(of: "moof", at: offset, in: source, size: size), head <= Self.fragmentLimit,
             let media = try Self.length(of: "mdat", at: offset + head, in: source, size: size)
@@ -110,13 +110,14 @@ package struct FragmentMap: Sendable {
         let bytes = try source.read(at: offset, count: Int(head))
         guard bytes.count == Int(head), var fragment = try? lead(bytes, at: offset) else { return nil }
         fragment.bytes = offset..<offset + head + media
-        // A damaged table may give any offset: do not read bytes there.
+        // A damaged table may contain any offset. Bytes outside of the file must not be read.
         let named = fragment.keyframe?.bytes ?? fragment.bytes
         if named.lowerBound < offset || named.upperBound > fragment.bytes.upperBound { fragment.keyframe = nil }
         return fragment
     }
 
-    /// Reads the `traf` of the track that determines the file's times, or, if it is missing, of the other track.
+    /// Reads the `traf` of the leading track, which determines the times of the file. If this `moof` has no `traf` of
+    /// that track, reads the one of the other track.
     private func lead(_ moof: [UInt8], at offset: Int64) throws(MP4Failure) -> Fragment? {
         var found: Fragment?
         let hasVideo = layout.tracks.contains { $0.kind == .video }
@@ -134,7 +135,7 @@ package struct FragmentMap: Sendable {
                 beginsWithKeyframe: first.isSync && (track.kind == .video || !hasVideo),
                 keyframe: track.kind == .video ? Self.keyframe(of: run, track, at: offset) : nil)
         }
-        // No real file is longer, and the sum of several such times must not overflow.
+        // No real file is longer than a year, and the sum of several such times cannot overflow.
         guard let found, found.start <= Self.longest, found.duration <= Self.longest,
             (found.keyframe?.time ?? 0) <= Self.longest
         else { return nil }

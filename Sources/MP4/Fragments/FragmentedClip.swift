@@ -2,13 +2,14 @@
 
 internal import Media
 
-/// Splits a clip into fragments: one for each GOP, or several for a long GOP, each with the audio of the same time.
+/// Splits a clip into fragments. Each GOP becomes one fragment, or several if it is long. Each fragment also has the
+/// audio of the same time.
 package struct FragmentedClip {
-    /// The parts of one fragment.
+    /// One fragment of the clip.
     package struct Piece {
-        /// `moof` and the header of its `mdat`.
+        /// The box `moof` and the header of its `mdat`.
         package let header: [UInt8]
-        /// The byte ranges of its samples in the clip, in the order in which they follow the header.
+        /// The byte ranges of the fragment's samples in the clip, in the order in which the samples follow the header.
         package let payload: [Range<Int64>]
     }
 
@@ -27,8 +28,8 @@ package struct FragmentedClip {
             return (Fragment.Run(track: layout, samples: entries(taken)), payload(samples[taken]))
         }
 
-        /// The fragment's entries for these samples. The last sample lasts until the next fragment begins; where two
-        /// files are joined, that may be longer than the sample's own duration.
+        /// The table entries of the samples `taken`. The last sample lasts until the next fragment begins. If two files
+        /// are joined at that point, that may be longer than the sample's own duration.
         private func entries(_ taken: Range<Int>) -> [SampleEntry] {
             var entries = samples[taken].map { SampleEntry($0, from: samples[0].dts) }
             if taken.upperBound < samples.count {
@@ -52,20 +53,22 @@ package struct FragmentedClip {
         }
     }
 
-    /// Limit for the bytes of a fragment's frames, not counting the last frame: the size of an `mdat` has 32 bits.
+    /// The limit for the bytes of a fragment's frames, not counting the last frame. The size field of an `mdat` has 32
+    /// bits.
     private static let most: Int64 = 256 << 20
-    /// The number of seconds after which a fragment ends even without a keyframe. Files with open GOPs or intra refresh
-    /// have few keyframes, and a player that plays a file while it receives it must wait for a whole fragment.
+    /// The time in seconds after which a fragment ends even without a keyframe. Files with open GOPs or intra refresh
+    /// have few keyframes. A player that plays a file while it is being received must wait for each fragment to be
+    /// complete.
     private static let longest: Int64 = 10
 
-    /// The bytes that a player needs before the first fragment.
+    /// The bytes before the first fragment, which a player needs first.
     package let head: [UInt8]
     private var video: Track?
     private var audio: Track?
     private var sequence: UInt32 = 0
     private var index = FragmentIndex(track: MovieLayout.videoID)
 
-    /// The fragments of the clip `movie`, which has the tracks `video` and `audio`.
+    /// Creates the fragments of the clip `movie`, which has the tracks `video` and `audio`.
     package init(_ movie: ClipMovie, video: ClipTrack, audio: ClipTrack?) {
         head = MovieBox.openHead + MovieBox.open(movie)
         for layout in movie.layout.tracks {
@@ -77,7 +80,8 @@ package struct FragmentedClip {
         }
     }
 
-    /// The next fragment, which is written at `offset` in the file; nil after the last one.
+    /// Returns the next fragment, or nil after the last one. `offset` is where the fragment will be written in the
+    /// file.
     package mutating func next(at offset: Int64) -> Piece? {
         guard var video, video.next < video.samples.count else { return nil }
         let end = Self.end(of: video)
@@ -99,7 +103,7 @@ package struct FragmentedClip {
         return Piece(header: header, payload: runs.flatMap(\.payload))
     }
 
-    /// The keyframe index: the file's last box.
+    /// The index of the keyframes, which is the last box of the file.
     package var tail: [UInt8] { index.encode() }
 
     private static func end(of video: Track) -> Int {

@@ -2,31 +2,31 @@
 
 internal import Media
 
-/// The contents of a file that was left open.
+/// The contents of a recording that was left open, for example by a crash.
 package struct FragmentedFile {
-    /// The contents of the first `moov`.
+    /// The contents of the file's first `moov`.
     package var layout: MovieLayout
-    /// The samples by track ID.
+    /// The sample table of each track, by track ID.
     package var tables: [UInt32: SampleTable] = [:]
-    /// End of the media: after the last complete fragment, or at the file's end if the search after damaged bytes
-    /// reached its limit.
+    /// The offset at which the media ends: after the last complete fragment. If a search for more fragments stopped at
+    /// its limit, it is the end of the file.
     package var mediaEnd: Int64
-    /// Bytes before ``mediaEnd`` that belong to no complete fragment.
+    /// The number of bytes before ``mediaEnd`` that belong to no complete fragment.
     package var skippedBytes: Int64 = 0
-    /// Number of complete fragments.
+    /// The number of complete fragments.
     package var fragments = 0
 
-    /// Number of frames in them.
+    /// The number of frames in the complete fragments.
     package var frames: Int { layout.tracks.first { $0.kind == .video }.flatMap { tables[$0.id] }?.count ?? 0 }
 }
 
-/// Reads files of relay's recorder, complete or truncated anywhere, and refuses all others.
+/// Reads files that relay's recorder wrote, even if they are truncated at any point. Other files are refused.
 package struct FragmentedFileReader {
     /// The kind of file that was found.
     package enum Content {
-        /// Fragments, perhaps followed by an incomplete one.
+        /// An open file: fragments, and perhaps an incomplete fragment at the end.
         case open(FragmentedFile)
-        /// The file begins like a closed file, and its `moov` is complete.
+        /// A closed file. `movie` is the byte range of its complete `moov`.
         case closed(movie: Range<Int64>)
     }
 
@@ -39,13 +39,13 @@ package struct FragmentedFileReader {
     private static let movieLimit: Int64 = 1 << 20
     private static let fragmentLimit: Int64 = 16 << 20
     private static let searchBlock = 1 << 20
-    /// In seconds. A fragment that begins a day or more after the previous one is damaged, because the recorder ends a
-    /// file when the program stops.
+    /// The longest accepted distance in seconds between two fragments. A fragment that begins a day or more after the
+    /// previous one counts as damaged, because the recorder ends a file when the program stops.
     private static let longestJump: Int64 = 86_400
 
-    /// Creates a reader. After damaged bytes it searches at most `searchLimit` bytes for the next fragment, which takes
-    /// about a minute on the slowest disks. In the last `checkedTail` bytes it also checks the media: a fragment that
-    /// has lost some of its media does not count.
+    /// Creates a reader of `source`. After damaged bytes it searches the next `searchLimit` bytes for another fragment,
+    /// which takes about a minute on the slowest disks. In the last `checkedTail` bytes it also checks the media: a
+    /// fragment that has lost some of its media does not count.
     package init(_ source: any ByteSource, searchLimit: Int64 = 4 << 30, checkedTail: Int64 = 0) throws {
         self.checkedTail = checkedTail
         self.source = source
@@ -53,7 +53,7 @@ package struct FragmentedFileReader {
         size = try source.size()
     }
 
-    /// Reads the file.
+    /// Reads the whole file.
     package func read() throws -> Content {
         var head = BoxReader(try source.read(at: 0, count: Int(Self.headSize))[...])
         let fileType = try head.box()
@@ -80,7 +80,7 @@ package struct FragmentedFileReader {
         return .open(file)
     }
 
-    /// The contents of the first `moov`; nil if it is missing.
+    /// Reads the contents of the first `moov`; nil if it is missing or incomplete.
     package func readHead() throws -> FragmentedFile? {
         guard let movie = try bytes(of: "moov", at: Self.headSize, limit: Self.movieLimit) else { return nil }
         return FragmentedFile(
@@ -88,10 +88,10 @@ package struct FragmentedFileReader {
             mediaEnd: Self.headSize + Int64(movie.count))
     }
 
-    /// Searches for the next complete fragment after damaged bytes, adds it, and returns whether there is one. Without
-    /// this, one damaged sector would lose everything after it.
+    /// Searches for the next complete fragment after damaged bytes, and adds it to `file`. Returns whether there was
+    /// one. Without this search, one damaged sector would make everything after it unreadable.
     private func resynchronise(_ file: inout FragmentedFile) throws -> Bool {
-        // A fragment's type is stored four bytes after its beginning.
+        // The type of a box is stored four bytes after the beginning of the box.
         let mark = Array("moof".utf8)
         let damage = file.mediaEnd
         let limit = min(size, damage + searchLimit)
@@ -107,19 +107,21 @@ package struct FragmentedFileReader {
                 return true
             }
             guard block.count == Self.searchBlock else { break }
-            // The next block begins with the last bytes of this block, which may be the beginning of a mark.
+            // The last bytes of this block may be the beginning of a box type. The next block therefore begins with
+            // them.
             offset += Int64(block.count - mark.count + 1)
         }
         if limit < size {
-            // The unsearched bytes stay in the file, for a later search with a higher limit.
+            // The bytes that were not searched stay in the file, so that a later search with a higher limit may find
+            // more.
             file.skippedBytes += size - damage
             file.mediaEnd = size
         }
         return false
     }
 
-    /// Like ``fragment(at:_:)``, but returns nil for damaged bytes. It still throws a read error of the disk, because
-    /// the bytes after it may be intact.
+    /// Adds the fragment at `offset` like ``fragment(at:_:)``, but returns nil for damaged bytes instead of throwing.
+    /// It still throws a read error of the disk, because the bytes after it may be intact.
     private func wholeFragment(at offset: Int64, _ file: inout FragmentedFile) throws -> Int64? {
         do {
             return try fragment(at: offset, &file)
@@ -139,7 +141,7 @@ package struct FragmentedFileReader {
         return .closed(movie: start + media..<size)
     }
 
-    /// The length of the box of `type` at `offset`; nil if it is incomplete or of another type.
+    /// The length of the box at `offset`; nil if the box is incomplete or is not of `type`.
     private func length(of type: String, at offset: Int64, limit: Int64) throws -> Int64? {
         var header = BoxReader(try source.read(at: offset, count: 8)[...])
         guard header.count == 8 else { return nil }
@@ -148,17 +150,17 @@ package struct FragmentedFileReader {
         return length
     }
 
-    /// The complete box of `type` at `offset`; nil if it is incomplete or of another type.
+    /// All bytes of the box at `offset`; nil if the box is incomplete or is not of `type`.
     private func bytes(of type: String, at offset: Int64, limit: Int64) throws -> [UInt8]? {
         guard let length = try length(of: type, at: offset, limit: limit) else { return nil }
         let bytes = try source.read(at: offset, count: Int(length))
         return bytes.count == Int(length) ? bytes : nil
     }
 
-    /// Adds the fragment at `offset` to `file` if it is complete, and returns its end.
+    /// Adds the fragment at `offset` to `file`, and returns the offset of its end; nil if the fragment is incomplete.
     private func fragment(at offset: Int64, _ file: inout FragmentedFile) throws -> Int64? {
-        // Check the headers of `mfhd` and `mdat` before reading the whole `moof`: bytes that only look like a `moof`
-        // must not cause a large read, and several such positions may refer to the same media.
+        // The headers of `mfhd` and `mdat` are checked before the whole `moof` is read. Bytes that only look like a
+        // `moof` must not cause a large read, and several such positions may refer to the same media.
         guard let headLength = try length(of: "moof", at: offset, limit: Self.fragmentLimit),
             try length(of: "mfhd", at: offset + 8, limit: headLength - 8) != nil,
             try length(of: "mdat", at: offset + headLength, limit: size) != nil,
@@ -177,7 +179,7 @@ package struct FragmentedFileReader {
             guard media.contains(run.offset), media.contains(run.offset + bytes) else { return nil }
             let last = lasts[id] ?? 0
             let timescale = file.layout.tracks.first { $0.id == id }?.timescale ?? 1
-            // A table has 32 bits for the difference between the times of two samples.
+            // A sample table has only 32 bits for the difference between the times of two samples.
             let longest = min(Int64(timescale) * Self.longestJump, Int64(UInt32.max))
             guard let first = run.samples.first, first.decodeTime >= last, first.decodeTime - last < longest else {
                 return nil

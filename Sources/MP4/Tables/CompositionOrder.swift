@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The composition offsets of a track's samples (presentation time minus decoding time), read from the tables of any
-/// plain MP4 or MOV, including files of other programs.
+/// The composition offsets of a track's samples, which are the differences between presentation time and decoding time.
+/// They can be read from any plain MP4 or MOV, even if another program wrote the file.
 package struct CompositionOrder {
-    /// Number of samples of the track.
+    /// The number of samples of the track.
     package let count: Int
-    /// Number of entries in the track's `stsd`: one for each coding of its samples.
+    /// The number of entries in the track's `stsd`. There is one entry for each coding that the samples have.
     package let codings: Int
-    /// The offset of each sample in ticks; empty if all are 0.
+    /// The composition offset of each sample in ticks; empty if all offsets are 0.
     package let offsets: [Int32]
 
-    /// Limit for the size of a `moov`, enough for more than a day.
+    /// The maximum size of a `moov` in bytes. It is enough for more than a day of media.
     private static let movieLimit: Int64 = 256 << 20
 
-    /// Reads the offsets of all tracks of `source`, in the order of their boxes. Throws ``MP4Failure`` if the file is
-    /// fragmented or has an unsupported kind of table, and the errors of `source`.
+    /// Reads the composition offsets of all tracks in the file `source`, in the order of the tracks. Throws
+    /// ``MP4Failure`` if the file is fragmented or has a sample table of an unsupported kind, and rethrows the errors
+    /// of `source`.
     package static func read(_ source: some ByteSource) throws -> [CompositionOrder] {
         let movie = try movie(source)
         let boxes = try movie.boxes()
@@ -51,7 +52,7 @@ package struct CompositionOrder {
         throw MP4Failure(description: "there is no moov")
     }
 
-    /// Reads the tables of one track, which may have at most `limit` offsets.
+    /// Reads the composition offsets of one track from its `stbl` box. More than `limit` offsets are refused.
     private init(_ stbl: BoxReader, limit: Int) throws(MP4Failure) {
         var (count, codings, offsets): (Int?, Int, [Int32]) = (nil, 0, [])
         for box in try stbl.boxes() {
@@ -73,7 +74,7 @@ package struct CompositionOrder {
         (self.count, self.codings, self.offsets) = (count, codings, offsets)
     }
 
-    /// Limit for the number of offsets of all tracks together: a day of video at 240 frames per second has fewer.
+    /// The maximum number of offsets of all tracks together. A day of video at 240 frames per second has fewer.
     private static let sampleLimit = 1 << 25
 
     private static func offsets(_ box: BoxReader, limit: Int) throws(MP4Failure) -> [Int32] {

@@ -2,10 +2,10 @@
 
 internal import Media
 
-/// `stsd` boxes (ISO/IEC 14496-12, 8.5.2).
+/// Encodes and reads `stsd` boxes, which describe the coding of a track (ISO/IEC 14496-12, 8.5.2).
 enum SampleDescription {
-    /// An `avc1` or `hvc1` entry (ISO/IEC 14496-15, 5.4.2 and 8.4.1) or an `av01` entry (AV1-ISOBMFF, 2.2), each with
-    /// decoder configuration, color, pixel aspect ratio and bitrate.
+    /// Encodes the `stsd` of a video track. Its entry is `avc1` or `hvc1` (ISO/IEC 14496-15, 5.4.2 and 8.4.1) or `av01`
+    /// (AV1-ISOBMFF, 2.2). The entry has the decoder configuration, the color, the pixel aspect ratio and the bitrate.
     static func video(_ video: TrackDescription, _ format: FrameFormat, _ form: MovieForm) -> [UInt8] {
         let (name, configuration) =
             switch video.codec {
@@ -22,7 +22,7 @@ enum SampleDescription {
                 entry.zeros(16)
                 entry.u16(UInt16(clamping: format.width))
                 entry.u16(UInt16(clamping: format.height))
-                entry.u32(0x48_0000)  // 72 dpi, the template's value
+                entry.u32(0x48_0000)  // 72 dpi, the standard's default
                 entry.u32(0x48_0000)
                 entry.u32(0)
                 entry.u16(1)
@@ -41,20 +41,21 @@ enum SampleDescription {
         return writer.bytes
     }
 
-    /// Size of the length before each NAL unit in bytes, from the `avcC` in the complete `stsd` box (ISO/IEC 14496-15,
-    /// 5.3.3.1.2).
+    /// Reads the size in bytes of the length field before each NAL unit from the `avcC` in the complete `stsd` box
+    /// (ISO/IEC 14496-15, 5.3.3.1.2).
     static func lengthSize(_ stsd: [UInt8]) throws(MP4Failure) -> Int {
         var whole = BoxReader(stsd[...])
         var body = try whole.box().body
         _ = try body.take(8)
         var entry = try body.box().body
-        // The fields of a VisualSampleEntry (ISO/IEC 14496-12, 12.1.3).
+        // The fixed fields of a VisualSampleEntry (ISO/IEC 14496-12, 12.1.3).
         _ = try entry.take(78)
         var configuration = try entry.first("avcC")
         return Int(try configuration.take(5).last ?? 0) & 3 + 1
     }
 
-    /// `colr` of type `nclx` (8.5.2, 12.1.5), or in QuickTime of type `nclc`, which has no range flag.
+    /// Writes a `colr` box. Its type is `nclx` (8.5.2, 12.1.5), or in QuickTime `nclc`, which has no flag for the
+    /// range.
     private static func color(_ color: ColorDescription, _ form: MovieForm, _ entry: inout BoxWriter) {
         entry.box("colr") { colr in
             colr.code(form == .mov ? "nclc" : "nclx")
@@ -74,8 +75,9 @@ enum SampleDescription {
         }
     }
 
-    /// An `mp4a` entry with `esds` (ISO/IEC 14496-14, 5.6; descriptors: ISO/IEC 14496-1, 7.2.6), an `Opus` entry with `dOps`
-    /// (Opus in ISOBMFF, 4.3), or an `ac-3` entry with `dac3` (ETSI TS 102 366, annex F).
+    /// Encodes the `stsd` of an audio track. Its entry is `mp4a` with `esds` (ISO/IEC 14496-14, 5.6; descriptors:
+    /// ISO/IEC 14496-1, 7.2.6), `Opus` with `dOps` (Opus in ISOBMFF, 4.3), or `ac-3` with `dac3` (ETSI TS 102 366,
+    /// annex F).
     static func audio(_ audio: TrackDescription, _ format: AudioFormat, _ form: MovieForm) -> [UInt8] {
         var writer = BoxWriter()
         writer.fullBox("stsd") { stsd in
@@ -94,10 +96,11 @@ enum SampleDescription {
                 entry.zeros(6)
                 entry.u16(UInt16(clamping: format.channels))
                 entry.u16(16)
-                // QuickTime's compression ID: packets of variable size.
+                // QuickTime's compression ID. The value -2 means packets of variable size.
                 entry.u16(isQuickTime ? UInt16(bitPattern: -2) : 0)
                 entry.u16(0)
-                // 16.16 fixed point has no room for rates above 65535 Hz; players read such rates from the esds.
+                // The field is 16.16 fixed point and cannot hold rates above 65535 Hz. Players read such rates from the
+                // `esds`.
                 entry.u32(format.sampleRate < 65536 ? UInt32(format.sampleRate) << 16 : 0)
                 if isQuickTime { return quickTimeAudio(audio, format, &entry) }
                 switch audio.codec {
@@ -110,8 +113,8 @@ enum SampleDescription {
         return writer.bytes
     }
 
-    /// The additional fields of a version 1 entry, and the `wave` atom with the `esds` (QuickTime File Format,
-    /// “siDecompressionParam atom”).
+    /// Writes the additional fields of a QuickTime audio entry of version 1, and the `wave` atom that contains the
+    /// `esds` (QuickTime File Format, “siDecompressionParam atom”).
     private static func quickTimeAudio(_ audio: TrackDescription, _ format: AudioFormat, _ entry: inout BoxWriter) {
         let samplesPerPacket: UInt32 = audio.codec == .mp3 ? 1152 : 1024
         for value in [samplesPerPacket, 0, 0, 2] { entry.u32(value) }
@@ -123,8 +126,8 @@ enum SampleDescription {
         }
     }
 
-    /// Converts an `OpusHead` (RFC 7845, 5.1) to the body of `dOps`: the same fields without the name, with another
-    /// version, and in big-endian order. Empty if it is not an `OpusHead`.
+    /// Converts an `OpusHead` (RFC 7845, 5.1) to the content of a `dOps` box. Both have the same fields, but `dOps` has
+    /// no name, another version number, and big-endian numbers. Returns no bytes if `head` is not an `OpusHead`.
     static func opusSpecific(_ head: [UInt8]) -> [UInt8] {
         guard head.count >= 19, head.starts(with: "OpusHead".utf8) else { return [] }
         return [0, head[9], head[11], head[10]] + head[12..<16].reversed() + [head[17], head[16]] + head[18...]
@@ -133,15 +136,15 @@ enum SampleDescription {
     private static func elementaryStream(_ audio: TrackDescription, _ esds: inout BoxWriter) {
         let isMP3 = audio.codec == .mp3
         let specific = isMP3 ? [] : audio.decoderConfiguration.array.prefix(64)
-        // MP3 needs no configuration, so there is no descriptor for a configuration.
+        // MP3 needs no decoder configuration, so its descriptor is omitted.
         let specificBytes = isMP3 ? 0 : 5 + specific.count
         let bitrate = UInt32(clamping: max(0, audio.bitrate))
         descriptor(0x03, length: 3 + 5 + 13 + specificBytes + 5 + 1, &esds)
         esds.u16(UInt16(MovieLayout.audioID))
         esds.u8(0)
         descriptor(0x04, length: 13 + specificBytes, &esds)
-        esds.u8(isMP3 ? 0x6B : 0x40)  // Audio ISO/IEC 11172-3 or 14496-3
-        esds.u8(0x15)  // AudioStream, not upstream, the reserved bit set
+        esds.u8(isMP3 ? 0x6B : 0x40)  // MP3 (ISO/IEC 11172-3) or AAC (14496-3)
+        esds.u8(0x15)  // streamType audio, upStream 0, reserved bit 1
         esds.zeros(3)
         esds.u32(bitrate)
         esds.u32(bitrate)
@@ -153,7 +156,7 @@ enum SampleDescription {
         esds.u8(2)
     }
 
-    /// A tag and its length, in the four-byte form that all writers use.
+    /// Writes the tag of a descriptor and its length. The length is written in four bytes, as all writers do.
     private static func descriptor(_ tag: UInt8, length: Int, _ writer: inout BoxWriter) {
         writer.u8(tag)
         writer.raw([0x80, 0x80, 0x80, UInt8(clamping: min(length, 127))])

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A run-length encoded list.
+/// A list that stores repeated values as runs (run-length encoding).
 struct RunLengthList<Value: Equatable> {
-    /// The runs: each value with its number of repetitions.
+    /// The runs. Each run has a value and the number of its repetitions.
     private(set) var runs: [(count: UInt32, value: Value)] = []
 
     mutating func append(_ value: Value) {
@@ -14,17 +14,17 @@ struct RunLengthList<Value: Equatable> {
     }
 }
 
-/// The table entry of one coded sample. Times are in ticks of the track.
+/// The entry of one coded sample in a sample table. Times are in ticks of the track.
 package struct SampleEntry {
-    /// Decoding time on the track's own timeline, which starts at 0.
+    /// The decoding time on the track's own timeline, which starts at 0.
     package var decodeTime: Int64
-    /// Duration of the sample if no other sample follows.
+    /// The sample's own duration, which applies if no other sample follows.
     package var duration: UInt32
-    /// Presentation time minus decoding time.
+    /// The presentation time minus the decoding time.
     package var compositionOffset: Int32
-    /// Size in bytes.
+    /// The size of the sample in bytes.
     package var size: UInt32
-    /// Whether decoding can start here.
+    /// Whether decoding can start at this sample.
     package var isSync: Bool
 
     package init(decodeTime: Int64, duration: UInt32, compositionOffset: Int32, size: UInt32, isSync: Bool) {
@@ -33,10 +33,10 @@ package struct SampleEntry {
     }
 }
 
-/// The samples in the `stbl` of a closed file (ISO/IEC 14496-12, 8.6 and 8.7), in a compact form while the file grows:
-/// 4 bytes per sample for its size, and run-length codes for the times.
+/// The samples of one track, as the `stbl` of a closed file lists them (ISO/IEC 14496-12, 8.6 and 8.7). They are kept
+/// in a compact form while the file grows: 4 bytes per sample for its size, and runs of equal values for the times.
 package struct SampleTable {
-    /// Consecutive samples that are contiguous in the file.
+    /// Consecutive samples that follow each other in the file without a gap.
     struct Chunk {
         var offset: UInt64
         var count: UInt32
@@ -46,27 +46,28 @@ package struct SampleTable {
     private(set) var syncSamples: [UInt32] = []
     private(set) var compositionOffsets = RunLengthList<Int32>()
     private(set) var chunks: [Chunk] = []
-    /// Decoding time of the first sample.
+    /// The decoding time of the first sample.
     private(set) var start: Int64 = 0
-    /// The largest sum of presentation time and duration.
+    /// The latest time at which the presentation of a sample ends.
     private(set) var presentationEnd: Int64 = 0
     private var deltas = RunLengthList<UInt32>()
     private var last: SampleEntry?
     private var chunkEnd: UInt64 = 0
 
-    /// A table without samples.
+    /// Creates a table without samples.
     package init() {}
 
     /// The number of samples.
     package var count: Int { sizes.count }
-    /// Whether the table has no sample.
+    /// Whether the table has no samples.
     package var isEmpty: Bool { sizes.isEmpty }
     /// Whether any sample has a presentation time before its decoding time, which `ctts` version 0 cannot express.
     private(set) var hasNegativeOffset = false
     /// Whether presentation time and decoding time differ for any sample.
     private(set) var hasOffsets = false
 
-    /// Durations of all samples (`stts`): the distance to the next sample, or, for the last sample, its own duration.
+    /// The durations of all samples (`stts`). A sample lasts until the decoding time of the next one; the last sample
+    /// has its own duration.
     var durations: RunLengthList<UInt32> {
         var result = deltas
         if let last { result.append(last.duration) }
@@ -76,10 +77,10 @@ package struct SampleTable {
     /// The decoding time of the last sample; 0 if there are no samples.
     var lastDecodeTime: Int64 { last?.decodeTime ?? 0 }
 
-    /// Sum of ``durations``.
+    /// The sum of all durations in ``durations``.
     var duration: Int64 { last.map { $0.decodeTime - start + Int64($0.duration) } ?? 0 }
 
-    /// Appends `samples`, which follow each other in the file from `offset` on.
+    /// Appends `samples`, which follow each other in the file without a gap from `offset` on.
     package mutating func append(_ samples: [SampleEntry], at offset: UInt64) {
         guard !samples.isEmpty else { return }
         if offset == chunkEnd, !chunks.isEmpty {

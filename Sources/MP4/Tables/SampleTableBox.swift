@@ -2,9 +2,9 @@
 
 internal import Media
 
-/// The boxes inside `stbl` (ISO/IEC 14496-12, 8.5 to 8.7).
+/// Writes the boxes inside `stbl` (ISO/IEC 14496-12, 8.5 to 8.7), which list a track's samples.
 enum SampleTableBox {
-    /// Appends the boxes of `table`; an empty table gives the boxes of an open file.
+    /// Appends the boxes for `table` to `stbl`. An empty table gives the boxes of an open file.
     static func encode(_ track: MovieLayout.Track, _ table: SampleTable, _ form: MovieForm, _ stbl: inout BoxWriter) {
         stbl.raw(track.sampleDescription)
         stbl.fullBox("stts") { box in
@@ -16,7 +16,7 @@ enum SampleTableBox {
             }
         }
         if table.hasOffsets {
-            // QuickTime has only version 0, whose offsets are signed.
+            // QuickTime has only version 0, and its offsets are signed.
             stbl.fullBox("ctts", version: table.hasNegativeOffset && form != .mov ? 1 : 0) { box in
                 box.u32(UInt32(clamping: table.compositionOffsets.runs.count))
                 for run in table.compositionOffsets.runs {
@@ -59,8 +59,8 @@ enum SampleTableBox {
         }
     }
 
-    /// `sgpd` and `sbgp` of type `roll` (10.1): an AAC frame is decoded correctly only if the frame before it was
-    /// decoded too.
+    /// Writes `sgpd` and `sbgp` of type `roll` (10.1). They say that an AAC frame is decoded correctly only if the
+    /// frame before it was decoded too.
     private static func preRoll(_ table: SampleTable, _ stbl: inout BoxWriter) {
         stbl.fullBox("sgpd", version: 1) { box in
             box.code("roll")

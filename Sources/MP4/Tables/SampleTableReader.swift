@@ -2,9 +2,9 @@
 
 internal import Media
 
-/// Reads the sample tables of a closed file (ISO/IEC 14496-12, 8.6 and 8.7), as ``SampleTableBox`` writes them.
+/// Reads the sample tables of a closed file (ISO/IEC 14496-12, 8.6 and 8.7) that ``SampleTableBox`` has written.
 enum SampleTableReader {
-    /// The tables in the `stbl` box of one track.
+    /// Reads the sample table of one track from its `stbl` box.
     static func table(_ stbl: BoxReader, kind: TrackKind) throws(MP4Failure) -> SampleTable {
         let sizes = try sizes(try stbl.first("stsz"))
         let times = try runs(try stbl.first("stts"), samples: sizes.count)
@@ -19,7 +19,8 @@ enum SampleTableReader {
         return try placed(samples, stbl)
     }
 
-    /// The number of the entries that follow, each of `width` bytes. Throws unless the box contains all of them.
+    /// Reads the number of entries that follow in `box`. Each entry has `width` bytes. Throws if the box does not
+    /// contain all of them.
     private static func count(_ box: inout BoxReader, width: Int) throws(MP4Failure) -> Int {
         let count = Int(try box.u32())
         guard count <= box.count / width else { throw MP4Failure(description: "a table ends too early") }
@@ -37,7 +38,7 @@ enum SampleTableReader {
         return sizes
     }
 
-    /// Expands `stts` or `ctts` to one value for each of `samples`.
+    /// Reads the entries of `stts` or `ctts`. Throws if they do not describe exactly `samples` samples.
     private static func runs(_ box: BoxReader, samples: Int) throws(MP4Failure) -> [(count: Int, value: UInt32)] {
         var box = box
         _ = try box.versionAndFlags()
@@ -97,7 +98,7 @@ enum SampleTableReader {
         return samples
     }
 
-    /// Assigns the chunk offsets of `stsc` and `co64` to the samples.
+    /// Sets the file positions of `samples`, from the chunks in `stsc` and the chunk offsets in `co64`.
     private static func placed(_ samples: [SampleEntry], _ stbl: BoxReader) throws(MP4Failure) -> SampleTable {
         var offsets = try stbl.first("co64")
         _ = try offsets.versionAndFlags()
@@ -122,8 +123,8 @@ enum SampleTableReader {
         return table
     }
 
-    /// The number of samples per chunk, for each group of chunks with the same number. `first` is the first chunk of
-    /// the group, counted from 0.
+    /// Reads the groups of consecutive chunks that have the same number of samples. `first` is the group's first chunk,
+    /// counted from 0.
     private static func groups(_ box: BoxReader, chunks: Int) throws(MP4Failure) -> [(first: Int, count: Int)] {
         var box = box
         _ = try box.versionAndFlags()

@@ -8,22 +8,23 @@ internal import Media
 internal import Networking
 internal import Synchronization
 
-/// One attempt to write HLS to a directory.
+/// One attempt to write HLS to a directory. It ends when writing fails or the output ends.
 ///
-/// A file system may block the queue forever; a deadline then reports the failure, and no thread waits for the queue.
+/// A file system may block the attempt's queue forever. A deadline then reports the failure, and no other thread waits
+/// for the queue.
 actor HLSAttempt: EndingAttempt, PacketServer {
     private struct Shared {
         var isAccepted = false
         var progress = AttemptProgress()
-        /// When the current write began, in monotonic nanoseconds; nil while nothing is being written.
+        /// When the write in progress began, in monotonic nanoseconds; nil while nothing is being written.
         var busySince: Int64?
     }
 
     private enum Phase { case idle, open, live, draining, closed }
 
-    /// How long the file system may take to open the directory.
+    /// The maximum time for opening the directory.
     private static let openTimeout = Duration.seconds(10)
-    /// How long writing one frame may take before the output counts as lost.
+    /// The maximum time for writing one frame. After that the output counts as lost.
     private static let writeTimeout = Duration.seconds(15)
 
     private let location: HLSLocation
@@ -121,16 +122,17 @@ extension HLSAttempt {
                 return drained()
             }
         } catch {
-            // Before the end is reported: what is not in a file by now counts as dropped.
+            // This must come before the end is reported, because frames that are not in a file by then count as
+            // dropped.
             account(writer)
-            // The output was on air, so any failure to reach the directory counts as a lost connection.
+            // The output was on air, so a directory that is no longer reachable counts as a lost connection.
             let kind = error.kind == .unreachable ? .lost : error.kind
             return fail(OutputFailure(kind, step: "write", reason: error.reason))
         }
         account(writer)
     }
 
-    /// Notes that a write begins: that of `packet`, or of the rest at the end.
+    /// Notes that a write begins: the write of `packet`, or at the end the write of the remaining data.
     private func noteBusy(with packet: EncodedPacket? = nil) {
         let (now, frames) = (clock.now, packet?.track == .video ? 1 : 0)
         shared.withLock { shared in
@@ -163,7 +165,7 @@ extension HLSAttempt {
         report.end(.failed(silence(.lost, "write", Self.writeTimeout)))
     }
 
-    /// Checks once per second: after the end of the program, no other thread wakes the attempt.
+    /// Checks once per second until `deadline` whether a write hangs. At the program's end no other thread does this.
     private nonisolated func watch(until deadline: Int64) {
         DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(1)) { [weak self] in
             guard let self, !report.isOver, clock.now < deadline else { return }
@@ -183,7 +185,7 @@ extension HLSAttempt {
             reason: "\(location.path): the file system does not answer within \(timeout.components.seconds) s")
     }
 
-    /// Closes the attempt; data that was not published yet is dropped together with the writer.
+    /// Closes the attempt. The writer is released, and data that is not in a published segment is dropped.
     func close() {
         phase = .closed
         writer = nil

@@ -6,7 +6,7 @@ internal import Media
 internal import Networking
 
 extension OutputKind {
-    /// HLS, in a directory that a web server serves.
+    /// The output kind HLS: segments and a playlist in a directory that a web server serves.
     package static let hls = OutputKind(
         "hls", beginnings: ["hls:"], title: "HLS", help: "hls:directory", options: HLSOptions.options,
         numbers: [.segments]
@@ -16,11 +16,11 @@ extension OutputKind {
 }
 
 extension OutputNumber {
-    /// The number of segments that were written.
+    /// The status number of HLS outputs that counts the segments written.
     static let segments = OutputNumber("segments", metric: "relay_output_segments_total", "HLS: segments written.")
 }
 
-/// An HLS directory, and how it is written.
+/// A parsed `hls:` address: a directory, and the options for its segments and playlist.
 private struct HLSDestination: OutputDestination {
     let location: HLSLocation
     let options: HLSOptions

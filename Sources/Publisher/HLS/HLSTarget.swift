@@ -6,15 +6,15 @@ package import HLS
 package import Media
 internal import Networking
 
-/// A directory that a web server serves, with HLS segments and a playlist, `index.m3u8`.
+/// The target of an HLS output: a directory that a web server serves, with segments and the playlist `index.m3u8`.
 package struct HLSTarget: OutputTarget {
     private let location: HLSLocation
     private let options: HLSOptions
-    /// Shared by all attempts, so that two never write at the same time, and a file system that hangs blocks only one
-    /// thread, regardless of the number of attempts.
+    /// The queue on which all attempts of this output run. Two attempts therefore never write at the same time, and a
+    /// file system that hangs blocks only one thread.
     private let queue: DispatchQueue
 
-    /// The directory at `location` for the output `name`.
+    /// Creates the target for the output `name`, which writes to the directory at `location`.
     package init(location: HLSLocation, options: HLSOptions = HLSOptions(), name: String) {
         self.location = location
         self.options = options
@@ -26,7 +26,7 @@ package struct HLSTarget: OutputTarget {
     package var place: String? { location.description }
 
     package func conclude(_ completion: @escaping @Sendable (OutputFailure?) -> Void) {
-        // The shared queue runs this after the last write of the previous attempt.
+        // All attempts share this queue, so this block runs after the last write of the previous attempt.
         queue.async { [location, options] in
             do throws(OutputFailure) {
                 try HLSWriter.conclude(location.path, options)

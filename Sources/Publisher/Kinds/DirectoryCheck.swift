@@ -3,9 +3,10 @@
 internal import Foundation
 internal import Glibc
 
-/// Tests whether a directory can be written to. The functions block on the disk.
+/// Tests whether relay can write to a directory. The functions may block on the disk.
 package enum DirectoryCheck {
-    /// Tests whether `path` can be written to or, if it does not exist, its longest part that exists.
+    /// Tests whether relay can write to the directory `path`. If the directory does not exist, tests its nearest
+    /// existing parent.
     package static func check(_ path: String) -> OutputFinding {
         let existing = existing(path)
         guard access(existing, W_OK | X_OK) == 0 else {
@@ -15,7 +16,7 @@ package enum DirectoryCheck {
             .usable, existing == path ? "\(path) can be written" : "\(path) can be made in \(existing)")
     }
 
-    /// The longest part of `path` that exists.
+    /// Returns `path`, or its nearest parent directory that exists.
     package static func existing(_ path: String) -> String {
         var path = URL(fileURLWithPath: path).path
         while path != "/", access(path, F_OK) != 0, let slash = path.lastIndex(of: "/") {

@@ -5,21 +5,21 @@ package import Media
 package import Networking
 package import RTMP
 
-/// A parsed address of one ``OutputKind``, with its options.
+/// The parsed address of one output, with the options of its ``OutputKind``.
 package protocol OutputDestination: Sendable {
-    /// The maximum number of descriptors that the output uses, except for the short time in which it changes from one
-    /// connection to the next.
+    /// The maximum number of file descriptors that the output uses. During the short change from one connection to the
+    /// next it may use more.
     var descriptors: Int { get }
-    /// The port at which receivers connect to relay; nil for an output that connects to its receiver.
+    /// The port on which the output waits for receivers; nil if the output connects to its receiver.
     var listening: ListeningPort? { get }
-    /// The directory that the output writes to; nil for an output to the network.
+    /// The directory to which the output writes; nil for an output to the network.
     var directory: String? { get }
-    /// Whether the connection is encrypted without verifying the identity of the peer.
+    /// Whether the connection is encrypted, but the peer's certificate is not verified.
     var isUnverified: Bool { get }
-    /// Makes the target at this address for the output `name`. If the output listens, blocks until its port is open;
-    /// throws if the port cannot be opened.
+    /// Creates the target of the output `name` for this address. If the output listens, this call blocks until the port
+    /// is open, and throws if the port cannot be opened.
     func target(name: String, with resources: OutputResources) throws(OutputFailure) -> any OutputTarget
-    /// Tests the address as far as that is possible without publishing. Blocks for 15 s at most.
+    /// Tests the address as far as possible without publishing anything. Blocks for at most 15 s.
     func check(with resources: OutputCheckResources) -> OutputFinding
 }
 
@@ -30,35 +30,35 @@ extension OutputDestination {
     package var isUnverified: Bool { false }
 }
 
-/// A port of this machine that an output uses.
+/// A port of this machine on which an output waits for receivers.
 package struct ListeningPort: Sendable {
-    /// The protocol of the port.
+    /// The transport protocol of a port.
     package enum Transport: Sendable { case tcp, udp }
 
-    /// The address at which to listen, numeric.
+    /// The numeric IP address on which to listen.
     package let host: String
     /// The port's number.
     package let port: UInt16
-    /// The protocol of the port.
+    /// The transport protocol of this port.
     package let transport: Transport
-    /// The stream that an RTMP server offers at this port, which all streams at one address share; nil for a port that
-    /// only this output uses.
+    /// The RTMP stream that is offered at this port. RTMP streams with the same address share one port. Nil for a port
+    /// that only this output uses.
     package var offer: RTMPListenURL?
 }
 
-/// The objects from which the targets of a channel's outputs are made.
+/// The parts of a channel that its outputs need in order to be created.
 package struct OutputResources: Sendable {
-    /// The threads that write RTMP connections.
+    /// The writer queues on which all RTMP connections write.
     package let writers: RTMPWriterPool
     /// The server to which RTMP players connect.
     package let server: RTMPServer
-    /// The certificate that the server presents to players that use TLS.
+    /// The certificate that the RTMP server presents to players that use TLS.
     package let identity: TLSServerIdentity?
-    /// Decides which players may play; nil means that every player with the key may.
+    /// Decides which players may play a stream. If nil, every player with the right key may play.
     package let onPlay: RTMPAuthorization?
-    /// The encoding of the program that the output publishes.
+    /// The packets that the output publishes: those of the program, or of one of its renditions.
     package var stream: PacketStream
-    /// The addresses of outputs that are about to end, without secrets: a new output may take their places.
+    /// The addresses, without secrets, of outputs that are about to end. A new output may use one of these addresses.
     package var leaving: Set<String> = []
 
     package init(
@@ -70,11 +70,11 @@ package struct OutputResources: Sendable {
     }
 }
 
-/// The objects with which an address is tested.
+/// What is needed to test an output's address.
 package struct OutputCheckResources: Sendable {
     /// The server to which RTMP players connect.
     package let server: RTMPServer
-    /// Reads the certificate that the server presents to players that use TLS; returns nil if no certificate is
+    /// Reads the certificate that the RTMP server presents to players that use TLS. Returns nil if no certificate is
     /// configured.
     package let identity: @Sendable () throws(OutputFailure) -> TLSServerIdentity?
 
@@ -83,24 +83,24 @@ package struct OutputCheckResources: Sendable {
     }
 }
 
-/// The result of the test of an address.
+/// The result of testing an output's address.
 package struct OutputFinding: Sendable, Equatable {
-    /// The rating of an address.
+    /// How usable an address is.
     package enum Result: Sendable {
         case usable
-        /// The address may be usable when the channel goes on air.
+        /// The address does not work now, or cannot be tested now, and may work when the channel goes on air.
         case doubtful
         case unusable
     }
 
-    /// The rating of the address.
+    /// How usable the address is.
     package let result: Result
-    /// The finding as a sentence without secrets.
+    /// A sentence for the operator that gives the reason. It contains no secrets.
     package let text: String
 
     package init(_ result: Result, _ text: String) { (self.result, self.text) = (result, text) }
 
-    /// The finding that results from `work`; if `work` throws, the address is unusable.
+    /// Runs the test `work`. The finding is usable with the text that `work` returns, or unusable if `work` throws.
     static func of(_ work: () throws(OutputFailure) -> String) -> OutputFinding {
         do throws(OutputFailure) {
             return OutputFinding(.usable, try work())

@@ -3,25 +3,26 @@
 package import FanOut
 package import Networking
 
-/// One kind of live output, with everything that relay knows about it. The command line, the configuration file, the
-/// help, the checks, the status and the metrics read it from here.
+/// A kind of live output, such as RTMP or HLS. The command line, the configuration file, the help, the checks, the
+/// status and the metrics get everything that they know about the kind from this value.
 package struct OutputKind: Sendable {
-    /// The kind in one word. Outputs without a configured name are named after it: `srt-1`.
+    /// The name of the kind in one word. Outputs without a configured name are named after their kind and numbered,
+    /// such as `srt-1`.
     package let name: String
-    /// The prefixes of its addresses, such as `rtmp://` and `rtmps://`.
+    /// The prefixes of the addresses of this kind, such as `rtmp://` and `rtmps://`.
     package let beginnings: [String]
-    /// The name of the protocol for sentences, such as `RTMP`.
+    /// The name of the protocol as used in messages, such as `RTMP`.
     package let title: String
-    /// The syntax of its addresses, for the help of flags.
+    /// The syntax of the addresses of this kind, as shown in the help.
     package let help: String
-    /// The options of this kind after the `#` of an address.
+    /// The options of this kind that may follow the `#` of an address.
     package let options: [AddressOption]
-    /// The numbers of its outputs, in addition to the numbers that all outputs have.
+    /// The status numbers of outputs of this kind, in addition to those that all outputs have.
     package let numbers: [OutputNumber]
-    /// Parses an address, and removes the options of this kind from a list.
+    /// Parses an address of this kind, and removes the options of this kind from the given list.
     let read: @Sendable (String, inout OptionList, OutputDefaults) throws(AddressError) -> any OutputDestination
 
-    /// A kind whose addresses are parsed by `read`.
+    /// Creates a kind of output; `read` parses its addresses.
     init(
         _ name: String, beginnings: [String], title: String, help: String, options: [AddressOption] = [],
         numbers: [OutputNumber] = [],
@@ -33,7 +34,8 @@ package struct OutputKind: Sendable {
         (self.options, self.numbers, self.read) = (options, numbers, read)
     }
 
-    /// The kind of the address in `text`, which need not be valid; nil if its prefix belongs to no kind.
+    /// Returns the kind of output whose address prefix `text` begins with, even if the rest of the address is invalid.
+    /// Returns nil if no kind has such a prefix.
     package static func of(_ text: String) -> OutputKind? {
         let scheme = text.prefix { $0 != ":" && $0 != "/" }.lowercased()
         return all.first { kind in
@@ -42,23 +44,23 @@ package struct OutputKind: Sendable {
     }
 }
 
-/// Settings of flags for all outputs; the options of a single output override them.
+/// Settings from flags that apply to all outputs. The options of a single output override them.
 package struct OutputDefaults: Sendable {
-    /// Which server certificates are accepted.
+    /// Decides which TLS certificates of servers are accepted.
     package var tls = TLSVerification.system
 
     package init() {}
 }
 
-/// The destination of a live output, with the options of its kind.
+/// The parsed address of a live output.
 package struct OutputAddress: Sendable {
     /// The kind of output.
     package let kind: OutputKind
-    /// The destination that was parsed from the address.
+    /// The destination with its options.
     package let destination: any OutputDestination
 
-    /// Parses the address in `text`. The options of its kind are removed from `options`; `defaults` apply where an
-    /// option is missing.
+    /// Parses the address `text`. Removes the options of the address's kind from `options`. `defaults` apply to options
+    /// that are missing.
     package init(
         _ text: String, options: inout OptionList, defaults: OutputDefaults = OutputDefaults()
     ) throws(AddressError) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension OutputKind {
-    /// All kinds of live output, in the order in which help and messages list them. To add a kind, add a line here.
+    /// All kinds of live outputs, in the order in which help and messages list them. A new kind must be added here.
     package static let all: [OutputKind] = [
         .rtmp,
         .rtmpListen,

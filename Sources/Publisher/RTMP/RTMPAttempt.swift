@@ -9,28 +9,29 @@ internal import Synchronization
 
 /// One attempt to publish on an RTMP server.
 ///
-/// Blocking steps (connecting, proxy, TLS, librtmp's part) run on the attempt's own thread. Each step has a deadline,
-/// and there is a deadline for all steps together; shutting down the sockets interrupts them.
+/// The steps that block (connecting, proxy, TLS, and what librtmp does) run on the attempt's own thread. Each step has
+/// a deadline, and all steps together have one. A step is interrupted by shutting down the attempt's sockets.
 final class RTMPAttempt: OutputAttempt {
     private struct State {
-        /// Whether the time within which the server must accept has passed.
+        /// Whether the server did not accept the stream within ``acceptTimeout``.
         var isOverdue = false
         var wantsLive = false
         var wantsDrain = false
         var step = "resolve"
-        /// The sockets that are connecting, or the single socket that librtmp uses.
+        /// The sockets that are still connecting or, after that, the single socket that librtmp uses.
         var sockets: [TCPSocket] = []
         var connection: RTMPConnection?
     }
 
-    /// How long establishing a TCP connection may take before it is tried again later.
+    /// The maximum time for opening a TCP connection. After that the attempt fails, and a later attempt connects again.
     private static let connectTimeout = Duration.seconds(4)
-    /// How long a proxy's answer, or a TLS handshake, may take.
+    /// The maximum time for the response of a proxy, and for a TLS handshake.
     private static let openTimeout = Duration.seconds(5)
-    /// A login needs three connections: one without credentials, one with the user name, and one with the response.
+    /// The number of connections that a login needs. The first has no credentials, the second has the user name, and
+    /// the third has the response to the server's challenge.
     private static let loginConnections = 3
-    /// The maximum time from the start until the server accepts. It is longer than a server is usually frozen, so that
-    /// a server that recovers is used at once.
+    /// The maximum time from the attempt's start until the server accepts the stream. A server is usually frozen for
+    /// less time, so a server that recovers is used at once.
     private static let acceptTimeout = Duration.seconds(10)
 
     private let writer: RTMPWriter
@@ -95,7 +96,8 @@ final class RTMPAttempt: OutputAttempt {
     }
 
     func abandon() {
-        // This comes before the sockets are taken, so that a thread that later wants to register a socket sees the end.
+        // The report must end before the sockets are taken. A thread that registers a socket later then sees that the
+        // attempt has ended.
         report.silence()
         let (sockets, connection) = state.withLock { state in
             defer { state.sockets = [] }
@@ -142,7 +144,7 @@ extension RTMPAttempt {
         }
     }
 
-    /// Checks the stream against the codecs that the server accepts, according to the server.
+    /// Refuses a stream that has a codec which the server, by its own statement, does not accept.
     private func check(_ capabilities: RTMPCapabilities) throws(OutputFailure) {
         let unknown = capabilities.unknownCodecs(of: streams)
         guard !unknown.isEmpty else { return }
@@ -150,7 +152,7 @@ extension RTMPAttempt {
         throw OutputFailure(.refused, step: "publish", reason: "\(url): the server does not take \(names)")
     }
 
-    /// Returns the blocking socket for RTMP, connected through the proxy and TLS if they are configured.
+    /// Opens the connection, through a proxy and with TLS if they are configured. Returns a blocking socket for RTMP.
     private func open(_ addresses: [HostAddress]) throws(OutputFailure) -> TCPSocket {
         try enter("connect")
         let proxy = transport.proxy
@@ -175,8 +177,8 @@ extension RTMPAttempt {
         return socket
     }
 
-    /// Registers a socket so that ``interrupt(_:)`` shuts it down. Returns false if the attempt no longer needs the
-    /// socket.
+    /// Registers a socket, so that ``interrupt(_:)`` shuts it down. Returns false if the attempt has ended and does not
+    /// need the socket any more.
     private func adopt(_ socket: TCPSocket, alone: Bool) -> Bool {
         state.withLock { state in
             guard !report.isOver, !state.isOverdue else { return false }
@@ -202,12 +204,12 @@ extension RTMPAttempt {
     }
 }
 
-// MARK: Steps and ends, on any thread
+// MARK: Reporting steps and ending, on any thread
 
 extension RTMPAttempt {
     private var abandoned: OutputFailure { OutputFailure(.unreachable, step: "connect", reason: "abandoned") }
 
-    /// Stores and reports the step, unless the attempt has ended.
+    /// Stores and reports the step that begins now. Throws if the attempt has ended.
     private func enter(_ step: String) throws(OutputFailure) {
         state.withLock { $0.step = step }
         if report.isOver { throw abandoned }

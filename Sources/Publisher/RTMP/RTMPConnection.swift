@@ -8,39 +8,41 @@ internal import Networking
 internal import RTMP
 internal import Synchronization
 
-/// A stream to a server or to a player: takes packets from a queue and writes them without blocking.
+/// An RTMP connection to a server or to a player. It takes packets from a queue and writes them to a socket without
+/// blocking.
 ///
-/// It runs on its writer's queue, together with the writer's other connections.
+/// It runs on the queue of its ``RTMPWriter``, which it shares with other connections.
 actor RTMPConnection: QueueActor {
     private enum Phase { case attached, live, draining, leaving, closed }
 
-    /// Further packets are taken from the queue only while fewer bytes than this are pending. Otherwise they wait in
-    /// the queue, where the drop policy counts them.
+    /// The connection takes packets from its queue only while fewer bytes than this wait to be sent. Other packets stay
+    /// in the queue, where the drop policy counts them.
     private static let lowWaterBytes = 64 << 10
-    /// Buffers take one or two seconds to fill, so a dead peer is detected within 15 s.
+    /// The time without progress after which the connection counts as lost. The buffers take one or two seconds to
+    /// fill, so a dead peer is detected within 15 s.
     static let stallTimeout = Duration.seconds(13)
-    /// How long the peer may take to close the connection after the teardown.
+    /// The maximum wait for the peer to close the connection after the end of the stream was sent.
     private static let teardownTimeout = Duration.milliseconds(300)
     private static let teardownInterval = Duration.milliseconds(20)
     private static let measurementInterval = Duration.seconds(1)
 
-    // The properties that each frame needs come first: with hundreds of connections, fetching memory takes most of the
-    // time.
+    // These properties are used for each frame and come first, so that they share cache lines. With hundreds of
+    // connections most of the time is spent on loading memory.
     private var phase = Phase.attached
     private var isWriteArmed = false
     private var owesReplies = false
-    /// The socket, which is closed when the last reference is released at the end.
+    /// The socket. It is closed when its last reference is released at the end of the connection.
     private var socket: TCPSocket?
     private let packets: PacketQueue
     private let writer: RTMPWriter
     private let clock: any MonotonicClock
     private var outbound: OutboundBuffer
     private var lastProgress: Int64 = 0
-    /// When the round-trip time is measured again.
+    /// When the round-trip time is measured next.
     private var nextMeasurement: Int64 = 0
     private var timeline = RTMPTimeline()
     private var chunks: RTMPChunkWriter
-    /// The tracks that were announced to the peer.
+    /// The tracks whose codec configurations were sent to the peer.
     private var streams: StreamDescription
     private let sent = Mutex(AttemptProgress())
 
@@ -50,13 +52,13 @@ actor RTMPConnection: QueueActor {
     private let report: AttemptReport
     private var inbound: RTMPBackChannel
     private var watcher: DescriptorWatcher?
-    /// The watch that reports when the socket is ready.
+    /// The number of the descriptor watch that reports when the socket is ready.
     private var watch: UInt64?
     private var isWatching = false
     private var leftAt: Int64 = 0
     private var wasAskedToReconnect = false
 
-    /// A connection over `socket`, which it owns from now on. The connection writes its headers when it goes live.
+    /// Creates a connection that owns `socket` from now on. It writes its headers when it goes live.
     init(
         to peer: RTMPPeer, socket: TCPSocket, handover: RTMPSession.Handover, writer: RTMPWriter, packets: PacketQueue,
         description: StreamDescription, carriage: Carriage = .rtmp, clock: any MonotonicClock = SystemClock(),
@@ -80,20 +82,20 @@ actor RTMPConnection: QueueActor {
 
     nonisolated var executor: QueueExecutor { writer.executor }
 
-    /// The totals so far.
+    /// The totals of bytes and frames that this connection has sent so far.
     nonisolated var progress: AttemptProgress { sent.withLock { $0 } }
 
-    /// Starts to send queued packets. May be called on any thread.
+    /// Starts to send the packets in the queue. May be called on any thread.
     nonisolated func goLive() { post { $0.begin() } }
 
-    /// Sends all queued packets, then ends the stream. May be called on any thread.
+    /// Sends all packets in the queue, then ends the stream. May be called on any thread.
     nonisolated func drain() { post { $0.beginToDrain() } }
 
-    /// Ends at once with a reset. May be called on any thread.
+    /// Ends the connection at once with a TCP reset. May be called on any thread.
     nonisolated func abandon() { post { $0.close(reset: true) } }
 
-    /// Sends queued packets after the writer was woken at `now`. If the socket is full, the connection continues when
-    /// the socket has room.
+    /// Sends packets from the queue; the writer calls this when it was woken at `now`. If the socket is full, sending
+    /// continues when the socket has room.
     func serve(now: Int64) {
         if phase == .live || phase == .draining, !isWriteArmed { service(now: now) }
     }
@@ -113,7 +115,7 @@ extension RTMPConnection {
         socket.setNonBlocking()
         writer.add(self)
         lastProgress = clock.now
-        // The handler keeps the connection alive until the watch ends.
+        // The closure keeps this connection in memory until the watch ends.
         watcher = writer.watcher
         watch = watcher?.add(socket.descriptor) { readiness in
             self.post { $0.ready(readiness) }
@@ -124,7 +126,7 @@ extension RTMPConnection {
         service()
     }
 
-    /// Sends until the queue is empty or the socket is full.
+    /// Sends packets until the queue is empty or the socket is full.
     private func service() { service(now: clock.now) }
 
     private func service(now: Int64) {
@@ -147,9 +149,9 @@ extension RTMPConnection {
         sent.withLock { $0.details.connectionRoundTrip = Double(roundTrip) / 1000 }
     }
 
-    /// The part of ``service(now:)`` that uses the socket; returns `.bytes` if everything was sent.
+    /// Writes to the socket for ``service(now:)``. Returns `.bytes` if everything was sent.
     private func pump(into socket: TCPSocket, _ shared: inout RTMPWriter.Shared, now: Int64) -> TCPSocket.Outcome {
-        // A connection without pending bytes borrows the writer's buffer, which is still in the processor's cache.
+        // A connection that has nothing left to send uses the writer's shared buffer, which is still in the CPU cache.
         if outbound.isEmpty { swap(&outbound, &shared.outbound) }
         defer { if outbound.isEmpty { swap(&outbound, &shared.outbound) } }
         var (bytes, frames) = (0, 0)
@@ -173,7 +175,7 @@ extension RTMPConnection {
         return .bytes(bytes)
     }
 
-    /// Takes packets until there is enough to send. Returns whether the queue is empty.
+    /// Takes packets from the queue until there are enough bytes to send. Returns whether the queue is empty.
     private func fill(_ shared: inout RTMPWriter.Shared) -> Bool {
         guard phase == .live || phase == .draining else { return true }
         let room = Self.lowWaterBytes - outbound.pendingBytes
@@ -182,7 +184,8 @@ extension RTMPConnection {
         let isAll = packets.pop(upTo: room, into: &shared.batch)
         defer { shared.batch.removeAll(keepingCapacity: true) }
         if !playback.isWhole { shared.batch.removeAll { !playback.takes($0) } }
-        // Bytes that are shared with other connections contain no headers.
+        // Chunks that are shared with other connections contain no codec headers, so all tracks must be announced
+        // already.
         let isAnnounced = shared.batch.allSatisfy { $0.track != .data && streams.holds($0) }
         if isAll, isAnnounced, chunks.append(shared.batch, on: &timeline, sharing: &shared.bursts, to: &outbound) {
             return true
@@ -197,15 +200,15 @@ extension RTMPConnection {
         return isAll
     }
 
-    /// Whether `packet` is sent on this connection. A text mark is not sent before the first frame.
+    /// Whether `packet` is sent on this connection. A text message is not sent before the first frame.
     private func carries(_ packet: EncodedPacket) -> Bool {
         guard packet.track == .data else { return true }
         let codec = packet.description.codec
         return codec == .amf0 || codec == .text && timeline.hasBegun
     }
 
-    /// Announces the track's new codec configuration, which begins with `packet`. Returns false if the peer does not
-    /// support it, which ends the connection.
+    /// Sends the track's new codec configuration, which applies from `packet` on. Returns false if the peer does not
+    /// support the codec; the connection then ends.
     private func announce(_ packet: EncodedPacket) -> Bool {
         streams = streams.updated(by: packet)
         guard packet.track != .data else { return true }
@@ -221,7 +224,7 @@ extension RTMPConnection {
         return true
     }
 
-    /// Appends pending replies to the server before the next packets.
+    /// Adds pending replies to the server, such as ping responses, before the next packets.
     private func appendReplies() {
         for message in inbound.takeReplies() { chunks.append(message, to: &outbound) }
         owesReplies = false
@@ -251,7 +254,8 @@ extension RTMPConnection {
         outbound = OutboundBuffer()
     }
 
-    /// Counts frames that were taken from the queue and will not be sent: all that wait.
+    /// Counts `frames`, which were taken from the queue and will not be sent any more, as dropped. After this no frames
+    /// wait.
     private func countUnsent(_ frames: Int) {
         sent.withLock { sent in
             sent.waitingFrames = 0
@@ -279,15 +283,15 @@ extension RTMPConnection {
         watcher?.arm(watch, socket.descriptor, for: isWriteArmed ? [.read, .write] : .read)
     }
 
-    /// Handles that the socket is ready. A watch reports only one event, and is then armed again.
+    /// Continues sending or receiving because the socket is ready. A watch reports one event, and must be armed again.
     private func ready(_ readiness: DescriptorWatcher.Readiness) {
         if readiness.contains(.read) { readable() }
         if readiness.contains(.write), isWriteArmed { service() }
         arm()
     }
 
-    /// Ends a connection whose peer reads nothing. `TCP_USER_TIMEOUT` does not detect this if the peer's kernel still
-    /// answers while its program hangs.
+    /// Ends the connection if the peer reads nothing for too long. `TCP_USER_TIMEOUT` does not detect a program that
+    /// hangs while its kernel still acknowledges data.
     private func watchForStall() {
         guard !isWatching, phase != .closed else { return }
         isWatching = true
@@ -340,7 +344,7 @@ extension RTMPConnection {
         if owesReplies { service() }
     }
 
-    /// Handles status messages of a server.
+    /// Reacts to status messages from a server.
     private func heed(_ messages: [RTMPStatusMessage], of url: RTMPURL) {
         for message in messages {
             if message.endsPublishing, phase == .live || phase == .draining {
@@ -355,7 +359,7 @@ extension RTMPConnection {
         }
     }
 
-    /// Handles commands of a player.
+    /// Reacts to commands from a player.
     private func obey(_ wishes: [RTMPPlayerCommand]) {
         for wish in wishes {
             playback.obey(wish)
@@ -363,8 +367,8 @@ extension RTMPConnection {
         }
     }
 
-    /// Sends the teardown and half-closes the connection. Called after everything was sent, or when the player has
-    /// stopped.
+    /// Sends the messages that end the stream, and then shuts down the sending side of the connection. Called after
+    /// everything was sent, or when the player has stopped.
     private func leave() {
         phase = .leaving
         send(peer.ending(streamID: chunks.streamID))
@@ -373,8 +377,8 @@ extension RTMPConnection {
         finishLeaving()
     }
 
-    /// Waits for at most 300 ms for the peer to close after the teardown. If received data is unread when the socket is
-    /// closed, the connection is reset, so reading continues until then; data that is still being sent does no harm.
+    /// Waits for at most 300 ms for the peer to close the connection. Until then received data is read and discarded,
+    /// because closing a socket with unread data would reset the connection.
     private func finishLeaving() {
         guard phase == .leaving, let socket else { return }
         if outbound.isEmpty { socket.shutDown(CInt(SHUT_WR)) }

@@ -6,7 +6,7 @@ internal import Networking
 internal import RTMP
 
 extension OutputKind {
-    /// RTMP and RTMPS to a server.
+    /// The output kind RTMP and RTMPS, which publishes on a server.
     package static let rtmp = OutputKind(
         "rtmp", beginnings: ["rtmp://", "rtmps://"], title: "RTMP",
         help: "rtmp://host[:port]/app/key or rtmps://…; with a login rtmp://user:password@host/app/key",
@@ -19,7 +19,7 @@ extension OutputKind {
     }
 }
 
-/// A stream on an RTMP server, and how the server is reached.
+/// A parsed `rtmp://` or `rtmps://` address: a stream on an RTMP server, and the way to connect to the server.
 private struct RTMPDestination: OutputDestination {
     let url: RTMPURL
     let transport: RTMPTransport

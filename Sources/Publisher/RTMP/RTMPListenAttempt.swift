@@ -6,15 +6,15 @@ internal import Media
 internal import RTMP
 internal import Synchronization
 
-/// One attempt to serve the players that pull an offered stream.
+/// Serves the players that pull a stream which relay offers, until the output ends or pauses.
 ///
-/// Each player is a consumer of the program's stream with its own queue and connection, so a slow player does not delay
-/// the others. A player begins with the current GOP. The output's own queue only shows that there is a program: its
-/// packets are discarded.
+/// Each player is a consumer of the program's packets, with its own queue and connection, so a slow player does not
+/// delay the others. A player begins with the current GOP. The packets in the output's own queue are discarded: that
+/// queue only shows that the program is running.
 actor RTMPListenAttempt: EndingAttempt, PacketServer {
     private enum Phase { case idle, listening, live, draining, closed }
 
-    /// How often players are checked for drops.
+    /// How often relay checks whether players' queues have dropped packets.
     private static let dropsInterval = Duration.seconds(1)
 
     private let offer: RTMPOffer
@@ -29,9 +29,9 @@ actor RTMPListenAttempt: EndingAttempt, PacketServer {
 
     private var phase = Phase.idle
     private var seats: [RTMPPlayerOutput] = []
-    /// The drop logs of the players, by number.
+    /// The log of dropped packets of each player, by the player's number.
     private var drops: [Int: DropLog] = [:]
-    /// Whether the output's queue may be read.
+    /// True after ``goLive()`` was called. The output's queue may be read only then.
     private var mayServe = false
 
     init(
@@ -70,11 +70,11 @@ actor RTMPListenAttempt: EndingAttempt, PacketServer {
 
     nonisolated var progress: AttemptProgress { totals.progress }
 
-    /// Discards the packets in the output's queue: players get their packets from the stream itself.
+    /// Discards the packets in the output's queue. The players get their packets directly from the program's stream.
     private func empty() { while packets.pop() != nil {} }
 }
 
-// MARK: Players come and go
+// MARK: Adding and removing players
 
 extension RTMPListenAttempt {
     private func listen() {
@@ -138,7 +138,7 @@ extension RTMPListenAttempt {
     }
 }
 
-// MARK: Drops and the end
+// MARK: Logging drops and ending the streams
 
 extension RTMPListenAttempt {
     private func checkDrops() {
@@ -147,7 +147,7 @@ extension RTMPListenAttempt {
         post(after: Self.dropsInterval) { $0.checkDrops() }
     }
 
-    /// Reports when a player's queue begins to drop packets, and when it stops dropping.
+    /// Logs when a player's queue begins to drop packets, and when it has stopped dropping them.
     private func noteDrops(of seat: RTMPPlayerOutput) {
         let counts = seat.packets.drops
         var log = drops[seat.number] ?? DropLog()
@@ -165,8 +165,8 @@ extension RTMPListenAttempt {
         }
     }
 
-    /// Ends the players' streams. If a player has just joined and the queue may not be read yet, does nothing: the
-    /// supervisor then calls it again.
+    /// Ends the streams of all players. If a player has just joined and ``goLive()`` was not called yet, does nothing;
+    /// the supervisor then calls this again.
     private func drain() {
         offer.endServing(self)
         guard phase == .live else {
@@ -194,14 +194,15 @@ extension RTMPListenAttempt {
     }
 }
 
-/// One player: its queue, which gets packets from the program's stream, and its connection.
+/// One player, with its queue of packets from the program's stream and its connection.
 final class RTMPPlayerOutput: PacketConsumer, CountedReceiver {
-    /// The player's number in the log, counted from 1.
+    /// The player's number in the log. The first player has the number 1.
     let number: Int
     let packets: PacketQueue
     let connection: RTMPConnection
     private let writer: RTMPWriter
-    /// Kept alive as long as this object, because the player occupies one of the limited places for players.
+    /// The server's object for the player. It is kept because it occupies one of the server's limited places for
+    /// players.
     private let player: RTMPPlayer
     private let hasBegun = Atomic(false)
 
@@ -211,13 +212,13 @@ final class RTMPPlayerOutput: PacketConsumer, CountedReceiver {
         self.packets = packets
         self.connection = connection
         self.writer = writer
-        // The queue must be on air before its first packet, because that may be an old keyframe.
+        // The queue must count as connected before it gets its first packet, which may be an old keyframe.
         _ = packets.connected()
     }
 
     var progress: AttemptProgress { connection.progress }
 
-    /// The player's address.
+    /// The player's IP address.
     var address: String { player.address }
 
     func accept(_ packets: [EncodedPacket]) -> (any PacketServer)? {

@@ -6,7 +6,7 @@ internal import Networking
 package import RTMP
 
 extension OutputKind {
-    /// RTMP and RTMPS for players that pull.
+    /// The output kind RTMP and RTMPS for players that connect to relay.
     package static let rtmpListen = OutputKind(
         "rtmp-listen", beginnings: ["rtmp-listen://", "rtmps-listen://"], title: "RTMP",
         help: "rtmp-listen://[address][:port]/app/name, from which players pull, on the loopback interface unless an "
@@ -27,7 +27,8 @@ extension RTMPListenURL: OutputDestination {
         return RTMPListenTarget(offer: offer, name: name, pool: resources.writers, stream: resources.stream)
     }
 
-    /// If the port is in use, the user may be the very relay for which the address is checked.
+    /// Tests whether the port can be opened. If it is in use, the process that uses it may be the relay whose
+    /// configuration is being checked.
     package func check(with resources: OutputCheckResources) -> OutputFinding {
         do throws(OutputFailure) {
             let identity = isSecure ? try resources.identity() : nil
@@ -39,7 +40,7 @@ extension RTMPListenURL: OutputDestination {
     }
 }
 
-/// A host without players: it is used only to test a port.
+/// A stand-in for an output, which takes no players. It is used only to test whether the port can be opened.
 private final class NoPlayer: RTMPPlayerHost {
     func joined(_ player: RTMPPlayer) {}
 }

@@ -4,15 +4,15 @@ package import FanOut
 package import Media
 internal import RTMP
 
-/// A stream that players pull from relay.
+/// The target of an output from which players pull: a stream that relay's RTMP server offers.
 package struct RTMPListenTarget: OutputTarget {
     private let offer: RTMPOffer
     private let name: String
     private let pool: RTMPWriterPool
     private let stream: PacketStream
 
-    /// The stream `offer`, which is already open, for the output `name`. Players get `stream` from the current GOP on;
-    /// `pool` writes it.
+    /// Creates the target for the output `name` from an `offer` whose port is already open. Players get `stream`,
+    /// beginning with the current GOP; the queues of `pool` write to them.
     package init(offer: RTMPOffer, name: String, pool: RTMPWriterPool, stream: PacketStream) {
         self.offer = offer
         self.name = name
@@ -24,8 +24,7 @@ package struct RTMPListenTarget: OutputTarget {
     package var displayAddress: String { offer.url.description }
     package var awaitsCallers: Bool { true }
 
-    /// What the most capable players can receive. Whether a particular player can receive it is decided for each
-    /// connection.
+    /// The codecs that the most capable players support. Each connection later checks what its own player supports.
     package var carriage: Carriage { .enhancedRTMP }
 
     package func makeAttempt(

@@ -3,21 +3,23 @@
 internal import Media
 internal import RTMP
 
-/// Which packets a player currently wants. Packets that it does not want do not count as lost.
+/// Decides which packets a player wants, according to its commands (pause, receiveAudio and the like). Packets that it
+/// does not want do not count as lost.
 struct RTMPPlayback {
     private let leading: TrackKind
     private var isPaused = false
     private var unwanted: Set<TrackKind> = []
-    /// The tracks that resume at the leading track's next keyframe.
+    /// The tracks that the player wants again and that resume at the next keyframe of the leading track.
     private var resuming: Set<TrackKind> = []
 
-    /// A player that wants everything. Decoders can start at keyframes of `leading`.
+    /// Creates the state of a player that wants all packets. `leading` is the track at whose keyframes decoding can
+    /// start.
     init(leading: TrackKind) { self.leading = leading }
 
-    /// Whether the player wants every packet.
+    /// Whether the player wants all packets.
     var isWhole: Bool { !isPaused && unwanted.isEmpty && resuming.isEmpty }
 
-    /// Follows a command of the player.
+    /// Applies a command from the player.
     mutating func obey(_ wish: RTMPPlayerCommand) {
         switch wish {
         case .stop: isPaused = true
@@ -37,7 +39,7 @@ struct RTMPPlayback {
         }
     }
 
-    /// Returns whether the player gets `packet`, the stream's next packet.
+    /// Returns whether `packet`, the next packet of the stream, is sent to the player.
     mutating func takes(_ packet: EncodedPacket) -> Bool {
         if isPaused { return false }
         if packet.isKeyframe, packet.track == leading || packet.track == .video { resuming = [] }

@@ -4,17 +4,17 @@ package import FanOut
 package import Media
 package import RTMP
 
-/// A stream on an RTMP server.
+/// The target of an RTMP output: a stream on an RTMP server.
 package struct RTMPTarget: OutputTarget {
     private let url: RTMPURL
     private let name: String
     private let pool: RTMPWriterPool
     private let transport: RTMPTransport
-    /// The codecs and data that the server supports.
+    /// The codecs and the data that can be sent to the server.
     package let carriage: Carriage
 
-    /// The stream at `url` for the output `name`, reached by `transport`. All outputs of a process share one `pool`.
-    /// The server supports Enhanced RTMP if `isEnhanced` or `transport.isEnhanced` is set.
+    /// Creates the target for the output `name` that publishes at `url`, over `transport`. All outputs of the process
+    /// share one `pool` of writers. Enhanced RTMP is used if `isEnhanced` or `transport.isEnhanced` is set.
     package init(
         url: RTMPURL, name: String, pool: RTMPWriterPool, transport: RTMPTransport = RTMPTransport(),
         isEnhanced: Bool = false
@@ -43,8 +43,9 @@ package struct RTMPTarget: OutputTarget {
             carriage: carriage, report: report)
     }
 
-    /// Returns the same stream, with the same credentials and transport, at the `tcUrl` in `address`, which may be
-    /// relative. Never changes from TLS to an unencrypted connection.
+    /// Returns the target for a redirection to `address`, which is a `tcUrl` and may be relative. The stream key, the
+    /// credentials and the transport stay the same. Returns nil if the redirection would change from TLS to an
+    /// unencrypted connection.
     package func redirected(to address: String) -> (any OutputTarget)? {
         url.redirected(to: address).map {
             RTMPTarget(url: $0, name: name, pool: pool, transport: transport, carriage: carriage)

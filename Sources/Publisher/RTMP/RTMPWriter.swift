@@ -7,21 +7,21 @@ internal import Networking
 internal import RTMP
 internal import Synchronization
 
-/// A serial queue that writes for the connections assigned to it.
+/// A serial queue that writes to the sockets of the RTMP connections assigned to it.
 final class RTMPWriter: PacketServer {
-    /// Memory that the connections share, because they are served one after the other.
+    /// Memory that the connections of one writer use in turn.
     struct Shared {
         var bursts = RTMPBursts()
-        /// The packets of one connection; the array is reused for its memory.
+        /// The packets that one connection sends next. The array is kept to reuse its memory.
         var batch: [EncodedPacket] = []
-        /// The bytes of one connection, if it can send all of them.
+        /// The bytes of one connection, if that connection can send all of them at once.
         var outbound = OutboundBuffer()
     }
 
     let executor: QueueExecutor
-    /// Only the queue locks it.
+    /// Only code on the writer's queue locks this value.
     let shared = Mutex(Shared())
-    /// The connections on air, in order of arrival. Only the queue locks it.
+    /// The connections that are on air, oldest first. Only code on the writer's queue locks this value.
     private let connections = Mutex<[RTMPConnection]>([])
     private let wakes = WakeFlag()
     private let clock: any MonotonicClock
@@ -32,7 +32,8 @@ final class RTMPWriter: PacketServer {
         self.clock = clock
     }
 
-    /// Watches the connections' sockets. It is created for the first connection, and is nil if the kernel refuses it.
+    /// Watches the connections' sockets. It is created for the first connection; nil if the kernel refuses to create
+    /// it.
     var watcher: DescriptorWatcher? {
         sharedWatcher.withLock { watcher in
             watcher = watcher ?? DescriptorWatcher(name: "relay.rtmp.wait")
@@ -40,14 +41,14 @@ final class RTMPWriter: PacketServer {
         }
     }
 
-    /// Adds a connection, which is served from now on. Must be called on the queue.
+    /// Adds a connection, which sends packets from now on. Must be called on the writer's queue.
     func add(_ connection: RTMPConnection) { connections.withLock { $0.append(connection) } }
 
-    /// Removes a connection. Must be called on the queue.
+    /// Removes a connection. Must be called on the writer's queue.
     func remove(_ connection: RTMPConnection) { connections.withLock { $0.removeAll { $0 === connection } } }
 
-    /// Makes all connections send soon, because packets were queued. May be called on any thread; several calls in a
-    /// row add only one block to the queue.
+    /// Makes all connections send soon, because packets were added to their queues. May be called on any thread.
+    /// Several calls in a row cause only one pass over the connections.
     func wake() {
         if wakes.raise() { executor.queue.async { self.serve() } }
     }
@@ -63,22 +64,22 @@ final class RTMPWriter: PacketServer {
 
 /// The few queues on which all RTMP outputs write.
 ///
-/// If each output had its own queue, each frame would cost a thread switch for each output. One queue that serves all
-/// outputs without blocking takes an eighth of a core for 400 outputs at 6 Mbit/s; a second queue costs a tenth more,
-/// because both compete for the same memory (both measured).
+/// With a queue for each output, each frame would cost one thread switch for each output. A single queue that never
+/// blocks serves 400 outputs at 6 Mbit/s with an eighth of a CPU core. A second queue costs a tenth more, because both
+/// compete for the same memory (both values were measured).
 package final class RTMPWriterPool: Sendable {
     private let writers: [RTMPWriter]
     private let assigned = Atomic<Int>(0)
 
-    /// A pool of `count` writer queues.
+    /// Creates a pool of `count` writers.
     package init(count: Int = 1) {
         writers = (0..<max(1, count)).map { RTMPWriter(index: $0) }
     }
 
-    /// The writers' queues, which never block.
+    /// The dispatch queues of the writers. Their work never blocks.
     package var queues: [DispatchQueue] { writers.map(\.executor.queue) }
 
-    /// Returns the writer for the next connection, in rotation.
+    /// Returns the writer for the next connection. The writers take turns.
     func next() -> RTMPWriter {
         let turn = assigned.wrappingAdd(1, ordering: .relaxed).oldValue
         return writers[Int(UInt(bitPattern: turn) % UInt(writers.count))]

@@ -8,7 +8,7 @@ internal import Networking
 internal import SRT
 internal import Synchronization
 
-/// One attempt to connect to an SRT receiver, as caller or in rendezvous mode.
+/// One attempt to connect to an SRT receiver, as caller or in rendezvous mode, and to send the program to it.
 actor SRTCallAttempt: EndingAttempt, PacketServer {
     private enum Phase { case idle, resolving, calling, connected, closed }
 
@@ -24,7 +24,8 @@ actor SRTCallAttempt: EndingAttempt, PacketServer {
     private var socket: SRTSocket?
     private var untried: [HostAddress] = []
     private var deadline: Int64 = 0
-    /// When the attempt to connect ends, even if some addresses were not tried.
+    /// The deadline of the whole attempt to connect, in monotonic nanoseconds. Addresses that were not tried by then
+    /// are not tried.
     private var lastDeadline: Int64 = 0
 
     init(
@@ -53,10 +54,10 @@ actor SRTCallAttempt: EndingAttempt, PacketServer {
 }
 
 extension SRTCallAttempt {
-    /// The time limit for all addresses together, unless one address alone may take longer.
+    /// The time limit for all addresses together. A single address may still take its own limit, if that is longer.
     private static let callTimeout = Duration.seconds(15)
 
-    /// The time limit for one address. The library's own time limit is shorter.
+    /// The time limit for one address. libsrt's own time limit is a second shorter.
     private var addressTimeout: Duration { .milliseconds(url.connectMilliseconds + 1000) }
 
     private func resolve() {
@@ -72,7 +73,7 @@ extension SRTCallAttempt {
         guard phase == .resolving else { return }
         do throws(OutputFailure) {
             untried = try answer.get()
-            // The local address determines the address family.
+            // With a local address set in the URL, only addresses of the same family (IPv4 or IPv6) can be used.
             if let local = url.local { untried.removeAll { $0.family != local.family } }
             guard !untried.isEmpty else {
                 throw OutputFailure(
@@ -95,8 +96,8 @@ extension SRTCallAttempt {
             try socket.connect(to: address, url: url)
             self.socket = socket
         } catch {
-            // If the host has no address of this family, connecting fails at once; the next address may be of the other
-            // family.
+            // If the host cannot reach addresses of this family, connecting fails at once. The next address may be of
+            // the other family.
             guard !untried.isEmpty, error.kind == .unreachable else { throw error }
             return try callNext()
         }
@@ -145,7 +146,7 @@ extension SRTCallAttempt {
         }
     }
 
-    /// Closes the socket; the session is kept for its statistics.
+    /// Closes the socket. The session is kept, because its statistics are still read.
     func close() {
         phase = .closed
         socket = nil

@@ -3,16 +3,17 @@
 internal import FanOut
 internal import Media
 
-/// A receiver that connected to a listening output: its session and its log. Only one thread may use it at a time.
+/// A receiver that has connected to a listening SRT output, with its session and its log of drops. Only one thread at a
+/// time may use the value.
 struct SRTCaller {
-    /// The receiver's number in log and status, counted from 1.
+    /// The receiver's number in log and status. The first receiver has the number 1.
     let number: Int
     let session: SRTSession
-    /// Whether packets were added to its queue, so that the queue may be read.
+    /// Whether packets were added to the receiver's queue, so that the queue may be read.
     private var isOnAir = false
-    /// Whether its queue waited for a keyframe at the last check.
+    /// Whether the receiver's queue was waiting for a keyframe at the last check.
     private(set) var awaitsKeyframe = false
-    /// The log of the drops in its queue.
+    /// The log of packets that the receiver's queue has dropped.
     private var drops = DropLog()
 
     init(number: Int, session: SRTSession) {
@@ -20,9 +21,9 @@ struct SRTCaller {
         self.session = session
     }
 
-    /// Sends the packets in its queue. Returns whether the queue now waits for a keyframe.
+    /// Starts to send the packets in the receiver's queue. Returns whether the queue has begun to wait for a keyframe.
     ///
-    /// The queue of a new caller is read only when it contains the backlog: if the queue were already on air, the
+    /// The queue of a new receiver is first read after the backlog was added to it. If reading began earlier, the
     /// backlog would look like congestion.
     mutating func wake() -> Bool {
         if !isOnAir {
@@ -37,11 +38,12 @@ struct SRTCaller {
         return needs && !awaitsKeyframe
     }
 
-    /// Checks at `now` (monotonic nanoseconds) which packets its queue dropped. Returns a message for the log.
+    /// Checks which packets the receiver's queue has dropped until `now` (monotonic nanoseconds). Returns a message for
+    /// the log, if there is something to log.
     mutating func noteDrops(at now: Int64) -> String? { drops.note(session.packets.drops, at: now).map(text) }
 
-    /// Ends its session for the reason `ending`, and counts the packets that were not sent. Returns messages for the
-    /// log; `others` is the number of callers that are still on air.
+    /// Ends the receiver's session with the cause `ending`, and counts the packets that were not sent as dropped.
+    /// Returns messages for the log. `others` is the number of receivers that remain on air.
     mutating func leave(_ ending: SRTSession.Ending, others: Int) -> [String] {
         var notices = drops.leave(session.packets.drops).map { [text($0)] } ?? []
         let before = session.packets.drops

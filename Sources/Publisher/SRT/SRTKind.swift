@@ -6,7 +6,7 @@ internal import Networking
 package import SRT
 
 extension OutputKind {
-    /// MPEG-TS by SRT.
+    /// The output kind SRT: an MPEG transport stream over SRT.
     package static let srt = OutputKind(
         "srt", beginnings: ["srt://"], title: "SRT",
         help: "srt://host:port?mode=caller&latency=200&passphrase=…&streamid=…, times in milliseconds; "

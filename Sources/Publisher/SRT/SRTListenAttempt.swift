@@ -7,17 +7,17 @@ internal import Media
 internal import Networking
 internal import SRT
 
-/// One attempt to serve SRT receivers that connect to relay, several at a time.
+/// Serves the SRT receivers that connect to relay, several at a time, until the output ends.
 ///
-/// Each caller has a session with its own queue, so a slow caller does not delay the others. Packets are moved from the
-/// output's queue to these queues at once, and discarded while there is no caller. The listening socket stays open all
-/// the time.
+/// Each receiver has a session with its own queue, so a slow receiver does not delay the others. Packets are moved at
+/// once from the output's queue to the receivers' queues, and are discarded while there is no receiver. The listening
+/// socket stays open all the time.
 actor SRTListenAttempt: EndingAttempt, PacketServer {
     private enum Phase { case idle, resolving, listening, live, draining, closed }
 
     private static let listenInterval = Duration.milliseconds(50)
-    /// The first caller gets the packets from before its connection only if they are no longer than this: the caller
-    /// plays packets at the pace at which they arrive, so a longer backlog would become a permanent delay.
+    /// The maximum duration of the packets from before its connection that the first receiver gets. A receiver plays
+    /// packets at the pace at which they arrive, so a longer backlog would become a permanent delay.
     private static let freshMilliseconds = 500
 
     private let url: SRTURL
@@ -34,7 +34,7 @@ actor SRTListenAttempt: EndingAttempt, PacketServer {
     private var phase = Phase.idle
     private var socket: SRTSocket?
     private var callers: [SRTCaller] = []
-    /// Whether the output's queue may be read.
+    /// True after ``goLive()`` was called. The output's queue may be read only then.
     private var mayServe = false
 
     init(
@@ -102,7 +102,8 @@ extension SRTListenAttempt {
         checkListener()
     }
 
-    /// Accepts new callers, and checks the listening socket. A listener without callers is waiting, and has not failed.
+    /// Accepts new receivers, and checks the listening socket. A listening output without receivers counts as waiting,
+    /// not as failed.
     private func checkListener() {
         guard phase == .listening || phase == .live, let socket else { return }
         noteRejections()
@@ -114,7 +115,8 @@ extension SRTListenAttempt {
         post(after: Self.listenInterval) { $0.checkListener() }
     }
 
-    /// Reports refused receivers: first each one, then more and more rarely, because anyone can connect.
+    /// Logs refused receivers. The first ones are logged singly, later ones more and more rarely, because anyone can
+    /// connect.
     private func noteRejections() {
         let (count, last) = admission.rejections
         let known = totals.setRefused(count)
@@ -123,8 +125,8 @@ extension SRTListenAttempt {
         report.tell(.notice("a receiver was sent away with code \(last.rawValue), \(last) (\(count) so far)"))
     }
 
-    /// Adds a caller with its own queue, which begins at a keyframe. The caller is on air when packets were added to
-    /// that queue, see ``serve()``.
+    /// Adds a receiver with its own queue, which begins at a keyframe. The receiver goes on air when packets were added
+    /// to its queue, see ``serve()``.
     private func join(_ socket: SRTSocket) {
         guard callers.count < url.maximumCallers else {
             admission.countOverload()
@@ -175,7 +177,7 @@ extension SRTListenAttempt {
         serve()
     }
 
-    /// Moves the packets from the output's queue to the callers' queues.
+    /// Moves the packets from the output's queue to the receivers' queues.
     private func serve() {
         guard mayServe, phase == .live || phase == .draining else { return }
         while let packet = packets.pop() {
@@ -189,8 +191,8 @@ extension SRTListenAttempt {
         if wantsKeyframe { report.tell(.wantsKeyframe) }
     }
 
-    /// Ends the callers' sessions. A listener without callers has nothing to send. If a caller has just joined and the
-    /// queue may not be read yet, does nothing: the supervisor then calls it again.
+    /// Ends the sessions of all receivers. Without a receiver nothing remains to be sent. If a receiver has just joined
+    /// and ``goLive()`` was not called yet, does nothing; the supervisor then calls this again.
     private func drain() {
         guard phase == .live else {
             guard phase == .resolving || phase == .listening else { return }

@@ -7,15 +7,17 @@ internal import Media
 internal import SRT
 
 extension SRTSession {
-    /// The age of the library's oldest message is checked again after this many messages of one frame.
+    /// The number of messages after which the age of the oldest unacknowledged message is checked again, even within a
+    /// frame.
     private static let messagesPerLook = 16
-    /// The part of the frame interval over which a frame is spread, in percent: the rest absorbs the clock's jitter.
+    /// The part of the frame interval over which a frame's messages are spread, in percent. The rest of the interval
+    /// absorbs clock jitter.
     private static let spreadPercent: Int64 = 80
     /// A null packet of a transport stream (ISO/IEC 13818-1, 2.4.1), which receivers ignore.
     private static let probe: [UInt8] = [0x47, 0x1F, 0xFF, 0x10] + [UInt8](repeating: 0xFF, count: 184)
 
-    /// The failure for a lost connection. The library gives no reason: it ends a connection when the peer closes it or
-    /// sends nothing for 5 s.
+    /// The failure for a lost connection. libsrt gives no reason. It ends a connection when the peer closes it, or when
+    /// the peer sends nothing for 5 s.
     var gone: OutputFailure {
         OutputFailure(.lost, step: "send", reason: "\(url): the receiver closed the connection or fell silent")
     }
@@ -32,7 +34,8 @@ extension SRTSession {
         if phase == .draining { leave() }
     }
 
-    /// Makes messages from queued packets, up to a limit. Returns false after a failure, or while nothing may be sent.
+    /// Makes messages from the packets in the queue, up to a limit. Returns false after a failure, or while nothing may
+    /// be sent.
     private func fill() -> Bool {
         guard !packets.isEmpty || window.shutSince != nil else { return true }
         guard mayHandOver() else { return false }
@@ -51,7 +54,7 @@ extension SRTSession {
         unsentFrames += frames
         let isAll = packets.isEmpty
         if isAll { stream.flush() }
-        // Several frames are a backlog, which is sent as fast as possible.
+        // More than one frame in the queue is a backlog, which is sent as fast as possible.
         let isInTime = isAll && frames <= 1 && !isCatchingUp
         let now = SRTSocket.now
         pace.begin(at: now, spread: isInTime ? spacing.interval / 1000 * Self.spreadPercent / 100 : 0)
@@ -59,7 +62,8 @@ extension SRTSession {
         return true
     }
 
-    /// Returns whether more may be passed to the library now. If not, a retry is scheduled, or the session has ended.
+    /// Returns whether more messages may be passed to libsrt now. If not, a retry was scheduled, or the session has
+    /// ended.
     private func mayHandOver() -> Bool {
         let (now, held) = (SRTSocket.now, socket.sendBuffer)
         let age = held.bytes > 0 ? held.milliseconds + max(0, now - pace.newest) / 1000 : nil
@@ -81,7 +85,7 @@ extension SRTSession {
         }
     }
 
-    /// Resumes sending from a keyframe on, because the receiver takes data again.
+    /// Continues sending at a keyframe, because the receiver accepts data again after `duration` microseconds.
     private func resume(after duration: Int64) {
         packets.hold()
         let hasKeyframe = packets.connected()
@@ -91,7 +95,7 @@ extension SRTSession {
         if !hasKeyframe { onNotice(.needsKeyframe) }
     }
 
-    /// Sends a probe if a message is unacknowledged and a probe is due, so that the receiver notices that the newest
+    /// Sends a probe if a message is unacknowledged and a probe is due. The receiver then notices if the newest
     /// messages are missing.
     private func probe(at now: Int64) {
         guard window.isProbeDue(roundTrip: roundTrip, at: now) else { return }
@@ -101,8 +105,8 @@ extension SRTSession {
         account(bytes: Self.probe.count, frames: 0)
     }
 
-    /// Checks again later while messages are unacknowledged: their loss is noticed only with the next message, which
-    /// may come much later.
+    /// Schedules another check while messages are unacknowledged. Without a probe their loss would be noticed only with
+    /// the next message, which may come much later.
     private func watchTail() {
         guard !isWatching, socket.sendBuffer.bytes > 0 else { return }
         isWatching = true
@@ -116,7 +120,7 @@ extension SRTSession {
         }
     }
 
-    /// Passes all messages to the library. Returns false if that would block, or if the connection broke.
+    /// Passes all messages to libsrt. Returns false if libsrt accepts no more at present, or if the connection is lost.
     private func flush() -> Bool {
         var (bytes, messages) = (0, 0)
         defer { account(bytes, isComplete: stream.count == 0) }
@@ -147,13 +151,13 @@ extension SRTSession {
         account(bytes: bytes, frames: frames)
     }
 
-    /// Sends a backlog as fast as possible.
+    /// Starts to send a backlog as fast as possible.
     func catchUp() {
         isCatchingUp = true
         if bandwidth.adaptsOverhead { socket.setOverhead(100) }
     }
 
-    /// Records that the backlog was sent; from now on packets are sent at the stream's own rate.
+    /// Records that the backlog was sent. From now on packets are sent at the rate of the stream.
     private func caughtUp() {
         guard isCatchingUp, phase == .live, window.shutSince == nil else { return }
         isCatchingUp = false
@@ -169,7 +173,7 @@ extension SRTSession {
         }
     }
 
-    // MARK: The end
+    // MARK: Ending the connection
 
     private func leave() {
         do throws(AVFailure) { try stream.finish() } catch {
@@ -180,10 +184,11 @@ extension SRTSession {
         awaitReceipt(until: SRTSocket.now + (latency + 1000) * 1000)
     }
 
-    /// Waits until everything is acknowledged, and then for the receiver's latency, because a receiver drops what it
-    /// has not played yet when it is closed. A receiver plays later than that if the handshake reached it late, since
-    /// its clock starts with the handshake, or if its host is busy: hence the ``playoutMargin``. Messages that are still unacknowledged long after that are given up: if a
-    /// packet filter is used, losses at the very end are never reported.
+    /// Waits until all messages are acknowledged, and then for the receiver's latency. A receiver that is closed drops
+    /// what it has not played yet. It may play even later than its latency: if the handshake reached it late, because
+    /// its clock starts with the handshake, or if its host is busy. ``playoutMargin`` allows for that. Messages that
+    /// remain unacknowledged long after that are given up, because with a packet filter losses at the very end are
+    /// never reported.
     private func awaitReceipt(until limit: Int64) {
         guard phase == .lingering else { return }
         if socket.condition == .broken || SRTSocket.now > limit { return end(.drained) }
@@ -191,7 +196,7 @@ extension SRTSession {
             probe(at: SRTSocket.now)
             post(after: Self.pollInterval) { $0.awaitReceipt(until: limit) }
         } else {
-            // The last frame's messages may be scheduled over the duration of that frame.
+            // The messages of the last frame may be scheduled over the whole duration of that frame.
             let ahead = max(0, pace.newest - SRTSocket.now)
             post(after: .milliseconds(latency) + Self.playoutMargin + .microseconds(ahead)) { $0.end(.drained) }
         }

@@ -7,23 +7,23 @@ internal import Media
 internal import SRT
 internal import Synchronization
 
-/// One SRT connection and the program that it carries: a queue of packets, a transport stream, a socket.
+/// One SRT connection and what is sent on it: a queue of packets, a transport stream, and a socket.
 ///
-/// It runs on its own queue, or on the queue of the attempt that connected.
+/// It runs on its own queue, or on the queue of the attempt that connected it.
 actor SRTSession: QueueActor, CountedReceiver {
-    /// How a session ended. It is reported once, on `queue`.
+    /// How a session ended. It is reported once, on the session's queue.
     enum Ending: Sendable {
         case failed(OutputFailure)
-        /// The whole program was sent, and the receiver has it.
+        /// The whole program was sent, and the receiver has received it.
         case drained
     }
 
     private struct Sent {
         var bytes: UInt64 = 0
         var frames: UInt64 = 0
-        /// Frames that were taken from the queue, and are not with the library yet.
+        /// The number of frames that were taken from the queue and are not completely passed to libsrt yet.
         var waiting = 0
-        /// Packets that were taken from the queue but not passed to the library before the session ended.
+        /// Packets that were taken from the queue and were not passed to libsrt before the session ended.
         var lost = DropCounts()
         var statistics = SRTStatistics()
     }
@@ -32,11 +32,11 @@ actor SRTSession: QueueActor, CountedReceiver {
 
     static let pollInterval = Duration.milliseconds(10)
     static let retryInterval = Duration.milliseconds(10)
-    /// How long after its latency a receiver gets to play the end of the program. With 50 ms, a receiver whose
-    /// handshake had been delayed by 0.3 s lost the last 10 frames (libsrt 1.5.1).
+    /// How much later than its latency a receiver may play the end of the program. With only 50 ms, a receiver whose
+    /// handshake was delayed by 0.3 s lost the last 10 frames (libsrt 1.5.1).
     static let playoutMargin = Duration.seconds(1)
-    /// The number of messages that are made before they are passed to the library: enough for a frame, but few enough
-    /// to stop in time.
+    /// The maximum number of messages that are prepared before they are passed to libsrt. It is enough for a frame, and
+    /// few enough to stop in time.
     static let messagesAhead = 64
 
     let url: SRTURL
@@ -53,17 +53,17 @@ actor SRTSession: QueueActor, CountedReceiver {
     var phase = Phase.idle
     var pace = SRTPace()
     var bandwidth: SRTBandwidth
-    /// The receiver's latency and the round-trip time, in milliseconds.
+    /// The receiver's latency, in milliseconds.
     let latency: Int64
     var roundTrip = 0.0
-    /// Decides whether more may be passed to the library.
+    /// Decides whether more messages may be passed to libsrt.
     var window: SRTSendWindow
-    /// Whether a backlog, from before the connection or from an outage, is still being sent.
+    /// Whether a backlog is still being sent: packets from before the connection, or from an outage.
     var isCatchingUp = true
     var isRetrying = false
     /// Whether a check for unacknowledged messages is scheduled.
     var isWatching = false
-    /// Frames whose last message has not been passed to the library yet.
+    /// The number of frames whose last message was not passed to libsrt yet.
     var unsentFrames = 0 {
         didSet {
             let frames = unsentFrames
@@ -72,8 +72,8 @@ actor SRTSession: QueueActor, CountedReceiver {
     }
     private var timer: (any DispatchSourceTimer)?
 
-    /// A session that sends `packets` to the receiver behind `socket`, on the queue of `executor`. `onNotice` and
-    /// `onEnd` are called there.
+    /// Creates a session that sends `packets` through `socket`, on the queue of `executor`. `onNotice` and `onEnd` are
+    /// called on that queue.
     init(
         socket: SRTSocket, url: SRTURL, packets: PacketQueue, description: StreamDescription, executor: QueueExecutor,
         onNotice: @escaping @Sendable (AttemptEvent) -> Void, onEnd: @escaping @Sendable (Ending) -> Void
@@ -91,7 +91,7 @@ actor SRTSession: QueueActor, CountedReceiver {
             latency: latency, dropAge: url.dropAge(latency: latency), silence: url.silenceMilliseconds)
     }
 
-    /// The totals so far. May be read on any thread.
+    /// The totals of bytes and frames sent so far. May be read on any thread.
     nonisolated var progress: AttemptProgress {
         let sent = shared.withLock { $0 }
         var progress = AttemptProgress()
@@ -101,10 +101,10 @@ actor SRTSession: QueueActor, CountedReceiver {
         return progress
     }
 
-    /// The library's latest statistics. May be read on any thread.
+    /// The latest statistics from libsrt. May be read on any thread.
     nonisolated var statistics: SRTStatistics { shared.withLock { $0.statistics } }
 
-    /// Reports that packets were queued. May be called on any thread; does not block.
+    /// Tells the session that packets were added to its queue. May be called on any thread; does not block.
     nonisolated func wake() {
         guard wakes.raise() else { return }
         post { session in
@@ -113,7 +113,7 @@ actor SRTSession: QueueActor, CountedReceiver {
         }
     }
 
-    /// Starts to send.
+    /// Starts to send packets.
     func start() {
         guard phase == .idle else { return }
         phase = .live
@@ -123,7 +123,7 @@ actor SRTSession: QueueActor, CountedReceiver {
         service()
     }
 
-    /// Sends all queued packets, then ends the connection.
+    /// Sends all packets in the queue, then ends the connection.
     func drain() {
         guard phase == .live else { return }
         phase = .draining
@@ -131,7 +131,7 @@ actor SRTSession: QueueActor, CountedReceiver {
         service()
     }
 
-    /// Ends at once, without a report.
+    /// Ends the connection at once. ``Ending`` is not reported.
     func abandon() { close {} }
 
     // MARK: Ending
@@ -140,7 +140,7 @@ actor SRTSession: QueueActor, CountedReceiver {
 
     func end(_ ending: Ending) {
         guard phase != .closed else { return }
-        // The end is always reported asynchronously, so that everything that was sent is counted first.
+        // The end is always reported in a later block of the queue, so that all sent data is counted first.
         let tell: @Sendable () -> Void = { [executor, onEnd] in executor.queue.async { onEnd(ending) } }
         if case .drained = ending {
             close(tell)
@@ -150,7 +150,8 @@ actor SRTSession: QueueActor, CountedReceiver {
         }
     }
 
-    /// Reads the library's statistics once more. Packets that were not passed to the library count as lost.
+    /// Closes the socket, after reading libsrt's statistics for the last time. Packets that were not passed to libsrt
+    /// count as lost.
     private func close(_ completion: @escaping @Sendable () -> Void) {
         guard phase != .closed else { return }
         phase = .closed
@@ -163,7 +164,7 @@ actor SRTSession: QueueActor, CountedReceiver {
         socket.close(completion)
     }
 
-    // MARK: Numbers
+    // MARK: Statistics
 
     func account(bytes: Int, frames: Int) {
         shared.withLock { sent in
@@ -172,7 +173,8 @@ actor SRTSession: QueueActor, CountedReceiver {
         }
     }
 
-    /// Once per second, updates the numbers for display and the rate, and checks that the connection still exists.
+    /// Starts a timer that fires once per second. It updates the statistics and the stream's rate, and checks that the
+    /// connection still exists.
     private func startTimer() {
         let timer = DispatchSource.makeTimerSource(queue: executor.queue)
         timer.schedule(deadline: .now() + 1, repeating: 1, leeway: .milliseconds(50))

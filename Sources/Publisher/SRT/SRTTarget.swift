@@ -4,7 +4,7 @@ package import FanOut
 package import Media
 package import SRT
 
-/// An SRT receiver: relay connects to it, waits for its connection, or uses rendezvous mode.
+/// The target of an SRT output: relay connects to a receiver, waits for receivers, or uses rendezvous mode.
 ///
 /// ```swift
 /// let target = SRTTarget(url: url, name: "studio")
@@ -16,7 +16,7 @@ package struct SRTTarget: OutputTarget {
     private let url: SRTURL
     private let name: String
 
-    /// The receiver at `url` for the output `name`.
+    /// Creates the target at `url` for the output `name`.
     package init(url: SRTURL, name: String) {
         self.url = url
         self.name = name

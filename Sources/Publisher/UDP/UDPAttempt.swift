@@ -10,14 +10,15 @@ internal import Synchronization
 
 /// One attempt to send an MPEG transport stream by UDP.
 ///
-/// UDP has no connections: the output is live as soon as there is a route to the address, and stays live whether or not
-/// there is a receiver; errors of single datagrams are counted. The attempt ends only if there is no route.
+/// UDP has no connections. The output is live as soon as there is a route to the address, and stays live whether or not
+/// there is a receiver. Errors of single datagrams are only counted. The attempt fails only if there is no route.
 actor UDPAttempt: EndingAttempt, PacketServer {
     private enum Phase { case idle, connected, live, draining, closed }
 
-    /// The minimum time between two notices about an absent receiver.
+    /// The minimum time between two log messages about an absent receiver.
     private static let noticeInterval = Duration.seconds(60)
-    /// At the end of the stream, the interval after which a datagram that the kernel refused is tried again.
+    /// The time after which a datagram that the kernel did not accept is tried again. It is used only at the end of the
+    /// stream.
     private static let retryInterval = Duration.milliseconds(5)
 
     nonisolated let executor: QueueExecutor
@@ -35,7 +36,7 @@ actor UDPAttempt: EndingAttempt, PacketServer {
     private var pacing = UDPPacing()
     private var spacing = FrameSpacing()
     private var timer: (any DispatchSourceTimer)?
-    /// Frames whose last datagram was not sent yet.
+    /// The number of frames whose last datagram was not sent yet.
     private var unsentFrames = 0 {
         didSet {
             let frames = unsentFrames
@@ -43,10 +44,10 @@ actor UDPAttempt: EndingAttempt, PacketServer {
         }
     }
     private var lostDatagrams = 0
-    /// When the operator was last notified of lost datagrams.
+    /// When lost datagrams were last logged, in monotonic nanoseconds.
     private var lastNotice: Int64?
 
-    /// An attempt at `url` for the output `name`, on its own queue.
+    /// Creates an attempt to send to `url` for the output `name`, on its own queue.
     init(
         url: UDPURL, name: String, packets: PacketQueue, description: StreamDescription,
         clock: any MonotonicClock = SystemClock(), report: @escaping @Sendable (AttemptEvent) -> Void
@@ -130,21 +131,22 @@ extension UDPAttempt {
 // MARK: Sending
 
 extension UDPAttempt {
-    /// Handles a new frame: sends the rest of the previous frame now, and spreads the new frame over its duration.
+    /// Handles a new frame. The rest of the previous frame is sent now, and the new frame is spread over its duration.
     private func service() {
         guard phase == .live || phase == .draining, let socket, let stream else { return }
-        // Datagrams that the kernel refuses are kept; later packets wait in the queue, where the drop policy applies.
+        // Datagrams that the kernel does not accept are kept. Later packets then wait in the queue, where the drop
+        // policy applies.
         guard send(stream.count, of: stream, by: socket) else { return retryIfDraining() }
         guard fill(stream) else { return }
         if phase == .draining { return leave(stream, socket) }
         let tick = pacing.tick
         pacing.begin(count: stream.count, at: clock.now, frame: spacing.interval)
-        // Restarts the timer with another interval, if frames have become much longer or shorter.
+        // If frames have become much longer or shorter, the timer must be restarted with another interval.
         if (pacing.tick - tick).magnitude > UInt64(tick / 4) { stopTimer() }
         sendDue()
     }
 
-    /// Makes datagrams from queued packets. Returns false after a failure.
+    /// Makes datagrams from the packets in the queue. Returns false after a failure.
     private func fill(_ stream: TransportStream) -> Bool {
         do throws(AVFailure) {
             while let packet = packets.pop() {
@@ -182,8 +184,8 @@ extension UDPAttempt {
         timer = nil
     }
 
-    /// Sends the oldest `count` datagrams. Returns false if the kernel takes no more at present, or the attempt is
-    /// over.
+    /// Sends the oldest `count` datagrams. Returns false if the kernel accepts no more at present, or if the attempt
+    /// has ended.
     private func send(_ count: Int, of stream: TransportStream, by socket: UDPSocket) -> Bool {
         var (bytes, handled) = (0, 0)
         defer {
@@ -232,7 +234,7 @@ extension UDPAttempt {
         drained()
     }
 
-    /// At the end of the stream, schedules a retry, because no further frame will trigger sending.
+    /// Schedules a retry at the end of the stream, because no further frame will cause another try.
     private func retryIfDraining() {
         guard phase == .draining else { return }
         post(after: Self.retryInterval) { $0.service() }
@@ -241,36 +243,36 @@ extension UDPAttempt {
 
 /// Spreads the datagrams of one frame over the time until the next frame.
 ///
-/// A receiver on the same segment, and each switch on the way, then needs a buffer of only a few datagrams. A burst of
-/// a whole IDR frame would overrun such a buffer.
+/// A receiver in the same network segment, and each switch on the path, then needs a buffer of only a few datagrams. If
+/// a whole IDR frame were sent in one burst, it would overflow such a buffer.
 struct UDPPacing {
-    /// The time over which a frame is spread, in nanoseconds: nine tenths of the frame, so that everything is sent
-    /// before the next frame comes.
+    /// The time over which a frame is spread, in nanoseconds. It is nine tenths of the frame's duration, so that all of
+    /// the frame is sent before the next frame comes.
     private(set) var window: Int64 = 1
     private var start: Int64 = 0
     private var total = 0
     private var sent = 0
 
-    /// The state before the first frame.
+    /// Creates the state before the first frame.
     init() {}
 
-    /// The interval of the timer, in nanoseconds: an eighth of a frame, but at least 2 ms.
+    /// The interval of the timer, in nanoseconds. It is an eighth of ``window``, but at least 2 ms.
     var tick: Int64 { max(2_000_000, window / 8) }
 
-    /// Starts to pace a frame of `count` datagrams that lasts `frame` nanoseconds, at `now`.
+    /// Starts to pace a frame of `count` datagrams at `now`. The frame lasts `frame` nanoseconds.
     mutating func begin(count: Int, at now: Int64, frame: Int64) {
         (start, total, sent) = (now, count, 0)
         window = max(1, frame / 10 * 9)
     }
 
-    /// Returns how many datagrams may be sent at `now`; at least one for each frame.
+    /// Returns how many more datagrams of the frame may be sent at `now`. The first one may always be sent.
     func due(at now: Int64) -> Int {
         let elapsed = min(max(0, now - start), window)
-        // The datagrams of the first interval may be sent at once.
+        // The datagrams for the first interval of the timer may be sent at once.
         let share = Double(elapsed + min(tick, window)) / Double(window)
         return min(total, max(1, Int((Double(total) * share).rounded(.up)))) - sent
     }
 
-    /// Records that `count` datagrams were sent.
+    /// Records that `count` datagrams of the frame were sent.
     mutating func note(sent count: Int) { sent = min(total, sent + count) }
 }

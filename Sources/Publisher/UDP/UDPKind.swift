@@ -5,7 +5,7 @@ package import Media
 package import Networking
 
 extension OutputKind {
-    /// MPEG-TS by UDP, to one host or to a multicast group.
+    /// The output kind UDP: an MPEG transport stream by UDP, to one host or to a multicast group.
     package static let udp = OutputKind(
         "udp", beginnings: ["udp://"], title: "UDP",
         help: "udp://host-or-group:port (MPEG-TS; ?ttl=, localaddr=, dscp=, pkt_size=)", numbers: [.sendErrors]
@@ -13,7 +13,7 @@ extension OutputKind {
 }
 
 extension OutputNumber {
-    /// The number of datagrams that the operating system did not accept.
+    /// The status number of UDP outputs that counts datagrams which the operating system did not accept.
     static let sendErrors = OutputNumber(
         "send_errors", metric: "relay_output_send_errors_total", "UDP: datagrams that the system did not take.")
 }

@@ -4,12 +4,12 @@ package import FanOut
 package import Media
 package import Networking
 
-/// A receiver, or a multicast group of receivers, of an MPEG transport stream by UDP.
+/// The target of a UDP output: a receiver, or a multicast group of receivers, of an MPEG transport stream.
 package struct UDPTarget: OutputTarget {
     private let url: UDPURL
     private let name: String
 
-    /// The receiver at `url` for the output `name`.
+    /// Creates the target at `url` for the output `name`.
     package init(url: UDPURL, name: String) {
         self.url = url
         self.name = name

@@ -13,7 +13,7 @@ import Testing
 @testable import Channel
 @testable import Program
 
-@Suite("The inputs of a program that is encoded")
+@Suite("The inputs of an encoded program")
 struct ProgramInputsTests {
     private static let (a, b, voice) = ("srt://a:1", "srt://b:1", "voice.wav")
     private let media = FakeMedia()
@@ -48,7 +48,7 @@ struct ProgramInputsTests {
 
     // MARK: One input
 
-    @Test("A program of one input has the input's format, shows and plays it, and reads it after the start")
+    @Test("A program of one input has that input's format, and begins to read the input at the start")
     func one() throws {
         media.set(Self.a, description(320))
         let inputs = try open(configuration(Self.a))
@@ -68,7 +68,7 @@ struct ProgramInputsTests {
         #expect(!source.isStarted)
     }
 
-    @Test("An input without audio makes the program silent, and a live input is not read ahead")
+    @Test("If an input has no audio, the program is silent; a live input is not read ahead")
     func silent() throws {
         media.set(Self.a, description(320, hasAudio: false, isLive: true))
         let inputs = try open(configuration(Self.a))
@@ -78,7 +78,7 @@ struct ProgramInputsTests {
         #expect(inputs.bus.scene?.layers.count == 1 && media[Self.a]?.formats.audio == nil)
     }
 
-    @Test("A program with an input that is missing or has no video fails, and closes all inputs")
+    @Test("If an input is missing or has no video, the program fails and closes all inputs")
     func unreadable() throws {
         let missing = #expect(throws: ChannelFailure.self) { try open(configuration(Self.a)) }
         #expect(missing?.cause == .inputUnreadable && missing?.attempt == .openInput(Self.a))
@@ -95,7 +95,7 @@ struct ProgramInputsTests {
         #expect(media[Self.a]?.status.state == .ended && media[Self.voice]?.status.state == .ended)
     }
 
-    @Test("A separate audio input replaces the input's own audio, which is then not decoded")
+    @Test("If a program has a separate audio input, the audio of its other input is not decoded")
     func separateAudio() throws {
         media.set(Self.a, description(320))
         media.set(Self.voice, description(nil))
@@ -112,7 +112,7 @@ struct ProgramInputsTests {
         #expect(inputs.bus.scene != Scene(video: .feed(feed), audio: feed))
     }
 
-    @Test("A separate audio file is timed by the program's frame rate, with and without backups")
+    @Test("A separate audio file is played at the program's frame rate, with and without backup inputs")
     func audioRate() throws {
         media.set(Self.a, description(320, rate: 50))
         media.set(Self.voice, description(nil))
@@ -132,7 +132,7 @@ struct ProgramInputsTests {
         }
     }
 
-    @Test("An unpaced program refuses a live input, and closes it")
+    @Test("A program that is not paced in real time refuses a live input, and closes it")
     func unpaced() throws {
         media.set(Self.a, description(320, isLive: true))
         var configuration = configuration(Self.a)
@@ -141,7 +141,7 @@ struct ProgramInputsTests {
         #expect(failure?.cause == .configuration && media[Self.a]?.status.state == .ended)
     }
 
-    @Test("An unpaced program and a rendered show refuse audio that is live, and close all inputs")
+    @Test("An unpaced program and a rendered show refuse a live audio input, and close all inputs")
     func unpacedAudio() throws {
         media.set(Self.a, description(320))
         media.set(Self.voice, description(nil, isLive: true))
@@ -157,7 +157,7 @@ struct ProgramInputsTests {
 
     // MARK: A choice
 
-    @Test("A program with backups takes the format of the first input that answers, and shows its frames")
+    @Test("A program with backup inputs has the format of the first input that can be opened, and shows its frames")
     func backup() throws {
         media.set(Self.b, description(640))
         let inputs = try open(configuration(Self.a, backups: [Self.b]))
@@ -177,7 +177,7 @@ struct ProgramInputsTests {
         #expect(inputs.failure == nil && inputs.lastVideoError != nil)
     }
 
-    @Test("A program whose inputs do not answer shows the slate in the default format, or fails without a slate")
+    @Test("If no input can be opened, the slate is shown in the default format, or the program fails without a slate")
     func noAnswer() throws {
         var configuration = configuration(Self.a, backups: [Self.b])
         let failure = #expect(throws: ChannelFailure.self) { try open(configuration) }
@@ -193,7 +193,7 @@ struct ProgramInputsTests {
         }
     }
 
-    @Test("A program with backups whose inputs cannot be opened fails with the error of the first that has one")
+    @Test("If no input of a program with backups can be opened, the program fails with the first input's error")
     func failures() throws {
         let refusal = ChannelFailure(.configuration, .openInput(Self.a), because: "its address is wrong")
         media.fail(Self.a, with: refusal)
@@ -209,7 +209,7 @@ struct ProgramInputsTests {
         #expect(media[Self.a]?.status.state == .ended)
     }
 
-    @Test("After random losses, the preferred input that has video is on air, or else the slate")
+    @Test("After random losses of inputs, the first input that has video is on air, or else the slate")
     func losses() throws {
         var random = SeededRandom()
         media.set(Self.a, description(320))
@@ -252,7 +252,7 @@ struct ProgramInputsTests {
 
     // MARK: Scenes
 
-    @Test("Several sources are opened in parallel under their names, and the director shows the first")
+    @Test("Several sources are opened in parallel under their names, and the first one is shown")
     func several() throws {
         media.set(Self.a, description(640))
         media.set(Self.b, description(320))
@@ -268,7 +268,7 @@ struct ProgramInputsTests {
         #expect(inputs.failure == nil && inputs.feedStatuses.audio != nil)
     }
 
-    @Test("A separate audio input is an audible, never visible source of a program with scenes")
+    @Test("A separate audio input of a program with scenes is a source that is audible and never visible")
     func studioAudio() throws {
         media.set(Self.a, description(640))
         media.set(Self.voice, description(nil))
@@ -283,7 +283,7 @@ struct ProgramInputsTests {
         #expect(media[Self.voice]?.formats.audio != nil)
     }
 
-    @Test("A rendered show opens its files before it begins, fails with them, and refuses live inputs")
+    @Test("A rendered show opens its files before it begins, fails if one cannot be opened, and refuses live inputs")
     func rendered() throws {
         media.set(Self.a, description(640))
         media.set(Self.b, description(320))
@@ -304,7 +304,7 @@ struct ProgramInputsTests {
         #expect(media[Self.a]?.status.state == .ended && media[Self.b]?.status.state == .ended)
     }
 
-    @Test("A program has the configured size and rate, with square pixels")
+    @Test("A program has the configured frame size and frame rate, with square pixels")
     func shape() throws {
         var native = VideoFormat(width: 1440, height: 1080, frameRate: FrameRate(50), color: .bt709)
         native.sampleAspectRatio = SampleAspectRatio(4, 3)

@@ -13,7 +13,7 @@ import Testing
 @testable import Channel
 @testable import Program
 
-@Suite("A decoded source with backups, one of several sources")
+@Suite("A decoded source with backup inputs, one of several sources")
 struct SourceInputsTests {
     private static let (film, live) = ("film.mp4", "srt://live:1")
     private static let format = VideoFormat(width: 320, height: 180, frameRate: FrameRate(25), color: .bt709)
@@ -61,7 +61,7 @@ struct SourceInputsTests {
 
     // MARK: Files
 
-    @Test("Backups that are files are played again and again, the first input only if configured, live inputs never")
+    @Test("Backup files are looped, the first input is looped only if that is configured, and live inputs never")
     func loops() throws {
         let locations = [Self.film, "loop.mp4", Self.live]
         for location in locations { media.set(location, description(isLive: location == Self.live)) }
@@ -76,7 +76,7 @@ struct SourceInputsTests {
         }
     }
 
-    @Test("An input is opened as one that is useless without video")
+    @Test("A source's input is opened with the requirement that it has video")
     func needs() throws {
         media.set(Self.live, description(isLive: true))
         let inputs = try make(.init(name: "live", input: InputLocation(Self.live)))
@@ -85,7 +85,7 @@ struct SourceInputsTests {
         #expect(media[Self.live]?.options.needs == .video)
     }
 
-    @Test("A file is played from a requested moment, the later of two, and a moment behind its end is refused")
+    @Test("A file is played from the last position that was requested, and a position behind its end is refused")
     func seeks() throws {
         media.set(Self.film, description(lasts: .seconds(60)))
         let inputs = try make(.init(name: "film", input: InputLocation(Self.film)))
@@ -113,7 +113,7 @@ struct SourceInputsTests {
         #expect(inputs.feedStatus.framesIn == frames && inputs.selection?.switches == 0)
     }
 
-    @Test("A file that is closed while it is off shows its first frame, and is opened where it was told to begin")
+    @Test("A file that is closed off air leaves its first frame visible, and is reopened at its requested position")
     func closed() throws {
         media.set(Self.film, description())
         let inputs = try make(.init(name: "film", input: InputLocation(Self.film), whenOff: .close))
@@ -142,7 +142,7 @@ struct SourceInputsTests {
 
     // MARK: Live inputs
 
-    @Test("An input that is closed while it is unseen leaves its last frame, and is opened when it is wanted")
+    @Test("When an input that is not visible is closed its last frame stays, and the input is reopened when wanted")
     func unseen() throws {
         media.set(Self.live, description())
         var source = ChannelConfiguration.Source(name: "cam", input: InputLocation(Self.live))
@@ -164,7 +164,7 @@ struct SourceInputsTests {
         #expect(inputs.feedStatus.framesIn == frames && inputs.selection?.switches == 0)
     }
 
-    @Test("An input that is closed while it is being opened gets no feed, and does not count as described")
+    @Test("An input that is closed while it is being opened does not become part of its source")
     func closedWhileOpening() throws {
         let inputs = try make(.init(name: "cam", input: InputLocation(Self.live)))
         defer { inputs.stop() }
@@ -177,7 +177,7 @@ struct SourceInputsTests {
         media.whenOpened {}
     }
 
-    @Test("The first input that delivers, or else the slate, is on air after random losses of three inputs")
+    @Test("After random losses of three inputs, the first input that delivers is on air, or else the slate")
     func losses() throws {
         var random = SeededRandom()
         let locations = ["srt://a:1", "srt://b:1", "srt://c:1"]

@@ -12,7 +12,7 @@ import Testing
 
 @testable import Channel
 
-@Suite("The switch between the inputs of a choice")
+@Suite("The switch between a source's input and its backups")
 struct SourceSwitchTests {
     /// Inputs that the test lets deliver. They keep the calls of the switch, and what is wrong with their order.
     private final class Inputs: SwitchedSources {
@@ -115,7 +115,7 @@ struct SourceSwitchTests {
         }
     }
 
-    @Test("A lost input is replaced by the next one, which is opened for that, and closed when the first is healthy")
+    @Test("A lost input is replaced by the next one, which is opened then and closed when the first is healthy again")
     func replaced() throws {
         let inputs = Inputs()
         let choice = make(2, .init(returnAfter: .seconds(1), hasSlate: false))
@@ -140,7 +140,7 @@ struct SourceSwitchTests {
         #expect(inputs.faults == [])
     }
 
-    @Test("After random losses of 1 to 5 inputs the first that delivers is on air, and every call is possible")
+    @Test("After random losses of up to 5 inputs the first that delivers is on air, and no closed input is used")
     func walk() throws {
         var random = SeededRandom()
         for _ in 0..<8 {
@@ -171,7 +171,7 @@ struct SourceSwitchTests {
         }
     }
 
-    @Test("A switch that was stopped does no more work for its inputs, except what is to be done afterwards")
+    @Test("A switch of inputs that was stopped does only the work that is registered for after its end")
     func stopped() throws {
         let (inputs, choice) = (Inputs(), make(2, .init()))
         choice.begin(inputs)
@@ -187,7 +187,7 @@ struct SourceSwitchTests {
         #expect(before == 1 && choice.onAir == nil && inputs.calls == [.open(0)])
     }
 
-    @Test("A switch does not keep its inputs alive")
+    @Test("A switch of inputs holds only a weak reference to its inputs")
     func released() throws {
         let choice = make(1, .init())
         defer { choice.stop() }
@@ -202,7 +202,7 @@ struct SourceSwitchTests {
 
     // MARK: Answers
 
-    @Test("The first input that answers counts; a later one only if the first has failed, or after the time")
+    @Test("The first input that is described is used; a later input only if the first has failed or time is up")
     func answers() throws {
         let choice = make(2, .init())
         let waiting = StandbySource(name: "waiting", logger: quiet) { _, _ in throw NotAsked() }
@@ -226,7 +226,7 @@ struct SourceSwitchTests {
 
     private struct NotAsked: Error {}
 
-    @Test("Waiting for an answer ends with the time, or at once if every input failed or the switch is stopped")
+    @Test("The wait for an input ends at its deadline, or at once if all inputs failed or the switch is stopped")
     func hopeless() throws {
         let failing = StandbySource(name: "failing", logger: quiet) { _, _ in
             throw IngestError.noMedia(input: "failing")

@@ -13,7 +13,7 @@ import Testing
 
 @testable import Channel
 
-@Suite("A program that is encoded here")
+@Suite("An encoded program")
 struct EncodedProgramTests {
     private let packets = CollectedPackets()
     private let hub = PacketStream()
@@ -96,7 +96,7 @@ struct EncodedProgramTests {
         #expect(program.status.renditions?.map(\.droppedFrames) == [0, 0, 0])
     }
 
-    @Test("An endless program that is stopped publishes all frames that it has put on air, and ends normally")
+    @Test("When an endless program is stopped, all its frames on air are published, and it ends normally")
     func stopped() throws {
         var configuration = configuration(lasting: nil)
         configuration.renditions = [try RenditionSpecification("small#size=160x90")]
@@ -115,14 +115,14 @@ struct EncodedProgramTests {
         #expect(isComplete(packets, to: frames * 1920))
     }
 
-    @Test("A program that was stopped before it begins ends without a frame")
+    @Test("A program that is stopped before it begins ends without a frame")
     func stoppedBefore() throws {
         let program = try make(configuration(lasting: .seconds(2)))
         program.stop()
         #expect(program.run() == .done && packets.frames.isEmpty)
     }
 
-    @Test("An input that is missing, and settings that the encoder refuses, are failures with what was attempted")
+    @Test("A missing input, or settings that the encoder refuses, cause a failure that names what was attempted")
     func failures() {
         var missing = configuration(lasting: .seconds(1))
         missing.sources = [.init(input: InputLocation("/nonexistent/clip.mp4"))]

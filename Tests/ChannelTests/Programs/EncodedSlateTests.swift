@@ -40,7 +40,7 @@ struct EncodedSlateTests {
             nominalRate: FrameRate(25))
     }
 
-    @Test("A restarted slate begins with a keyframe at time 0, in the size of the input that was on air then")
+    @Test("A restarted slate begins with a keyframe at time 0, in the frame size of the input that was on air")
     func secondStart() throws {
         let (taken, log) = (Taken(), CollectedLog())
         let slate = try EncodedSlate(.bars, channel: "one", clock: SystemClock(), logger: log.logger)

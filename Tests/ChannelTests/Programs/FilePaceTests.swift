@@ -8,7 +8,7 @@ import Testing
     /// Returns milliseconds in nanoseconds.
     private func ms(_ count: Int64) -> Int64 { count * 1_000_000 }
 
-    @Test("Packets of a file are due at the same intervals as their decoding times, counted from the first one")
+    @Test("Packets of a file are due at the intervals of their decoding times, counted from the first packet")
     func pace() {
         var pace = FilePace()
         #expect(pace.due(ms(700), now: ms(5000)) == ms(5000))
@@ -16,7 +16,7 @@ import Testing
         #expect(pace.due(ms(780), now: ms(5400)) == ms(5080))
     }
 
-    @Test("A packet with an earlier time than the previous one is due at once, and does not delay the others")
+    @Test("A file's packet with an earlier time than the previous one is due at once, and delays no other packet")
     func behind() {
         var pace = FilePace()
         for time in stride(from: Int64(0), through: 800, by: 40) { _ = pace.due(ms(time), now: ms(5000 + time)) }

@@ -78,7 +78,7 @@ struct HashedSinkTests {
         return lines.dropFirst().map { $0.split(separator: " ").map(String.init) }
     }
 
-    @Test("Frames with the same pixels have the same hash, whatever is between their rows; others have another")
+    @Test("Frames with the same pixels have the same hash whatever their row padding contains; others differ")
     func hashes() throws {
         let (directory, encoder) = (try TemporaryDirectory(), Next())
         let sink = try HashedSink(encoder, to: directory.path("hashes"), logger: quiet)
@@ -96,7 +96,9 @@ struct HashedSinkTests {
         #expect(Set(hashes[2...5]).count == 4)
     }
 
-    @Test("The encoder gets everything in order, and its error ends the program; long programs are hashed in full")
+    @Test(
+        "A program whose frames are hashed passes all frames and audio to the encoder, and fails if the encoder fails"
+    )
     func passedOn() throws {
         let (directory, encoder) = (try TemporaryDirectory(), Next(failsAt: 500))
         let sink = try HashedSink(encoder, to: directory.path("hashes"), logger: quiet)
@@ -112,7 +114,7 @@ struct HashedSinkTests {
         #expect(try lines(directory, "hashes").map { $0[0] } == (0...500).map { "\($0)" })
     }
 
-    @Test("A channel that is opened again leaves the hashes of before, and a file that cannot be made is refused")
+    @Test("A reopened channel keeps its earlier files of frame hashes, and a file that cannot be created is refused")
     func files() throws {
         let directory = try TemporaryDirectory()
         for index in 0..<3 as Range<Int64> {

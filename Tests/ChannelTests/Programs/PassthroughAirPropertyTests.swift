@@ -77,7 +77,7 @@ struct PassthroughAirPropertyTests {
         arrivals.map { ObjectIdentifier($0.packet) }
     }
 
-    @Test("All packets of the first input are kept, and those of a backup since its newest keyframe, in order")
+    @Test("Until the program begins, all packets of the first input and the newest GOP of a backup are kept")
     func newestGOP() {
         var random = SeededRandom()
         for _ in 0..<60 {
@@ -98,7 +98,7 @@ struct PassthroughAirPropertyTests {
         }
     }
 
-    @Test("At most 32 MiB are kept for the program's beginning; beyond that, all kept packets are dropped")
+    @Test("At most 32 MiB of packets are kept until the program begins; beyond that all kept packets are dropped")
     func bounded() {
         var random = SeededRandom()
         var givenUp = 0
@@ -117,7 +117,7 @@ struct PassthroughAirPropertyTests {
         #expect(givenUp > 0)
     }
 
-    @Test("Packets with which the program begins are no longer kept, and leave their space to later packets")
+    @Test("Packets with which the program has begun free their space for packets that are kept later")
     func taken() {
         var random = SeededRandom()
         for _ in 0..<60 {
@@ -137,7 +137,7 @@ struct PassthroughAirPropertyTests {
         }
     }
 
-    @Test("A backup's keyframe frees the space of the previous GOP, so that GOPs of 20 MiB are not dropped")
+    @Test("A backup's new keyframe frees the space of its previous GOP, so that GOPs of 20 MiB are not dropped")
     func backupForEver() {
         var air = PassthroughAir()
         for time in 0..<Int64(200) {

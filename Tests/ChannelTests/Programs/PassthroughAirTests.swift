@@ -8,7 +8,7 @@ import Testing
 
 @testable import Channel
 
-@Suite("Packets of switched inputs that are copied on air")
+@Suite("Copied packets of an input and its backups")
 struct PassthroughAirTests {
     private static let video = TrackDescription(
         video: .h264, frames: FrameFormat(width: 320, height: 180, sampleAspectRatio: .square, color: .bt709),
@@ -25,7 +25,7 @@ struct PassthroughAirTests {
     private let source = PacketSourceDescription(
         stream: StreamDescription(video: Self.video, audio: nil), canWait: false, clock: .rtmp, stampBits: nil)
 
-    @Test("For the program's beginning, all packets of the first input are kept, but only a backup's newest GOP")
+    @Test("Until the program begins, all packets of the first input are kept, but only the newest GOP of a backup")
     func early() {
         var air = PassthroughAir()
         for time in stride(from: Int64(0), through: 2040, by: 40) {
@@ -39,7 +39,7 @@ struct PassthroughAirTests {
         #expect(air.takeEarly().isEmpty)
     }
 
-    @Test("Packets that wait for the program's beginning are dropped when their input is closed or opened again")
+    @Test("Packets that wait for the program to begin are dropped if their input is closed or opened again")
     func reopened() {
         var air = PassthroughAir()
         for input in 0...2 { air.open(input, source) }
@@ -49,7 +49,7 @@ struct PassthroughAirTests {
         #expect(air.takeEarly().map(\.index) == [0])
     }
 
-    @Test("Packets of an opening that is over neither go on air nor are kept, though their input was opened again")
+    @Test("Late packets from before an input was reopened are neither put on air nor kept")
     func stale() {
         for hasBegun in [false, true] {
             var air = PassthroughAir()
@@ -76,7 +76,7 @@ struct PassthroughAirTests {
         }
     }
 
-    @Test("If more than 32 MiB wait for the program's beginning, the program begins with later packets instead")
+    @Test("If more than 32 MiB of packets wait for the program to begin, the program begins with later packets")
     func bound() {
         var air = PassthroughAir()
         for time in 0..<32 { air.keep([frame(Int64(time), bytes: 1 << 20)], of: 0, at: moment(Int64(time))) }
@@ -85,7 +85,7 @@ struct PassthroughAirTests {
         #expect(air.takeEarly().isEmpty)
     }
 
-    @Test("An input that is to be closed stays on air until its successor's keyframe")
+    @Test("An input that is to be closed stays on air until the keyframe of the next input")
     func leaves() {
         var air = PassthroughAir()
         for input in 0...1 { air.open(input, source) }

@@ -71,7 +71,7 @@ struct PassthroughInputsTests {
         }
     }
 
-    @Test("The first input that sends is on air, whichever senders stall, begin again or jump, and none is late")
+    @Test("The first of several copied inputs that sends is on air, even if senders stall, restart or jump in time")
     func walk() throws {
         var random = SeededRandom()
         for count in [1, 2, 3, 4, 3, 4] {
@@ -115,7 +115,7 @@ struct PassthroughInputsTests {
         }
     }
 
-    @Test("A program that is stopped by several threads, before, during and after it begins, ends once")
+    @Test("A copied program that several threads stop, before, during and after its beginning, ends once")
     func stops() throws {
         var random = SeededRandom()
         for round in 0..<12 {

@@ -12,7 +12,7 @@ import Testing
 
 @testable import Channel
 
-@Suite("A program whose packets are passed through")
+@Suite("A program of copied packets")
 struct PassthroughTests {
     private static let location = "srt://cam:9000"
     private let sender = FakeSender(1, offset: 7000)
@@ -41,7 +41,7 @@ struct PassthroughTests {
 
     // MARK: One input
 
-    @Test("A single input's packets are published with exactly the times of its timeline")
+    @Test("The packets of a single copied input are published with exactly the times that its timeline gives")
     func identical() throws {
         var random = SeededRandom()
         for _ in 0..<20 {
@@ -78,7 +78,7 @@ struct PassthroughTests {
         }
     }
 
-    @Test("A live packet is on air when its delivery returns")
+    @Test("A packet of a live input is published at once, on the thread that delivers it")
     func immediate() throws {
         let (bench, source) = try bench()
         defer { bench.passthrough.stop() }
@@ -96,7 +96,9 @@ struct PassthroughTests {
         #expect(bench.air.all.count == count + 3)
     }
 
-    @Test("A passthrough ends with its input: as done after frames, as unreadable without a frame or after a failure")
+    @Test(
+        "A copied program ends with its input: as done if there were frames, as failed if there were none or an error"
+    )
     func ends() throws {
         let cases: [(frames: Bool, failure: String?, end: ChannelEnd)] = [
             (true, nil, .done), (false, nil, .failed(.inputUnreadable)), (true, "gone", .failed(.inputUnreadable)),
@@ -112,7 +114,7 @@ struct PassthroughTests {
         }
     }
 
-    @Test("A passthrough that is stopped before its first packet ends without a failure and closes its input")
+    @Test("A copied program that is stopped before its first packet ends without a failure and closes its input")
     func stopped() throws {
         let (bench, source) = try bench()
         bench.passthrough.stop()
@@ -120,7 +122,7 @@ struct PassthroughTests {
         #expect(bench.end == .done && !source.delivers)
     }
 
-    @Test("A passthrough with a duration publishes exactly the frames before its end, and then ends by itself")
+    @Test("A copied program with a duration publishes exactly the frames before its end, and then ends by itself")
     func limit() throws {
         let (bench, source) = try bench(limit: .seconds(3))
         for time in stride(from: Int64(0), to: 5000, by: 40) {
@@ -131,7 +133,7 @@ struct PassthroughTests {
         #expect(bench.passthrough.status.passthrough?.frames == 75)
     }
 
-    @Test("A file is paced by the program's times, and a jump of its timestamps neither delays nor hurries it")
+    @Test("A copied file is paced by program time, and a jump of its timestamps neither delays nor hurries the program")
     func paced() throws {
         let clock = ManualClock()
         let (bench, source) = try bench(canWait: true, clock: clock)
@@ -145,7 +147,7 @@ struct PassthroughTests {
         #expect(bench.air.frames.count == 100)
     }
 
-    @Test("An unpaced passthrough refuses a live input, and closes it")
+    @Test("A copied program with pacing off refuses a live input, and closes it")
     func unpacedLive() throws {
         let inputs = FakeInputs()
         inputs.set(Self.location, sender.description())
@@ -158,7 +160,7 @@ struct PassthroughTests {
         #expect(inputs[Self.location]?.status.state == .ended)
     }
 
-    @Test("A passthrough fails if its only input, or its input and its backup, cannot be opened")
+    @Test("A copied program fails if none of its inputs can be opened")
     func unreadable() throws {
         let failure = #expect(throws: ChannelFailure.self) {
             try PassthroughBench(FakeInputs(), configuration(Self.location), clock: SteppedClock())
@@ -177,7 +179,7 @@ struct PassthroughTests {
         #expect(bench.passthrough.description.video != nil)
     }
 
-    @Test("A program whose opening is cancelled fails at once, and does not wait for its slate")
+    @Test("A copied program whose opening is cancelled fails at once, without waiting for its slate")
     func givenUp() throws {
         let (clock, inputs) = (ManualClock(), FakeInputs())
         inputs.giveUp()
@@ -187,7 +189,9 @@ struct PassthroughTests {
         #expect(clock.now < 1_000_000_000)
     }
 
-    @Test("The end of a program is published after the packet that is being published when it is stopped")
+    @Test(
+        "If a copied program is stopped while a packet is published, the program's end is published after that packet"
+    )
     func endWhilePublishing() throws {
         for _ in 0..<30 {
             let inputs = FakeInputs()
@@ -214,7 +218,7 @@ struct PassthroughTests {
         }
     }
 
-    @Test("An input and a slate that are being put on air when the program is stopped do not stay open")
+    @Test("If a copied program is stopped while an input and the slate go on air, both are closed")
     func stoppedWhileOpening() throws {
         let inputs = FakeInputs()
         for location in [Self.location, "srt://b:1"] { inputs.set(location, sender.description()) }
@@ -244,7 +248,7 @@ struct PassthroughTests {
 
     // MARK: Inputs that are opened again
 
-    @Test("A packet that was delivered late, when its input was open again, does not go on air")
+    @Test("A packet from before an input was reopened that is delivered afterwards does not go on air")
     func late() throws {
         let (clock, inputs) = (SteppedClock(), FakeInputs())
         inputs.set(Self.location, sender.description())
@@ -276,7 +280,7 @@ struct PassthroughTests {
         #expect(bench.air.frames.last?.mark == 2)
     }
 
-    @Test("An input that is closed while it is being opened does not take part in the program")
+    @Test("An input that is closed while it is being opened delivers no packets to a copied program")
     func closedWhileOpening() throws {
         let inputs = FakeInputs()
         inputs.set(Self.location, sender.description())
@@ -296,7 +300,7 @@ struct PassthroughTests {
         #expect(inputs.all(Self.location).map(\.wasStarted) == [true, false, true])
     }
 
-    @Test("The thread of a file that waits to go on air returns when its input is opened again")
+    @Test("The thread that reads a waiting backup file continues when that input is opened again")
     func released() throws {
         let (clock, inputs) = (SteppedClock(), FakeInputs())
         let file = FakeSender(2)
@@ -325,7 +329,7 @@ struct PassthroughTests {
 
     // MARK: Several inputs
 
-    @Test("A backup replaces a missing first input at a keyframe, and the first input returns once healthy")
+    @Test("A backup replaces a missing first input at a keyframe, and the first input returns once it is healthy")
     func backup() throws {
         let (clock, inputs) = (SteppedClock(), FakeInputs())
         let (first, second) = (FakeSender(1, offset: 7000), FakeSender(2, offset: 900_000))

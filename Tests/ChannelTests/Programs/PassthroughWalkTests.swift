@@ -8,7 +8,7 @@ import Testing
 
 @testable import Channel
 
-@Suite("Random walks through inputs that are passed through")
+@Suite("A copied program with random inputs")
 struct PassthroughWalkTests {
     /// Three senders, of which any may be open, and one is on air.
     private struct Walk {
@@ -86,7 +86,7 @@ struct PassthroughWalkTests {
         }
     }
 
-    @Test("A passthrough begins and switches at keyframes, with increasing times and without losing a frame on air")
+    @Test("A copied program begins and switches at keyframes, has increasing times and loses no frame on air")
     func walks() {
         var random = SeededRandom()
         var changes = 0
@@ -131,7 +131,7 @@ struct PassthroughWalkTests {
         #expect(changes > 20)
     }
 
-    @Test("Only audio that is played with the first frame goes on air before that frame")
+    @Test("Before the first frame of a copied program, only audio that plays together with that frame goes on air")
     func preRoll() {
         let sender = FakeSender(0, offset: 5000)
         var splicer = PacketSplicer()
@@ -148,7 +148,7 @@ struct PassthroughWalkTests {
         #expect(packets.dropLast().allSatisfy { $0.dtsNanoseconds >= -20_000_000 })
     }
 
-    @Test("A passthrough begins at time 0, even if its input was read for a while before it went on air")
+    @Test("A copied program begins at time 0, even if its input was read for a while before it went on air")
     func zero() {
         let sender = FakeSender(0, offset: 5000)
         var splicer = PacketSplicer()

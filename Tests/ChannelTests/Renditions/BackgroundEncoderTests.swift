@@ -11,7 +11,7 @@ import Testing
 
 @testable import Channel
 
-@Suite("An encoder in addition to the program's")
+@Suite("The encoder of a rendition")
 struct BackgroundEncoderTests {
     private static let format = VideoFormat(width: 64, height: 48, frameRate: FrameRate(25))
 
@@ -63,7 +63,7 @@ struct BackgroundEncoderTests {
         var lastWords: [String] { log.lines(containing: "frames were left out of the rendition small") }
     }
 
-    @Test("An encoder that keeps up publishes every frame, and logs nothing about dropped frames")
+    @Test("A rendition's encoder that keeps up publishes every frame, and logs no dropped frames")
     func complete() throws {
         let bench = try Bench()
         bench.take(0..<30)
@@ -73,7 +73,7 @@ struct BackgroundEncoderTests {
         #expect(bench.log.lines.isEmpty && bench.encoder.failure == nil && bench.encoder.missing == nil)
     }
 
-    @Test("Frames beyond 60 that wait are dropped, and their number is logged meanwhile and at the end")
+    @Test("If more than 60 frames wait for a rendition's encoder, the rest is dropped, and their number is logged")
     func drops() throws {
         let bench = try Bench()
         bench.take(0..<100)
@@ -86,7 +86,7 @@ struct BackgroundEncoderTests {
         #expect(bench.lastWords == [end])
     }
 
-    @Test("At the end all drops are logged, also those within 10 s of the last log, after random bursts of frames")
+    @Test("At the end all dropped frames are logged, even those within 10 s of the previous log line")
     func bursts() throws {
         var random = SeededRandom()
         for _ in 0..<5 {
@@ -113,7 +113,7 @@ struct BackgroundEncoderTests {
         }
     }
 
-    @Test("Frames of 1080p wait up to 64 MiB, and are published in the encoder's size")
+    @Test("Up to 64 MiB of 1080p frames wait for a rendition's encoder, which publishes them in its own size")
     func large() throws {
         let bench = try Bench()
         let source = VideoFormat(width: 1920, height: 1080, frameRate: FrameRate(25))
@@ -126,7 +126,7 @@ struct BackgroundEncoderTests {
         #expect(resized.frame.width == 64 && bench.encoder.description.video?.frameFormat?.height == 48)
     }
 
-    @Test("Frames that still wait when the encoder is cancelled are counted and logged as dropped")
+    @Test("Frames that still wait when a rendition's encoder is cancelled are counted and logged as dropped")
     func cancelled() throws {
         let bench = try Bench()
         bench.take(0..<50)
@@ -138,7 +138,7 @@ struct BackgroundEncoderTests {
         #expect(bench.lastWords.count == 1 && bench.lastWords.first?.hasSuffix(" frames=50") == true)
     }
 
-    @Test("An encoder takes nothing after its end, and a second end has no effect")
+    @Test("A rendition's encoder accepts no frame after its end, and a second end has no effect")
     func ended() throws {
         let bench = try Bench()
         bench.take(0..<10)
@@ -151,7 +151,7 @@ struct BackgroundEncoderTests {
         #expect(bench.packets.all.allSatisfy { $0.track == .video })
     }
 
-    @Test("The captions of dropped frames are carried by the next frame that is encoded")
+    @Test("Captions of dropped frames are moved to the next frame that is encoded")
     func captions() throws {
         let bench = try Bench()
         bench.take(0..<60)
@@ -168,7 +168,7 @@ struct BackgroundEncoderTests {
         #expect(bench.packets.frames.dropLast().allSatisfy { $0.payload.array.firstRange(of: expected) == nil })
     }
 
-    @Test("A keyframe that is requested for a time is the frame at that time, and begins a GOP")
+    @Test("A keyframe requested of a rendition's encoder is the frame at the requested time, and begins a GOP")
     func keyframe() throws {
         let bench = try Bench()
         bench.encoder.requestKeyframe(at: 30 * 40_000_000)
@@ -189,7 +189,7 @@ struct BackgroundEncoderTests {
             && zip(audio, audio.dropFirst()).allSatisfy { $1.pts - $0.pts == 1024 }
     }
 
-    @Test("A gap in the audio becomes silence, and the audio begins where its first piece does")
+    @Test("A gap in a rendition's audio becomes silence, and the audio begins where its first buffer does")
     func gap() throws {
         let bench = try Bench()
         for position in [4800, 5760, 52_800] as [Int64] {
@@ -200,7 +200,7 @@ struct BackgroundEncoderTests {
         #expect(isComplete(bench.packets, from: 4800, to: 53_760))
     }
 
-    @Test("Audio beyond 600 pieces that wait is dropped and becomes silence, so that the following audio is in time")
+    @Test("If more than 600 audio buffers wait, the rest becomes silence, so that the following audio is in time")
     func audioOverflow() throws {
         let bench = try Bench()
         for piece in 0..<700 as Range<Int64> {

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Channel
 
-@Suite("The encoder of a source of audio alone")
+@Suite("The encoder of an audio-only source")
 struct SourceAudioEncoderTests {
     /// An encoder, and the packets that come out of it.
     private final class Bench: Sendable {
@@ -41,7 +41,7 @@ struct SourceAudioEncoderTests {
         packets.first?.pts == start - 1024 && zip(packets, packets.dropFirst()).allSatisfy { $1.pts - $0.pts == 1024 }
     }
 
-    @Test("The recording begins with the first audio, and gaps of any length become silence")
+    @Test("The recording of an audio source begins with its first audio, and gaps become silence")
     func gaps() throws {
         var random = SeededRandom()
         for _ in 0..<5 {
@@ -66,7 +66,7 @@ struct SourceAudioEncoderTests {
         }
     }
 
-    @Test("More audio than can wait is left out, and the audio behind it is at its place")
+    @Test("If an audio source's encoder is too slow, audio is dropped, and the audio after it keeps its time")
     func overflow() throws {
         let bench = try Bench()
         for piece in 0..<20_000 as Range<Int64> { bench.take(piece * 16, 16) }
@@ -80,7 +80,7 @@ struct SourceAudioEncoderTests {
         #expect(isComplete(bench.packets.all, from: 0))
     }
 
-    @Test("Nothing is taken after the end, and only audio is described")
+    @Test("An audio source's encoder accepts nothing after its end, and describes an audio track only")
     func ended() throws {
         let bench = try Bench()
         bench.take(0, 4800)

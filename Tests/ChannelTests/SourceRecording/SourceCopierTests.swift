@@ -13,7 +13,7 @@ import Testing
 
 @testable import Channel
 
-@Suite("The packets of a source for its recording")
+@Suite("Copying a source's packets into its recording")
 struct SourceCopierTests {
     /// A source that is shown as much later as its times say.
     private final class Times: SourceTimes {
@@ -72,7 +72,7 @@ struct SourceCopierTests {
         for time in times { for packet in sender.packets(at: time) { feed.deliver(packet: packet) } }
     }
 
-    @Test("Packets are recorded once, when the program reaches them, at the times at which they are shown")
+    @Test("A source's packets are recorded once, when the program reaches them, with the times at which they are shown")
     func copied() {
         let (copier, feed) = (copier(), feed(later: 400))
         #expect(copier.coding == .waiting && copier.description.tracks.isEmpty)
@@ -93,7 +93,7 @@ struct SourceCopierTests {
         #expect(packets.all.count == count)
     }
 
-    @Test("Another input is recorded from its next keyframe on, without going back; frames before that are counted")
+    @Test("After a switch, the new input is recorded from its next keyframe on, and frames before that are counted")
     func switched() {
         let copier = copier()
         let (first, second) = (feed(later: 400), feed(later: -99_600))
@@ -115,7 +115,7 @@ struct SourceCopierTests {
         }
     }
 
-    @Test("A second recording begins with the newest keyframe that the first one took")
+    @Test("A second recording of a source begins with the newest keyframe that the first one recorded")
     func again() {
         let feed = feed(later: 0)
         send(FakeSender(1), stride(from: 0, to: 4000, by: 40), to: feed)
@@ -129,7 +129,7 @@ struct SourceCopierTests {
         #expect(frames.count == 20 && second.dropped == 0)
     }
 
-    @Test("A source that shows no feed, or whose packets come late, records nothing in between")
+    @Test("While a source has no input or its packets are late, no packet of the source is recorded")
     func absent() {
         let (copier, feed) = (copier(), feed(later: 0))
         run(copier, 0..<50, showing: nil)
@@ -145,7 +145,7 @@ struct SourceCopierTests {
 
     // MARK: A coding that recordings do not support
 
-    @Test("If a source cannot be copied and its encoder cannot be opened, the recording fails with that reason")
+    @Test("If a source can be neither copied nor encoded, its recording fails with that reason")
     func refused() throws {
         let (copier, feed) = (copier(), feed(later: 0))
         feed.beginPackets(refusal: "its coding is unknown")
@@ -170,7 +170,7 @@ struct SourceCopierTests {
         }
     }
 
-    @Test("If a source cannot be copied, an encoder takes over, which encodes every frame from then on")
+    @Test("If a source cannot be copied, an encoder encodes every frame of the source from then on")
     func encoded() throws {
         let (opened, feed) = (DispatchSemaphore(value: 0), feed(later: 0))
         let copier = encodingCopier(opened)
@@ -194,7 +194,7 @@ struct SourceCopierTests {
         #expect(copier.failure == nil && copier.dropped == 0 && copier.missing == nil)
     }
 
-    @Test("A recording that ends while the encoder of its source is being opened has nothing of it, and no failure")
+    @Test("A recording that ends while its source's encoder is being opened contains nothing, and is no failure")
     func endedWhileOpening() throws {
         let (opened, feed) = (DispatchSemaphore(value: 0), feed(later: 0))
         let copier = encodingCopier(opened)

@@ -28,7 +28,7 @@ struct DescribedQueryTests {
         }
     }
 
-    @Test("The rules come from the API's description, also of parameters that several operations share")
+    @Test("The rules of query parameters come from the OpenAPI description, even for shared parameters")
     func description() {
         let channel = "GET /v1/channels/{channel}"
         let width = DescribedQuery.Rule.integer(32...1920)
@@ -47,7 +47,7 @@ struct DescribedQueryTests {
         #expect(DescribedQuery.rules[channel] == nil)
     }
 
-    @Test("A parameter with a rule may occur several times if each value is allowed, and a refusal says the rule")
+    @Test("A query parameter with a rule may occur several times if each value is allowed, and a refusal says the rule")
     func refusals() throws {
         let events = "GET /v1/events"
         for query in ["", "?other=AAA", "?meters=0&meters=1", "?lastEventId=0&meters=1"] {
@@ -65,7 +65,7 @@ struct DescribedQueryTests {
         #expect(try refusal(thumbnail, "?source=")?.detail == "source has 1 or more characters.")
     }
 
-    @Test("Every response forbids pages of other origins to load it")
+    @Test("Every HTTP response forbids pages of other origins to load it")
     func sharing() async throws {
         let gate = RequestGate(settings: ControlSettings(), tokens: TokenGuard([]), isLocal: false)
         let events = Endpoint(.get, "/v1/events", .view) { _ in Response(status: .ok) }

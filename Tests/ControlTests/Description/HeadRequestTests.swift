@@ -66,7 +66,7 @@ struct HeadRequestTests {
         return (response, body)
     }
 
-    @Test("A HEAD request of a path that has GET gets the status, type and length of the GET, and no body")
+    @Test("A HEAD request gets the status, type and length of the GET response, and no body")
     func like() async throws {
         for (path, status, length) in [
             ("/v1/text", 200, "12"), ("/v1/refused", 409, nil), ("/v1/none", 404, nil),
@@ -80,14 +80,14 @@ struct HeadRequestTests {
         }
     }
 
-    @Test("A HEAD request of a stream is answered at once, and produces nothing of the stream")
+    @Test("A HEAD request for an endless stream is answered at once with an empty body")
     func stream() async throws {
         let (head, body) = try await answer(.head, "/v1/stream")
         #expect(head.status == .ok && body.bytes.isEmpty && body.isFinished)
         #expect(head.headers[.contentLength] == "0")
     }
 
-    @Test("A HEAD request of a preview is answered, and keeps nothing of the program when that ends")
+    @Test("A HEAD request for a preview is answered, and does not keep the program in memory after its end")
     func preview() async throws {
         let show = Show()
         let observed = Observed(show.stream)
@@ -102,7 +102,7 @@ struct HeadRequestTests {
         withExtendedLifetime(routes) {}
     }
 
-    @Test("A method that a path does not have is refused with the methods that it has, HEAD among them where GET is")
+    @Test("A method that a path does not support is refused with a list of the supported methods")
     func methods() async throws {
         for (method, path, allowed) in [
             (.post, "/v1/text", "GET, HEAD"), (.head, "/v1/act", "POST"), (.get, "/v1/act", "POST"),

@@ -67,7 +67,7 @@ struct OpenAPITests {
             ControlSettings(), host: FakeHost(), events: EventLog(), version: "1", logger: Logger(label: "test"))
     }
 
-    @Test("The OpenAPI description has exactly the server's operations, without the files of the web page")
+    @Test("The OpenAPI description has exactly the server's operations, apart from the files of the web page")
     func operations() throws {
         let document = try document()
         #expect(document.openapi.hasPrefix("3.1"))
@@ -77,13 +77,13 @@ struct OpenAPITests {
         #expect(described.count > 20)
     }
 
-    @Test("Operations in the OpenAPI description have unique names")
+    @Test("Each operation in the OpenAPI description has its own name")
     func names() throws {
         let names = try document().paths.values.flatMap { $0.values.map(\.operationId) }
         #expect(Set(names).count == names.count)
     }
 
-    @Test("The OpenAPI description of events lists all of their kinds, and no other")
+    @Test("The OpenAPI description of events lists all kinds of events, and no others")
     func eventKinds() throws {
         let description = try #require(try document().paths["/v1/events"]?["get"]?.description)
         let list = try #require(description.firstMatch(of: /The kind is ([a-z, ]+)\./)).1
@@ -108,7 +108,7 @@ struct OpenAPITests {
         #expect(!paths.isEmpty && found.filter { $0.value > 1 }.isEmpty)
     }
 
-    @Test("The description of a program's source includes whether it has video, and all its other properties")
+    @Test("The OpenAPI description of a program's source includes whether it has video, and all other properties")
     func programSources() throws {
         let sources = [true, false].map {
             ProgramReport.Source(

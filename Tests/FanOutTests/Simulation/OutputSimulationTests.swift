@@ -8,7 +8,7 @@ import Testing
 @Suite("Simulated outputs")
 struct OutputSimulationTests {
     @Test(
-        "Whatever networks, servers and operators do, an output loses nothing uncounted and comes back",
+        "In simulated network and server faults an output counts every lost frame and comes back on air",
         arguments: SimulationSettings.seeds)
     func outputs(seed: UInt64) {
         let faults = OutputWalk(seed: seed).run(steps: SimulationSettings.steps)
@@ -16,7 +16,7 @@ struct OutputSimulationTests {
     }
 
     @Test(
-        "However a queue is filled, read and held, it counts each loss and sends no frame without its reference",
+        "In random use a queue counts each lost packet and sends no frame without the frame that it refers to",
         arguments: SimulationSettings.seeds)
     func queues(seed: UInt64) {
         var walk = QueueWalk(seed: seed)
@@ -25,7 +25,7 @@ struct OutputSimulationTests {
     }
 
     @Test(
-        "In whatever order events come, an output ends each attempt that it begins, and each of its waits has an end",
+        "After any order of events an output has ended each of its connection attempts, and no wait is endless",
         arguments: SimulationSettings.seeds)
     func machines(seed: UInt64) {
         var walk = MachineWalk(seed: seed)

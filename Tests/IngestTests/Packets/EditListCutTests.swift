@@ -38,7 +38,7 @@ struct EditListCutTests {
             "yuv420p", suffix: ".mp4")
     }
 
-    @Test("A copy has no frame that the edit list cuts off, and begins with a keyframe")
+    @Test("A copy contains no frame that the file's edit list hides, and begins with a keyframe")
     func cutFile() throws {
         let (whole, log) = (try clip(), CollectedLog())
         #expect(try copied(whole.path, log: log).count == 75 && log.lines.isEmpty)
@@ -49,7 +49,7 @@ struct EditListCutTests {
         #expect(log.lines(containing: "cuts the file between two keyframes").count == 1)
     }
 
-    @Test("A rotation is copied with the description of the track, and logged")
+    @Test("If a copy does not keep a file's rotation, this is logged")
     func rotation() throws {
         let (whole, log) = (try clip(), CollectedLog(from: .notice))
         let rotated = try Clip(
@@ -61,7 +61,7 @@ struct EditListCutTests {
         #expect(try copied(whole.path, log: log).allSatisfy { $0.description.displayMatrix == nil })
     }
 
-    @Test("Frames after a cut are left out up to the next keyframe that is shown")
+    @Test("After hidden frames, a copy begins again at the next visible keyframe")
     func atStart() {
         var cut = EditListCut()
         #expect(cut.decide(pts: 0, isKeyframe: true, isHidden: true) == .cutOff)
@@ -71,7 +71,7 @@ struct EditListCutTests {
         #expect(cut.decide(pts: 4, isKeyframe: false, isHidden: false) == .keep)
     }
 
-    @Test("Hidden frames that are shown before the first keyframe leave the frames after it in the copy")
+    @Test("If hidden frames are presented before a visible keyframe, the copy still has all frames after that keyframe")
     func leading() {
         var cut = EditListCut()
         #expect(cut.decide(pts: 3, isKeyframe: true, isHidden: false) == .keep)
@@ -79,7 +79,7 @@ struct EditListCutTests {
         #expect(cut.decide(pts: 6, isKeyframe: false, isHidden: false) == .keep)
     }
 
-    @Test("At the end of an edit, frames that refer to hidden frames are left out")
+    @Test("At the end of an edit, visible frames that refer to hidden frames are not copied")
     func atEnd() {
         var cut = EditListCut()
         #expect(cut.decide(pts: 0, isKeyframe: true, isHidden: false) == .keep)

@@ -15,7 +15,7 @@ import Testing
     }
 
     @Test(
-        "The rate of a steady sender is found from times in milliseconds, rounded or cut off",
+        "A steady frame rate is measured from times in milliseconds, whether rounded or truncated",
         arguments: [5, 10, 15, 24, 25, 30, 48, 50, 60, 100, 120] as [Int64])
     func steady(frames: Int64) {
         let expected = FrameRate(Int32(frames))
@@ -23,12 +23,12 @@ import Testing
         #expect(rate(of: (0..<20).map { 7000 + ($0 * 1000 + frames / 2) / frames }) == expected)
     }
 
-    @Test("A rate of 29.97 counts as 30, which the program's clock corrects")
+    @Test("A frame rate of 29.97 is measured as 30, which the program's clock corrects")
     func fraction() {
         #expect(rate(of: (0..<20).map { Int64($0) * 1_001_000 / 30_000 }) == FrameRate(30))
     }
 
-    @Test("A frame that is missing, a time that comes twice and a pause do not change the rate")
+    @Test("A missing frame, a repeated time or a pause does not change the measured frame rate")
     func disturbed() {
         let times = (0..<20).map { Int64($0) * 1000 / 30 }
         for missing in 1..<12 { #expect(rate(of: times.filter { $0 != times[missing] }) == FrameRate(30)) }
@@ -36,7 +36,7 @@ import Testing
         #expect(rate(of: Array(times.prefix(6)) + times.map { $0 + 90_000 }) == FrameRate(30))
     }
 
-    @Test("Times that a sender takes from its own clock, with a deviation of 3 ms, give its rate")
+    @Test("Times with random deviations of up to 3 ms still give the sender's frame rate")
     func uneven() {
         var random = SeededRandom()
         for _ in 0..<50 {
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test("Too few frames, and frames without a rhythm, have no rate")
+    @Test("Too few frames, or frames at irregular intervals, give no frame rate")
     func unknown() {
         #expect(rate(of: [0, 33, 66] as [Int64]) == nil)
         #expect(rate(of: (0..<20).map { Int64($0) * 320 }) == nil)

@@ -10,7 +10,7 @@ import Testing
 struct MovedTracksTests {
     private func at(_ milliseconds: Int64) -> Timestamp { Timestamp(milliseconds, in: .milliseconds) }
 
-    @Test("A track counts as moved after its packets arrived for 3 s only in a new stream")
+    @Test("A track counts as moved to a new stream if only that stream has had its packets for 3 s")
     func moved() {
         var tracks = MovedTracks(reading: [0: .video, 1: .audio], wanted: [.video, .audio], patience: .seconds(1))
         for time in stride(from: Int64(0), to: 3000, by: 40) {
@@ -20,7 +20,7 @@ struct MovedTracksTests {
         #expect(tracks.note(2, late: .video, at: at(3000)) == .video)
     }
 
-    @Test("A track that continues in its own stream does not count as moved, whatever else arrives, even in bursts")
+    @Test("A track that continues in its own stream does not count as moved, even if others appear")
     func stays() {
         var tracks = MovedTracks(reading: [0: .video, 1: .audio], wanted: [.video, .audio], patience: .seconds(1))
         for segment in Int64(0)..<5 {
@@ -32,7 +32,7 @@ struct MovedTracksTests {
     }
 
     @Test(
-        "A second audio track that is last in one segment and first in the next is not taken for the one that is read")
+        "A second audio track that changes its order between segments is not mistaken for the first")
     func bursts() {
         let patience = SourceClockSettings.playlist(target: .seconds(6)).patience
         var tracks = MovedTracks(reading: [0: .video, 1: .audio], wanted: [.video, .audio], patience: patience)
@@ -45,7 +45,7 @@ struct MovedTracksTests {
         }
     }
 
-    @Test("A new audio stream counts as moved audio only if audio is wanted, and streams of other kinds never count")
+    @Test("A new audio stream counts as moved only if audio is wanted, and other kinds of streams never count")
     func added() {
         var wanted = MovedTracks(reading: [0: .video], wanted: [.video, .audio], patience: .seconds(1))
         var unwanted = MovedTracks(reading: [0: .video], wanted: [.video], patience: .seconds(1))
@@ -56,7 +56,7 @@ struct MovedTracksTests {
         }
     }
 
-    @Test("Audio that is excluded, or chosen by number or language, is not followed to other streams")
+    @Test("If audio is excluded, or selected by number or language, it is not searched in other streams")
     func options() {
         var options = TrackOptions()
         #expect(options.followed([.video, .audio]) == [.video, .audio])

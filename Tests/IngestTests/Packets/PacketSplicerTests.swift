@@ -82,7 +82,7 @@ struct PacketSplicerTests {
         return splicer
     }
 
-    @Test("No packet is on air until an input is shown; then its packets are passed on unchanged")
+    @Test("No packet is put on air until an input is selected; that input's packets are then unchanged")
     func one() {
         var splicer = splicer()
         #expect(run(0..<1000, &splicer, from: [0, 1]).isEmpty)
@@ -94,7 +94,7 @@ struct PacketSplicerTests {
         #expect(zip(times, times.dropFirst()).allSatisfy { $1 - $0 == 40 })
     }
 
-    @Test("A switch takes effect at the other input's keyframe, by its arrival: times continue, and no track overlaps")
+    @Test("A switch takes effect at the new input's keyframe; times continue, and no track overlaps")
     func change() throws {
         var splicer = splicer()
         splicer.show(0)
@@ -118,7 +118,8 @@ struct PacketSplicerTests {
     }
 
     @Test(
-        "Audio that arrives later than its video is complete at a switch", arguments: [(800, 800), (800, 0), (0, 800)])
+        "Audio that arrives later than its video is complete across a switch of inputs",
+        arguments: [(800, 800), (800, 0), (0, 800)])
     func trailingAudio(before: Int64, after: Int64) {
         var test = self
         test.senders = [Sender(0, offset: 5000, lag: before), Sender(1, offset: 900_000, lag: after)]
@@ -139,7 +140,7 @@ struct PacketSplicerTests {
         #expect(first.map { start in own.allSatisfy { $0.1 >= start - 10 } } == true)
     }
 
-    @Test("No packet of a lost input is passed on after another input has replaced it")
+    @Test("After a lost input was replaced, none of its packets is put on air any more")
     func lostForGood() {
         var splicer = splicer()
         splicer.show(0)
@@ -157,7 +158,7 @@ struct PacketSplicerTests {
         #expect(splicer.onAir == 1 && !packets.isEmpty && packets.allSatisfy { mark($0) == 1 })
     }
 
-    @Test("Switching to inputs whose first packets were delayed does not put the program ahead of the clock")
+    @Test("Repeated switches to inputs whose first packets were delayed do not put the program ahead of the clock")
     func heldBack() throws {
         var splicer = splicer()
         splicer.show(0)
@@ -183,7 +184,7 @@ struct PacketSplicerTests {
         }
     }
 
-    @Test("If a switch is cancelled before it took effect, the input on air continues without any change")
+    @Test("If a switch of inputs is cancelled before it took effect, the input on air continues unchanged")
     func changeOfMind() {
         var splicer = splicer()
         splicer.show(0)
@@ -201,7 +202,7 @@ struct PacketSplicerTests {
         #expect(times.count == 100 && zip(times, times.dropFirst()).allSatisfy { $1 - $0 == 40 })
     }
 
-    @Test("A pause of all inputs stays in the program as a gap of the same length")
+    @Test("If all inputs pause, the program has a gap of the same length")
     func gap() throws {
         var splicer = splicer()
         splicer.show(0)
@@ -214,7 +215,7 @@ struct PacketSplicerTests {
         #expect(milliseconds([first])[0] - milliseconds([last])[0] == 3040)
     }
 
-    @Test("An input that was closed and opened again continues at the program's present time")
+    @Test("An input that was closed and opened again continues at the program's current time")
     func back() throws {
         var splicer = splicer()
         splicer.show(0)
@@ -231,7 +232,7 @@ struct PacketSplicerTests {
         #expect(splicer.onAir == 0 && splicer.next == nil)
     }
 
-    @Test("An input that is opened again while on air continues on air with its next keyframe")
+    @Test("If the input on air is opened again, it stays on air and continues with its next keyframe")
     func reopened() {
         var splicer = splicer()
         splicer.show(0)
@@ -242,7 +243,7 @@ struct PacketSplicerTests {
         #expect(packets.allSatisfy { $0.dtsNanoseconds >= 2_900_000_000 })
     }
 
-    @Test("Times in splice information are moved together with the frames, even after a switch")
+    @Test("Times in splice information are shifted together with the frames, even after a switch")
     func splices() throws {
         var splicer = splicer()
         let track = TrackDescription(data: .scte35, timeBase: .mpegTS)

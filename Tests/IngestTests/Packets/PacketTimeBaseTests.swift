@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test(
-        "Audio with stamps rounded to milliseconds becomes exact to the sample, and stays so for 20 minutes",
+        "Audio timestamps that were rounded to milliseconds become exact to the sample, and stay so for 20 minutes",
         arguments: [false, true])
     func samples(isNearest: Bool) throws {
         var timeline = timeline()
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test("The tracks that a timeline announces before the first packet are the tracks of its packets")
+    @Test("The tracks that are announced before the first packet are the tracks of the packets")
     func identity() throws {
         var timeline = timeline()
         let stream = timeline.stream
@@ -71,7 +71,7 @@ import Testing
         #expect(placed.count == 2 && placed.allSatisfy { stream.holds($0) })
     }
 
-    @Test("After a jump of a sender's stamps, audio begins at the new time and is not adjusted sample by sample")
+    @Test("After a jump of a sender's timestamps, audio begins at the new time without a gradual adjustment")
     func jump() throws {
         var timeline = timeline()
         _ = timeline.take(packet(video, 0), at: .zero)

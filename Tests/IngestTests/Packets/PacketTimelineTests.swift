@@ -56,7 +56,7 @@ import Testing
         packets.flatMap { timeline.take($0, at: Timestamp(nanoseconds: 0)) }
     }
 
-    @Test("Time 0 is the presentation of the first keyframe; earlier frames, and audio that ends before, are dropped")
+    @Test("Time 0 is the presentation of the first keyframe, and earlier frames and audio are dropped")
     func begin() {
         var timeline = timeline()
         let packets = [
@@ -71,7 +71,7 @@ import Testing
         #expect(timeline.counts.undecodableFrames == 2, "one before the keyframe, and one that is shown before it")
     }
 
-    @Test("Audio without video begins at time 0 and keeps all intervals of its sender")
+    @Test("Audio without video begins at time 0 and keeps all of the sender's intervals")
     func radio() {
         var timeline = timeline(nil)
         let taken = take([5000, 5021, 5043, 5064].map(audioFrame), by: &timeline)
@@ -79,7 +79,7 @@ import Testing
     }
 
     @Test(
-        "A track of a file that pauses for 16 s while the other track continues keeps its times",
+        "If one track of a file pauses for 16 s while the other continues, it keeps its times",
         arguments: [TrackKind.video, .audio])
     func awayInFile(track: TrackKind) {
         var timeline = timeline()
@@ -89,7 +89,7 @@ import Testing
         #expect(are(back, at: [16_000]))
     }
 
-    @Test("A track that stops while the other continues is reported once, as are its return and a jump of the stamps")
+    @Test("If a track stops while the other continues, this is reported once, as are its return and a jump in time")
     func silence() {
         var timeline = PacketTimeline(
             PacketSourceDescription(
@@ -127,7 +127,7 @@ import Testing
         #expect(!told.dropFirst(3).contains { if case .silent = $0 { true } else { false } }, "\(told)")
     }
 
-    @Test("Times that count whole frames are converted to 90 kHz")
+    @Test("Timestamps that count whole frames are converted to 90 kHz")
     func wholeFrames() {
         let track = Self.video.timed(in: TimeBase(1, 25))
         var timeline = timeline(track)
@@ -140,7 +140,7 @@ import Testing
         #expect(taken.allSatisfy { $0.timeBase == .mpegTS })
     }
 
-    @Test("Stamps that wrap at 2^32 cause no jump, and audio stays in sync with video")
+    @Test("Timestamps that wrap at 2^32 cause no jump, and audio stays in sync with video")
     func wrap() {
         let start = Int64(1) << 32 - 100
         var timeline = timeline(bits: 32)
@@ -156,7 +156,7 @@ import Testing
         #expect(timeline.counts == PacketTimeline.Counts())
     }
 
-    @Test("After a restart packets continue behind the earlier ones, with a keyframe and without references before it")
+    @Test("After a sender restarts, its packets begin with a keyframe, and their times continue after the earlier ones")
     func restart() throws {
         var timeline = timeline()
         let before = take(
@@ -179,7 +179,7 @@ import Testing
         #expect(abs(distance - 5) < 0.55, "audio stays where its sender has it")
     }
 
-    @Test("A track described again with the same content keeps its description, and other content makes a new track")
+    @Test("A track description with the same content is reused, and one with other content makes a new track")
     func descriptions() throws {
         var timeline = timeline()
         let (same, other) = (Self.videoTrack(), Self.videoTrack(configuration: [1, 2, 4]))
@@ -193,7 +193,7 @@ import Testing
         #expect(taken.map(\.description.decoderConfiguration.array) == configurations)
     }
 
-    @Test("The audio kept until the first keyframe is limited to the newest packets")
+    @Test("Before the first keyframe only the newest audio packets are kept")
     func preRoll() {
         var timeline = timeline()
         let audio = (0..<5000).map { time in

@@ -56,7 +56,7 @@ import Testing
         return reader
     }
 
-    @Test("A publisher that announces all and sends all is on air at once")
+    @Test("A publisher that sends all announced tracks goes on air at once")
     func complete() throws {
         let announced = metadata(["videocodecid": 7, "audiocodecid": 10, "framerate": 25])
         let reader = reader(of: try [announced, configuration()] + audio() + frames(0..<1))
@@ -64,7 +64,7 @@ import Testing
         #expect(wait.decide(on: reader, at: 5) == .known)
     }
 
-    @Test("A publisher that announces audio and sends none is on air after 2 s")
+    @Test("A publisher that announces audio and sends none goes on air after 2 s")
     func announcedAudio() throws {
         let announced = metadata(["videocodecid": 7, "audiocodecid": 10, "framerate": 25])
         let reader = reader(of: try [announced, configuration()] + frames(0..<25))
@@ -74,7 +74,7 @@ import Testing
         #expect(wait.decide(on: reader, at: 5 + 2 * Self.second) == .known)
     }
 
-    @Test("A publisher with audio of an unknown codec is on air after 2 s")
+    @Test("A publisher with audio of an unknown codec goes on air after 2 s")
     func unknownAudio() throws {
         let announced = metadata(["videocodecid": 7, "audiocodecid": 11, "framerate": 25])
         let unknown = RTMPPublishedMessage(timestamp: 0, content: .unsupported("audio codec Speex"))
@@ -84,7 +84,7 @@ import Testing
         #expect(wait.decide(on: reader, at: 2 * Self.second) == .known)
     }
 
-    @Test("A publisher whose video is of an unknown codec is on air with its audio after 2 s, if audio will do")
+    @Test("A publisher whose video has an unknown codec goes on air after 2 s, if audio alone is accepted")
     func unknownVideo() throws {
         let unknown = RTMPPublishedMessage(timestamp: 0, content: .unsupported("video codec 2"))
         let reader = reader(of: try [metadata(["videocodecid": 2, "audiocodecid": 10]), unknown] + audio())
@@ -93,14 +93,14 @@ import Testing
         #expect(wait.decide(on: reader, at: 2 * Self.second) == .known)
     }
 
-    @Test("While frames come without a keyframe, it is awaited for 12 s")
+    @Test("If a publisher sends frames without a keyframe, relay waits up to 12 s for a keyframe")
     func withoutKeyframe() throws {
         let reader = reader(of: try audio() + [configuration()] + frames(1..<20))
         var wait = PublisherWait(for: .video)
         #expect(wait.decide(on: reader, at: 0) == .wait(until: 12 * Self.second))
     }
 
-    @Test("A publisher of audio alone is told once where video is needed, and its late video is still taken")
+    @Test("If video is required, a publisher of audio alone is reported once, and its late video is still accepted")
     func audioAlone() throws {
         let alone = reader(of: try audio())
         var wait = PublisherWait(for: .video)
@@ -115,7 +115,7 @@ import Testing
         #expect(other.decide(on: alone, at: Self.second) == .known)
     }
 
-    @Test("A publisher of video alone is useless where audio is needed")
+    @Test("If audio is required, a publisher of video alone is reported as useless")
     func videoAlone() throws {
         let reader = reader(
             of: try [metadata(["videocodecid": 7, "framerate": 25]), configuration()] + frames(0..<1))
@@ -124,7 +124,7 @@ import Testing
         #expect(wait.decide(on: reader, at: Self.second) == .useless)
     }
 
-    @Test("After a publisher that left within a second, the next one is awaited without limit, and has all its time")
+    @Test("If a publisher leaves within a second, relay waits without limit for the next, and gives it the full time")
     func gone() throws {
         var wait = PublisherWait(for: nil)
         let first = reader(of: try audio())
@@ -134,7 +134,7 @@ import Testing
         #expect(wait.decide(on: first, at: 50 * Self.second) == .wait(until: 51 * Self.second))
     }
 
-    @Test("Without an announced frame rate, 12 intervals are measured, for a second at most")
+    @Test("If no frame rate is announced, 12 frame intervals are measured, for a second at most")
     func rate() throws {
         let head = try [metadata(["videocodecid": 7]), configuration()]
         let short = reader(of: try head + frames(0..<12))

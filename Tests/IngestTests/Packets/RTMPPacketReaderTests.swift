@@ -37,7 +37,7 @@ import Testing
         try CodedClip(video: "libx264", audio: "aac", options: options, name: name, in: directory.path)
     }
 
-    @Test("Additional audio tracks are listed once, whether or not they are in the same message as the first")
+    @Test("Additional audio tracks of a publisher are listed once, in the same message as the first or in others")
     func otherTracks() throws {
         var reader = RTMPPacketReader()
         let opus = Array("Opus".utf8)
@@ -51,7 +51,7 @@ import Testing
             reader.complaints == ["audio track 2 (Opus) is not carried", "audio track 3 (AAC) is not carried"])
     }
 
-    @Test("Video is described by its parameter sets with the first keyframe, and frames stay unchanged")
+    @Test("A publisher's video is described by the parameter sets of its first keyframe, and frames stay unchanged")
     func avc() throws {
         let clip = try clip(["-bf", "2"])
         let frames = clip.packets.filter { $0.track == .video }
@@ -89,7 +89,7 @@ import Testing
     }
 
     @Test(
-        "Frames of a sender that shows them before it decodes them keep their times of presentation",
+        "Frames with presentation times before their decoding times keep their presentation times",
         arguments: [true, false], [true, false])
     func negativeOffsets(isEnhanced: Bool, announcesRate: Bool) throws {
         let clip = try clip(["-bf", "2"])
@@ -115,7 +115,7 @@ import Testing
         #expect(zip(read, read.dropFirst()).allSatisfy { $1.dts - $0.dts == 40 }, "and the decoding times are even")
     }
 
-    @Test("A sender's single absurd composition time moves the decoding times by less than a second")
+    @Test("One absurd composition time of a sender moves the decoding times by less than a second")
     func absurdOffset() throws {
         let clip = try clip()
         let key = try #require(clip.packets.first { $0.track == .video })
@@ -129,7 +129,7 @@ import Testing
         }
     }
 
-    @Test("Video whose NAL units have lengths of 2 bytes is carried with lengths of 4 bytes")
+    @Test("Video with NAL unit lengths of 2 bytes is converted to lengths of 4 bytes")
     func narrowLengths() throws {
         let clip = try clip()
         let record = try #require(clip.description.video).decoderConfiguration.array
@@ -150,7 +150,7 @@ import Testing
         #expect(reader.stream.video?.decoderConfiguration.array == record && reader.complaints.isEmpty)
     }
 
-    @Test("A repeated configuration keeps the track, and a changed one makes a new track from its keyframe on")
+    @Test("A repeated decoder configuration keeps the track, and a changed one makes a new track from its keyframe on")
     func change() throws {
         let (small, large) = (try clip(), try clip(["-s", "640x360"], name: "large.mp4"))
         var reader = RTMPPacketReader()
@@ -164,7 +164,7 @@ import Testing
         #expect(tracks[2].frameFormat?.width == 640)
     }
 
-    @Test("A configuration that cannot be read is reported once, and its frames are dropped")
+    @Test("A decoder configuration that cannot be parsed is reported once, and its frames are dropped")
     func damaged() throws {
         var reader = RTMPPacketReader()
         let records: [[UInt8]] = [
@@ -180,7 +180,7 @@ import Testing
         #expect(reader.complaints.contains { $0.contains("configuration cannot be read") }, "\(reader.complaints)")
     }
 
-    @Test("AAC is described by its configuration, and Opus by its identification header")
+    @Test("AAC from a publisher is described by its configuration, and Opus by its identification header")
     func configuredAudio() throws {
         var reader = RTMPPacketReader()
         #expect(reader.read(try audio([0xAF, 1, 9, 9])) == nil, "nothing is known of it yet")
@@ -204,7 +204,7 @@ import Testing
         [0x91] + Array("ac-3".utf8) + [0x0B, 0x77, 0, 0, 0x1C, 0x40, isSurround ? 0xE1 : 0x40, 0, 1, 2]
     }
 
-    @Test("MP3 and AC-3 audio is described by its first frame")
+    @Test("MP3 and AC-3 from a publisher are described by their first frame")
     func framedAudio() throws {
         for (body, rate, channels, length) in [
             (mp3(), 48_000, 2, 1152), (mp3(isHalf: true, isMono: true), 24_000, 1, 576),
@@ -217,7 +217,7 @@ import Testing
         }
     }
 
-    @Test("After a change of the audio codec, frames have the description of the new codec")
+    @Test("After a publisher changes the audio codec, frames have the description of the new codec")
     func otherAudio() throws {
         var reader = RTMPPacketReader()
         _ = reader.read(try audio([0xAF, 0, 0x11, 0x90]))
@@ -229,7 +229,7 @@ import Testing
         #expect(reader.read(try audio([0xAF, 1, 9])) == nil, "and AAC again its configuration")
     }
 
-    @Test("A change of rate or channels in MP3 or AC-3 makes a new track")
+    @Test("If MP3 or AC-3 changes its sample rate or channels, this makes a new track")
     func otherFrames() throws {
         var reader = RTMPPacketReader()
         let bodies = [mp3(), mp3(), mp3(isMono: true), ac3(isSurround: true), ac3(isSurround: false)]
@@ -238,7 +238,7 @@ import Testing
         #expect(tracks.compactMap(\.audioFormat?.channels) == [2, 2, 1, 6, 2])
     }
 
-    @Test("Content that is not carried is reported once, and the number of reports is limited")
+    @Test("Content that relay cannot carry is reported once, and the number of reports is limited")
     func complaints() throws {
         var reader = RTMPPacketReader()
         for number in 0..<20 {

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Tests a selector with sources that connect, disconnect and freeze at random, and checks rules that must always hold.
-@Suite("Selection of a source, at random")
+@Suite("Selection of a source under random events")
 struct SourceSelectorRandomTests {
     private static let frame: Int64 = 40
 

@@ -52,7 +52,7 @@ struct SourceSelectorTests {
         }
     }
 
-    @Test("The first source is opened and on air with its first frame; cold backups are not opened")
+    @Test("The first source is opened and goes on air with its first frame; cold backups are not opened")
     func start() {
         var driver = Driver(count: 3)
         #expect(driver.take() == [.open(0, .all)])
@@ -62,7 +62,7 @@ struct SourceSelectorTests {
         #expect(driver.take() == [.air(.source(0), .start)])
     }
 
-    @Test("Hot and keyframe backups are opened at the start, and decoded completely or only their keyframes")
+    @Test("Hot backups are opened at the start and decoded in full, keyframe backups only at their keyframes")
     func standby() {
         var hot = Driver(count: 2, .init(standby: .hot))
         #expect(hot.take() == [.open(0, .all), .open(1, .all)])
@@ -74,7 +74,7 @@ struct SourceSelectorTests {
         #expect(keyframes.take() == [.decode(1, .all), .air(.source(1), .disconnected), .decode(0, .keyframes)])
     }
 
-    @Test("Only keyframes of an unwanted source on air are decoded, and all frames when it is wanted again")
+    @Test("If a source on air is not visible, only its keyframes are decoded; all frames once it is visible again")
     func unseenKeyframes() {
         var driver = Driver(count: 2, .init(standby: .keyframes, unseen: .keyframes))
         driver.handle { .wanted(false, at: $0) }
@@ -91,7 +91,7 @@ struct SourceSelectorTests {
         #expect(driver.take() == [.decode(1, .all)])
     }
 
-    @Test("With cold standby, an unwanted source is closed after it was on air, and opened when it is wanted again")
+    @Test("With cold standby a source that is not visible is closed, and opened when it is to be visible again")
     func unseenCold() {
         var driver = Driver(count: 2, .init(unseen: .cold))
         driver.handle { .wanted(false, at: $0) }
@@ -115,7 +115,7 @@ struct SourceSelectorTests {
         #expect(driver.take() == [.air(.source(0), .video), .close(0), .close(1)])
     }
 
-    @Test("With hot standby, a source on air that is not wanted stays open and decoded")
+    @Test("With hot standby a source that is not visible stays open and decoded")
     func unseenHot() {
         var driver = Driver(count: 1)
         driver.pass(100, video: [0])
@@ -125,7 +125,7 @@ struct SourceSelectorTests {
         #expect(driver.take() == [])
     }
 
-    @Test("Without video from the start, the slate is on air after the timeout, and a hot backup replaces it at once")
+    @Test("If there is no video from the start, the slate is on air after the timeout, until a hot backup has video")
     func absent() {
         var driver = Driver(count: 1)
         driver.pass(1999)
@@ -167,7 +167,7 @@ struct SourceSelectorTests {
         #expect(driver.take() == [.air(.slate, .disconnected)])
     }
 
-    @Test("A publisher that connects again within the timeout causes no slate")
+    @Test("A publisher that reconnects within the timeout causes no slate")
     func quickReconnect() {
         var driver = Driver(count: 1)
         driver.pass(4000, video: [0])
@@ -179,7 +179,7 @@ struct SourceSelectorTests {
     }
 
     @Test(
-        "Cold backups are opened in turn: at once behind one that failed, after the timeout behind a silent one"
+        "Cold backups are opened in turn: the next at once after a failure, or after the timeout without frames"
     )
     func cold() {
         var driver = Driver(count: 4)
@@ -214,7 +214,7 @@ struct SourceSelectorTests {
         #expect(driver.take() == [.air(.source(0), .recovered), .close(1)])
     }
 
-    @Test("An unstable first source does not return, and does not prevent a slow backup from being opened")
+    @Test("An unstable first source does not return on air, and a backup that opens slowly is still opened")
     func flapping() {
         var driver = Driver(count: 2)
         driver.pass(1000, video: [0])
@@ -236,7 +236,7 @@ struct SourceSelectorTests {
         #expect(driver.take() == [])
     }
 
-    @Test("If sources never return by themselves, a preferred one returns only when the other is lost")
+    @Test("If automatic return is off, a preferred source returns only when the source on air is lost")
     func never() {
         var driver = Driver(count: 2, .init(returnAfter: nil, standby: .hot))
         driver.pass(1000, video: [0, 1])
@@ -248,7 +248,7 @@ struct SourceSelectorTests {
         #expect(driver.selector.onAir == .source(0))
     }
 
-    @Test("Without a slate the last frame stays on air until there is video")
+    @Test("Without a slate the last frame stays on air until there is video again")
     func noSlate() {
         var driver = Driver(count: 1, .init(hasSlate: false))
         driver.pass(5000)

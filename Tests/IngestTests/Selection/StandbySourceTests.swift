@@ -7,7 +7,7 @@ import Testing
 
 @testable import Ingest
 
-@Suite("A source that is opened when it is wanted", .timeLimit(.minutes(2)))
+@Suite("A source that is opened on demand", .timeLimit(.minutes(2)))
 struct StandbySourceTests {
     /// A source that is open until the test ends it.
     private final class Source: MediaSource {
@@ -77,7 +77,7 @@ struct StandbySourceTests {
         StandbySource(name: "cam", logger: quiet) { [openings] _, isWanted in try openings.open(isWanted) }
     }
 
-    @Test("A failed opening is counted and reported with its error, and tried again until it succeeds")
+    @Test("If opening a source fails, the error is counted and reported, and opening is tried until it succeeds")
     func failures() throws {
         let source = makeSource()
         defer { source.stop() }
@@ -94,7 +94,7 @@ struct StandbySourceTests {
         #expect(openings.made.count == 1 && source.report.failures > 0)
     }
 
-    @Test("A source that fails after it was open is opened again; its end is no error of an opening")
+    @Test("A source that fails after it was open is reopened; this does not count as an error of opening")
     func reopened() throws {
         let source = makeSource()
         defer { source.stop() }
@@ -106,7 +106,7 @@ struct StandbySourceTests {
         try eventually("the source is open again") { openings.made.count == 2 && source.report.failures == 1 }
     }
 
-    @Test("A file that was played to its end is over and not opened again, until it is closed and wanted again")
+    @Test("A file that was played to its end is not opened again until it is closed and wanted again")
     func over() throws {
         let source = makeSource()
         defer { source.stop() }
@@ -122,7 +122,7 @@ struct StandbySourceTests {
         try eventually("the file is open again") { openings.made.count == 2 }
     }
 
-    @Test("The end of an opening that is over is not taken for the end of the next one")
+    @Test("If a source is closed and reopened at its end, that end does not affect the new opening")
     func lateEnd() throws {
         let source = makeSource()
         defer { source.stop() }
@@ -138,7 +138,7 @@ struct StandbySourceTests {
         #expect(!source.report.isOver && source.report.failures == 0 && openings.made[0].status.state == .ended)
     }
 
-    @Test("A source that is closed while it is being opened is told so, and is stopped when it has opened")
+    @Test("A source that is closed while it is being opened is notified, and is stopped once it has opened")
     func closedWhileOpening() throws {
         let source = makeSource()
         openings.isBlocked = true
@@ -154,7 +154,7 @@ struct StandbySourceTests {
         #expect(openings.made.dropLast().allSatisfy { $0.status.state == .ended })
     }
 
-    @Test("Starts and stops in a random order leave the source as the last of them says, with one opening at a time")
+    @Test("After random starts and stops a source is in the state last requested, with one opening at a time")
     func walk() throws {
         var random = SeededRandom()
         let source = makeSource()

@@ -102,7 +102,7 @@ struct OverlayTests {
         #expect(luma[9...].allSatisfy { $0 == 16 })
     }
 
-    @Test("An overlay in both scenes of a transition stays unchanged")
+    @Test("An overlay that is in both scenes of a transition stays unchanged")
     func standsStill() throws {
         let white = white()
         bus.add(white)
@@ -111,7 +111,7 @@ struct OverlayTests {
         #expect(try run(frames: 12) == Array(repeating: 235, count: 12))
     }
 
-    @Test("A cut removes an overlay during its fade; another transition fades the overlay from its current level")
+    @Test("A cut removes an overlay that is fading; another transition fades it from its current level")
     func cutWhileFading() throws {
         let white = white()
         bus.add(white)
@@ -127,7 +127,7 @@ struct OverlayTests {
         #expect(luma[13] < luma[12] && luma[15] > 100 && luma[16...].allSatisfy { $0 == 100 }, "\(luma)")
     }
 
-    @Test("An operator's fade of an overlay is not shortened by a cut of the scene")
+    @Test("A cut between scenes does not shorten an operator's fade of an overlay")
     func fadedByHand() throws {
         let white = white()
         bus.add(white)
@@ -140,7 +140,7 @@ struct OverlayTests {
         #expect(steps.count == 10 && steps.allSatisfy { abs($0 - 22) <= 3 } && luma[11] == 235, "\(luma)")
     }
 
-    @Test("An operator's choice for an overlay holds in all scenes from its frame on, until it is withdrawn")
+    @Test("An operator's choice for an overlay applies in all scenes from its frame on, until it is withdrawn")
     func choice() throws {
         let white = white()
         bus.add(white)
@@ -175,7 +175,7 @@ struct OverlayTests {
         #expect(white.show(false, frames: 0, at: 1))
     }
 
-    @Test("A stinger is shown over both scenes, and video, overlays and audio are cut under it on the same frame")
+    @Test("A stinger covers both scenes, and video, overlays and audio are cut on one frame behind it")
     func stinger() throws {
         let (white, card) = (white(), Card())
         bus.add(white)
@@ -188,7 +188,7 @@ struct OverlayTests {
         #expect(card.rewinds.load(ordering: .relaxed) == 2)
     }
 
-    @Test("A stinger that is interrupted is rewound, and the scene under it continues")
+    @Test("If a stinger is interrupted, it is rewound, and the scene under it continues")
     func cutOff() throws {
         let card = Card()
         bus.show(scene(16))
@@ -199,7 +199,7 @@ struct OverlayTests {
         #expect(card.rewinds.load(ordering: .relaxed) == 1)
     }
 
-    @Test("A stinger that is interrupted by another transition fades out evenly with that transition")
+    @Test("If another transition interrupts a stinger, the stinger fades out evenly during that transition")
     func cutOffByAnother() throws {
         let card = Card()
         bus.show(scene(16))
@@ -211,7 +211,7 @@ struct OverlayTests {
         #expect(card.rewinds.load(ordering: .relaxed) == 1)
     }
 
-    @Test("Under a stinger captions are those of the visible scene")
+    @Test("During a stinger the captions are those of the scene under it")
     func captions() throws {
         func source(_ captions: [UInt8]) -> Bus {
             let feed = SourceFeed(pacing: .paced, frameRate: format.frameRate, audio: .program, clock: clock)
@@ -236,7 +236,7 @@ struct OverlayTests {
         #expect(seen == Array(repeating: 16, count: 5) + Array(repeating: 100, count: 5))
     }
 
-    @Test("A scheduled overlay change can be cancelled, and one that is on air cannot")
+    @Test("A scheduled overlay change can be cancelled until it is on air")
     func withdrawn() throws {
         bus.show(scene(16))
         bus.show(scene(100), by: Transition(.cut), frames: 0, at: 4)

@@ -21,7 +21,7 @@ struct OverlayTextTests {
         #expect(try OverlayText("plain { } text").pieces == [.fixed("plain { } text")])
     }
 
-    @Test("An invalid overlay text is refused with the known alternatives")
+    @Test("An invalid overlay text is refused with a list of the possible values")
     func faults() {
         #expect(throws: OverlayText.Fault.self) { try OverlayText("") }
         #expect(throws: OverlayText.Fault.self) { try OverlayText("  ") }
@@ -36,7 +36,7 @@ struct OverlayTextTests {
         (0..<clock.digits).map { "\(time.digit($0, of: clock))" }.joined()
     }
 
-    @Test("Timecodes count frames at the nominal rate, and restart after a day")
+    @Test("A timecode counts frames at the nominal frame rate, and restarts after a day")
     func time() {
         let rate = FrameRate(30_000, 1001)
         let at = { (frame: Int64) in OverlayTime(of: FrameIndex(frame), at: rate, secondOfDay: 86_399) }
@@ -46,7 +46,7 @@ struct OverlayTextTests {
         #expect(shown(.time, at(0)) == "235959")
     }
 
-    @Test("A clock's digits have fixed positions of equal width, and at each position only the current digit is drawn")
+    @Test("The digits of an overlay's clock have fixed positions, and only the current digit is drawn at each")
     func art() throws {
         // Each glyph is four columns of a gray that identifies it.
         let art = try OverlayArt(

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("AMF from untrusted peers")
 struct AMFReadingTests {
-    @Test("AMF3 values within AMF0 are parsed: numbers, strings and references to them, arrays, objects")
+    @Test("All AMF3 values within AMF0 are parsed, and so are references to earlier values")
     func escaped() {
         let text: [UInt8] = [0x06, 0x07] + Array("abc".utf8)
         #expect(AMF0Reader.values([0x11] + text + [0x05]) == [.string("abc"), .null])
@@ -22,7 +22,7 @@ struct AMFReadingTests {
         #expect(AMF0Reader.values([0x11] + object) == [.object(["app": .string("live")])])
     }
 
-    @Test("AMF3 with invalid references, counts or lengths is refused")
+    @Test("AMF3 data with invalid references, counts or lengths is refused")
     func lies() {
         let lies: [[UInt8]] = [
             [0x06, 0x00], [0x06, 0x7F, 1], [0x09, 0xFF, 0xFF, 0xFF, 0xFF], [0x0A, 0x01], [0x0A, 0x02], [0x0A, 0x07],
@@ -32,7 +32,7 @@ struct AMFReadingTests {
     }
 
     @Test(
-        "AMF nested 10 000 levels deep is refused without exhausting the stack",
+        "AMF data that is nested 10 000 levels deep is refused without exhausting the stack",
         arguments: [
             [0x03, 0, 1, 0x61], [0x08, 0, 0, 0, 1, 0, 1, 0x61], [0x0A, 0, 0, 0, 1], [0x11, 0x09, 0x03, 0x01],
         ] as [[UInt8]])
@@ -43,13 +43,13 @@ struct AMFReadingTests {
         #expect(AMF0Reader.values([0x11] + inner) == [])
     }
 
-    @Test("An AMF message of more than 4096 values is refused")
+    @Test("An AMF message with more than 4096 values is refused")
     func many() {
         #expect(AMF0Reader.values([UInt8](repeating: 5, count: 5000)).count == 4096)
         #expect(AMF0Reader.values([0x0A, 0, 0, 0x20, 0] + [UInt8](repeating: 5, count: 8192)) == [])
     }
 
-    @Test("Old AMF0 types are parsed or skipped, and the values after them are parsed")
+    @Test("Obsolete AMF0 types are parsed or skipped, and the values after them are parsed")
     func oldTypes() {
         #expect(AMF0Reader.values([0x0D, 0x07, 0, 1, 0x01, 1]) == [.null, .null, .boolean(true)])
         let typed: [UInt8] = [0x10, 0, 1, 0x43, 0, 1, 0x61, 0x05, 0, 0, 9]

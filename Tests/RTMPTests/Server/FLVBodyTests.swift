@@ -5,7 +5,7 @@ import Testing
 
 @testable import RTMP
 
-@Suite("Bodies of audio and video messages")
+@Suite("Content of RTMP audio and video messages")
 struct FLVBodyTests {
     /// A short form of the parsed body.
     private func video(_ bytes: [UInt8]) throws -> String? {
@@ -29,7 +29,7 @@ struct FLVBodyTests {
 
     private func code(_ text: String) -> [UInt8] { Array(text.utf8) }
 
-    @Test("Video in legacy FLV tags is parsed: AVC, and the HEVC that some encoders send in them")
+    @Test("Video in legacy FLV tags is parsed: AVC, and the HEVC that some encoders send in such tags")
     func oldVideo() throws {
         #expect(try video([0x17, 0, 0, 0, 0, 1, 2]) == "avc1 configuration [1, 2]")
         #expect(try video([0x17, 1, 0, 0, 80, 9]) == "avc1 key 80 [9]")
@@ -39,7 +39,7 @@ struct FLVBodyTests {
         #expect(try video([0x1C, 1, 0, 0, 0, 4]) == "hvc1 key 0 [4]")
     }
 
-    @Test("Video in Enhanced RTMP is parsed: HEVC and AVC with a composition time, AV1 without")
+    @Test("Video in Enhanced RTMP is parsed: HEVC and AVC with a composition time, AV1 without one")
     func enhancedVideo() throws {
         #expect(try video([0x90] + code("hvc1") + [1, 2]) == "hvc1 configuration [1, 2]")
         #expect(try video([0x91] + code("hvc1") + [0, 0, 80, 9]) == "hvc1 key 80 [9]")
@@ -49,7 +49,7 @@ struct FLVBodyTests {
         #expect(try video([0x92] + code("av01")) == "av01 end")
     }
 
-    @Test("Audio in legacy tags and in Enhanced RTMP is parsed")
+    @Test("Audio in legacy FLV tags and in Enhanced RTMP is parsed")
     func audio() throws {
         #expect(try audio([0xAF, 0, 0x11, 0x90]) == "mp4a configuration [17, 144]")
         #expect(try audio([0xAF, 1, 7]) == "mp4a [7]")
@@ -59,7 +59,7 @@ struct FLVBodyTests {
         #expect(try audio([0x92] + code("mp4a")) == "mp4a end")
     }
 
-    @Test("In a multitrack body the first track is found by its number, not by its position")
+    @Test("In a multitrack message the first track is recognized by its number, not by its position")
     func tracks() throws {
         // One track.
         #expect(try video([0x96, 0x01] + code("hvc1") + [0] + [0, 0, 1, 9]) == "hvc1 key 1 [9]")
@@ -75,7 +75,7 @@ struct FLVBodyTests {
         #expect(throws: FLVFailure.malformed) { try video([0x96, 0x31] + code("av01")) }
     }
 
-    @Test("Audio tracks of a multitrack body other than the first are reported by name")
+    @Test("All audio tracks of a multitrack message except the first are reported by name")
     func otherTracks() throws {
         let many = code("Opus") + [1, 0, 0, 1, 5] + [0, 0, 0, 1, 6] + [2, 0, 0, 1, 7]
         let audio = try #require(try FLVAudio(body: ([0x95, 0x11] + many)[...]))
@@ -86,7 +86,7 @@ struct FLVBodyTests {
         #expect(try FLVAudio(body: [0xAF, 1, 7])?.otherTracks == [])
     }
 
-    @Test("Modifiers of Enhanced RTMP in front of a packet are skipped")
+    @Test("Enhanced RTMP modifiers before a packet are skipped")
     func modifiers() throws {
         #expect(try video([0x97, 2, 1, 2, 3, 0x01] + code("hvc1") + [0, 0, 1, 9]) == "hvc1 key 1 [9]")
         let long = [0xFF, 1, 0] + [UInt8](repeating: 0, count: 257) + [0x07, 0, 0, 0x03]
@@ -94,7 +94,7 @@ struct FLVBodyTests {
         #expect(throws: FLVFailure.malformed) { try video([0x97, 200, 1]) }
     }
 
-    @Test("Commands, color metadata, channel orders and empty bodies yield no packets")
+    @Test("Commands, color metadata, channel orders and empty messages yield no packets")
     func nothing() throws {
         #expect(try video([0x57, 0]) == nil)
         #expect(try video([]) == nil)
@@ -117,7 +117,7 @@ struct FLVBodyTests {
         SharedBytes(count: prefix.count) { prefix.write(to: $0, at: 0) }.array + payload
     }
 
-    @Test("A body of every codec and tag format is parsed back as it was written")
+    @Test("A message of every codec and tag format is parsed back as it was written")
     func written() throws {
         for codec in FLVVideo.Codec.allCases {
             let name = codec.rawValue
@@ -142,7 +142,7 @@ struct FLVBodyTests {
         #expect(try video(body(old, [9])) == "avc1 inter 3 [9]")
     }
 
-    @Test("A body that is truncated anywhere is refused or parsed, and never traps")
+    @Test("A message that is truncated anywhere is refused or parsed, and never crashes the process")
     func cuts() {
         let bodies: [[UInt8]] = [
             [0x97, 2, 1, 2, 3, 0x06, 0x21] + code("av01") + [0, 0, 0, 1, 6], [0x17, 1, 0, 0, 0, 1],

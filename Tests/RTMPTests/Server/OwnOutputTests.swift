@@ -66,7 +66,7 @@ struct OwnOutputTests {
         socket.shutDown(CInt(SHUT_WR))
     }
 
-    @Test("An output with Enhanced RTMP announces it and receives the server's codecs; other outputs do neither")
+    @Test("An RTMP output with Enhanced RTMP announces it and gets the server's codecs; other outputs do neither")
     func enhanced() async throws {
         let registration = try registration()
         let url = try RTMPURL("rtmp://127.0.0.1:\(registration.port)/live/secret")
@@ -97,7 +97,7 @@ struct OwnOutputTests {
         #expect(other.unknownCodecs(of: StreamDescription(video: hevc, audio: Samples.audioTrack)) == [.hevc])
     }
 
-    @Test("The server receives an output's headers, metadata, all frames, and the end of the stream")
+    @Test("relay's RTMP server receives an output's headers, metadata, all frames, and the end of the stream")
     func publishes() async throws {
         let registration = try registration()
         #expect(try await publish("secret", to: registration.port, frames: 20) == nil)
@@ -109,7 +109,7 @@ struct OwnOutputTests {
         #expect(bytes == 190 * 9000 + 20)
     }
 
-    @Test("An output that publishes with a wrong key fails permanently")
+    @Test("An RTMP output that publishes with a wrong key fails permanently")
     func refused() async throws {
         let registration = try registration()
         let failure = try #require(try await publish("wrong", to: registration.port, frames: 0))

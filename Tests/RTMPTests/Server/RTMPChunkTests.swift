@@ -8,7 +8,7 @@ import Testing
 struct RTMPChunkTests {
     private let body = (0..<1000).map { UInt8(truncatingIfNeeded: $0) }
 
-    @Test("A message is assembled from chunks of any size", arguments: [1, 2, 127, 128, 4096, 0x7FFF_FFFF])
+    @Test("An RTMP message is assembled from chunks of any size", arguments: [1, 2, 127, 128, 4096, 0x7FFF_FFFF])
     func sizes(size: Int) throws {
         var parser = RTMPInboundParser()
         let bytes = ClientBytes.chunkSize(UInt32(size)) + ClientBytes.message(9, body, time: 40, chunk: size)
@@ -18,14 +18,14 @@ struct RTMPChunkTests {
     }
 
     @Test(
-        "A peer's chunk size of 0, or of 2^31 and more, is refused",
+        "A client's RTMP chunk size of 0, or of 2^31 and more, is refused",
         arguments: [0, 0x8000_0000, 0xFFFF_FFFF] as [UInt32])
     func badSizes(size: UInt32) {
         var parser = RTMPInboundParser()
         #expect(throws: RTMPInboundParser.Malformed.self) { _ = try parser.parse(ClientBytes.chunkSize(size)) }
     }
 
-    @Test("A chunk size that changes within a message applies to the rest of the message")
+    @Test("A chunk size that changes within an RTMP message applies to the rest of the message")
     func changingSize() throws {
         var parser = RTMPInboundParser()
         let whole = ClientBytes.message(9, Array(body[..<300]), csid: 6)
@@ -34,7 +34,9 @@ struct RTMPChunkTests {
         #expect(try parser.parse(bytes) == [.init(type: 9, body: Array(body[..<300]))])
     }
 
-    @Test("Extended timestamps are parsed whether or not a peer repeats them in each chunk", arguments: [true, false])
+    @Test(
+        "Extended RTMP timestamps are parsed whether or not a client repeats them in each chunk",
+        arguments: [true, false])
     func extended(repeats: Bool) throws {
         var parser = RTMPInboundParser()
         let times: [UInt32] = [0xFF_FFFE, 0xFF_FFFF, 0x100_0000, 0x8000_0000, 0xFFFF_FFFF]
@@ -45,7 +47,7 @@ struct RTMPChunkTests {
         #expect(messages.allSatisfy { $0.body == body })
     }
 
-    @Test("Extended timestamps are parsed wherever the bytes are split", arguments: [true, false])
+    @Test("Extended RTMP timestamps are parsed wherever the bytes are split", arguments: [true, false])
     func extendedSplit(repeats: Bool) throws {
         let body = Array(body[..<300])
         let bytes = ClientBytes.message(9, body, time: 0x100_0000, repeatsTime: repeats) + ClientBytes.message(8, [1])
@@ -57,7 +59,7 @@ struct RTMPChunkTests {
         }
     }
 
-    @Test("Time differences, extended ones included, add up across the wrap of the timestamp")
+    @Test("RTMP time differences add up across the wrap of the timestamp")
     func deltas() throws {
         var parser = RTMPInboundParser()
         var bytes = ClientBytes.message(9, [1], time: 0xFFFF_FF00) + ClientBytes.later(9, [2], by: 0x200)
@@ -69,7 +71,7 @@ struct RTMPChunkTests {
         #expect(messages.map(\.timestamp) == [0xFFFF_FF00, 0x100, 0x100_0100, 0x100_0128, 0x100_0150, 0x100_0178])
     }
 
-    @Test("An abort message, or a message header within a message, discards the incomplete message")
+    @Test("An abort message, or a header within another message, discards an incomplete RTMP message")
     func abort() throws {
         var parser = RTMPInboundParser()
         let whole = ClientBytes.message(9, body, csid: 6)
@@ -80,7 +82,7 @@ struct RTMPChunkTests {
         #expect(parser.heldBytes == 0)
     }
 
-    @Test("Memory is not allocated for announced bytes, and 65599 chunk streams are refused within bounded memory")
+    @Test("No memory is allocated for announced bytes, and 65599 chunk streams are refused within bounded memory")
     func announced() {
         var parser = RTMPInboundParser(limits: RTMPServerSession.publisherLimits)
         var refusedAt: Int?

@@ -15,7 +15,7 @@ struct RTMPListenURLTests {
         #expect(secure.host == "::" && secure.port == 443 && secure.isSecure && secure.maximumPlayers == 256)
     }
 
-    @Test("An application may contain an instance, names are decoded, and options depend on the role")
+    @Test("A listening address may have an application with an instance; names are decoded, and options are checked")
     func pieces() throws {
         let input = try RTMPListenURL("rtmp-listen://0.0.0.0:1936/a/b/k%2Fy?takeover=yes", for: .input)
         #expect(input.path == "a/b/k/y" && input.takesOver && input.port == 1936)
@@ -24,7 +24,7 @@ struct RTMPListenURLTests {
     }
 
     @Test(
-        "An invalid listening address is refused in a sentence without secrets",
+        "An invalid address to listen on is refused in a sentence without secrets",
         arguments: [
             ("rtmp://h/live/secret1", "must begin with"), ("rtmp-listen://example.org/live/secret1", "numeric"),
             ("rtmp-listen://0.0.0.0/secret1", "app and a stream"),
@@ -53,7 +53,7 @@ struct RTMPListenURLTests {
         #expect(!dumped.contains("secret-key"))
     }
 
-    @Test("Two keys are equal only if all of their bytes are")
+    @Test("Two stream keys are equal only if all of their bytes are equal")
     func keys() {
         for (one, other) in [("", "a"), ("a", ""), ("ab", "abab"), ("abab", "ab"), ("abc", "abd"), ("ä", "a")] {
             #expect(!RTMPEndpoint.isEqual(one, other))

@@ -17,7 +17,7 @@ struct RTMPPlayerConversationTests {
         }
     }
 
-    @Test("A player's commands are reported in order, and a _result is not reported as a command")
+    @Test("A player's commands are reported in order, and its command _result is not reported")
     func wishes() {
         var channel = RTMPBackChannel(parser: RTMPInboundParser())
         let bytes =
@@ -49,7 +49,7 @@ struct RTMPPlayerConversationTests {
         #expect(channel.take(command).wishes == (isEnd ? [.stop] : []))
     }
 
-    @Test("At the end of the stream a player gets all the messages that players expect")
+    @Test("At the end of the stream an RTMP player gets all the messages that players expect")
     func end() {
         let messages = RTMPHeaders.playEnd(streamID: 3)
         #expect(messages.first?.payload.array == [0, 1, 0, 0, 0, 3])

@@ -45,7 +45,7 @@ struct RTMPSServerTests {
         }
     }
 
-    @Test("A client publishes over TLS, and a later client gets the new certificate after the files changed")
+    @Test("A client publishes over TLS, and a later client gets the new certificate after the files were changed")
     func publishes() async throws {
         let (identity, record) = (try identity(), StreamRecord())
         let registration = try server.receive(url("live/key", .input), identity: identity, receiver: record)
@@ -64,7 +64,7 @@ struct RTMPSServerTests {
         try await second.hear("NetStream.Publish.BadName")
     }
 
-    @Test("A TLS publisher that closes the connection without close_notify counts as disconnected, not as failed")
+    @Test("A TLS publisher that disconnects without close_notify counts as disconnected, not as failed")
     func unclean() async throws {
         let record = StreamRecord()
         let registration = try server.receive(url("live/key", .input), identity: identity(), receiver: record)
@@ -77,7 +77,7 @@ struct RTMPSServerTests {
         try await eventually { record.log.last == "ended 1: the client closed the connection" }
     }
 
-    @Test("A player gets its stream over TLS, and its connection is closed when the server releases the player")
+    @Test("An RTMP player gets its stream over TLS, and is disconnected when the server releases it")
     func plays() async throws {
         let host = PlayerRecord()
         let registration = try server.offer(url("live/program", .output), identity: identity(), host: host)
@@ -123,7 +123,7 @@ struct RTMPSServerTests {
         }
     }
 
-    @Test("An rtmps address without a certificate, and a certificate for a port without TLS, are refused at the start")
+    @Test("An rtmps:// address without a certificate, and a certificate for a port without TLS, are refused")
     func configuration() throws {
         let record = StreamRecord()
         #expect(throws: OutputFailure.self) { try server.receive(url("live/key", .input), receiver: record) }
@@ -135,7 +135,7 @@ struct RTMPSServerTests {
         withExtendedLifetime(registration) {}
     }
 
-    @Test("A client that speaks RTMP without TLS to an RTMPS port is closed")
+    @Test("A client that sends RTMP without TLS to an RTMPS port is disconnected")
     func plain() async throws {
         let record = StreamRecord()
         let registration = try server.receive(url("live/key", .input), identity: identity(), receiver: record)

@@ -30,7 +30,7 @@ struct RTMPServerHandshakeTests {
         return Array(bytes[..<place.lowerBound] + bytes[place.upperBound...])
     }
 
-    @Test("A handshake without digests returns the client's packet, wherever the bytes are split")
+    @Test("A server answers a handshake without digests with the client's packet, wherever the bytes are split")
     func simple() throws {
         let bytes = [3] + (0..<3072).map { UInt8(truncatingIfNeeded: $0 < 8 ? 0 : $0 &* 7) }
         for split in [0, 1, 2, 700, 1536, 1537, 1538, 3000, 3072, 3073] {
@@ -42,7 +42,7 @@ struct RTMPServerHandshakeTests {
         }
     }
 
-    @Test("A version number without a digest in the client's packet is answered without a digest")
+    @Test("A client's handshake that has a version number but no digest is answered without a digest")
     func versionOnly() throws {
         let first = [0, 0, 0, 0, 9, 0, 124, 2] + [UInt8](repeating: 5, count: 1528)
         var handshake = RTMPServerHandshake()
@@ -51,7 +51,7 @@ struct RTMPServerHandshakeTests {
     }
 
     @Test(
-        "A client's digest in either position is answered by a digest that the client can verify", arguments: [8, 772])
+        "A client's digest at either position is answered by a digest that the client can verify", arguments: [8, 772])
     func digests(schema: Int) throws {
         var generator = SeededRandom()
         let place = try #require(RTMPServerHandshake.Schema(rawValue: schema))
@@ -79,7 +79,7 @@ struct RTMPServerHandshakeTests {
         #expect(long?.prefix(4) == [0x60, 0xE4, 0x31, 0x59])
     }
 
-    @Test("A client of another protocol is refused at its first byte", arguments: [6, 0x16, 0x47] as [UInt8])
+    @Test("A client that does not speak RTMP is refused at its first byte", arguments: [6, 0x16, 0x47] as [UInt8])
     func otherProtocols(first: UInt8) {
         var handshake = RTMPServerHandshake()
         #expect(throws: RTMPServerHandshake.Malformed.self) { _ = try answer([[first]], &handshake) }

@@ -77,7 +77,7 @@ struct RTMPServerSessionTests {
 
     private let frame: [UInt8] = [0x17, 1, 0, 0, 0, 1, 2, 3]
 
-    @Test("A publisher gets the responses in the order that all encoders understand, on its own message stream")
+    @Test("A publisher gets the server's responses in the order that all encoders understand")
     func publishes() throws {
         var talk = Talk()
         try talk.says(ClientBytes.publishing("secret?token=1", app: "live/instance"))
@@ -107,7 +107,7 @@ struct RTMPServerSessionTests {
         }
     }
 
-    @Test("Media, metadata and data on the publisher's message stream are reported; other messages are ignored")
+    @Test("Media, metadata and data on the publisher's message stream are accepted; other messages are ignored")
     func media() throws {
         var talk = Talk()
         try talk.says(ClientBytes.handshake + ClientBytes.connect() + ClientBytes.message(9, frame))
@@ -128,7 +128,7 @@ struct RTMPServerSessionTests {
             ])
     }
 
-    @Test("Media with an unsupported codec is reported once for each track")
+    @Test("A track with an unsupported codec is reported once")
     func unsupported() throws {
         var talk = Talk()
         try talk.says(ClientBytes.publishing("key"))
@@ -148,7 +148,7 @@ struct RTMPServerSessionTests {
         #expect(talk.texts == ["other [\"audio track 2 (AAC)\"]", "other [\"audio track 3 (AAC)\"]"])
     }
 
-    @Test("The timestamps of messages in an aggregate are relative to the aggregate's own timestamp")
+    @Test("Timestamps of messages within an RTMP aggregate are relative to the aggregate's own timestamp")
     func aggregate() throws {
         func tag(_ type: UInt8, _ time: UInt32, _ body: [UInt8]) -> [UInt8] {
             let header = [type] + ClientBytes.big(UInt32(body.count), 3) + ClientBytes.big(time & 0xFF_FFFF, 3)
@@ -164,7 +164,7 @@ struct RTMPServerSessionTests {
         #expect(talk.texts.suffix(2) == ["2000 avc1", "2016 mp4a"])
     }
 
-    @Test("Commands in AMF3 messages are parsed")
+    @Test("A client's commands in AMF3 messages are parsed")
     func amf3() throws {
         var talk = Talk()
         try talk.says(ClientBytes.handshake + ClientBytes.connect(adding: ["objectEncoding": .number(3)]))
@@ -176,7 +176,7 @@ struct RTMPServerSessionTests {
     }
 
     @Test(
-        "The server announces Enhanced RTMP to a client that announces it, and to no other client",
+        "The server announces Enhanced RTMP only to a client that announces it",
         arguments: [true, false])
     func enhanced(isEnhanced: Bool) throws {
         var talk = Talk()
@@ -195,7 +195,7 @@ struct RTMPServerSessionTests {
     }
 
     @Test(
-        "Each of three commands ends a stream, and another stream may follow on the same connection",
+        "Each of three RTMP commands ends a stream, and another stream may follow on the same connection",
         arguments: [
             ClientBytes.command("FCUnpublish", 6, [.null, .string("key")], chunk: 4096),
             ClientBytes.command("deleteStream", 7, [.null, .number(1)], chunk: 4096),
@@ -213,7 +213,7 @@ struct RTMPServerSessionTests {
     }
 
     @Test(
-        "A command that names another stream does not end the one that is published",
+        "A command that names another stream does not end the one that is being published",
         arguments: [
             ClientBytes.command("FCUnpublish", 6, [.null, .string("other")], chunk: 4096),
             ClientBytes.command("FCUnpublish", 6, [.null, .string("keys")], chunk: 4096),
@@ -232,7 +232,7 @@ struct RTMPServerSessionTests {
     }
 
     @Test(
-        "A command that names the published stream in another form, or no stream, ends it",
+        "A command that names the published stream in an unusual way, or no stream, ends that stream",
         arguments: [
             ClientBytes.command("FCUnpublish", 6, [.null, .string("key?token=2")], chunk: 4096),
             ClientBytes.command("FCUnpublish", 6, [.null, .string("/key/")], chunk: 4096),
@@ -247,7 +247,7 @@ struct RTMPServerSessionTests {
         #expect(talk.endings == 1 && talk.session.phase == .connected)
     }
 
-    @Test("A client that publishes on message stream 0 ends its stream by each number")
+    @Test("A client that publishes on message stream 0 may end its stream by a command for stream 1")
     func streamZero() throws {
         var talk = Talk()
         try talk.says(ClientBytes.handshake + ClientBytes.connect())
@@ -256,7 +256,7 @@ struct RTMPServerSessionTests {
         #expect(talk.endings == 1)
     }
 
-    @Test("A player gets Play.Reset and Play.Start, and the parser that the player receives keeps the chunk size")
+    @Test("A player gets Play.Reset and Play.Start, and messages to it continue with the agreed chunk size")
     func plays() throws {
         var talk = Talk()
         try talk.says(
@@ -273,7 +273,7 @@ struct RTMPServerSessionTests {
     }
 
     @Test(
-        "A refusal sends its status code on the message stream that the client asked to publish on",
+        "A refusal of a publisher is sent with its status code on the publisher's message stream",
         arguments: [
             (RTMPServerSession.Refusal.denied, "NetStream.Publish.Denied"), (.busy, "NetStream.Publish.BadName"),
             (.failed, "NetStream.Publish.Failed"),
@@ -287,7 +287,7 @@ struct RTMPServerSessionTests {
     }
 
     @Test(
-        "Optional commands are answered, so that the client does not wait for a response",
+        "Optional RTMP commands are answered, so that the client does not wait for a response",
         arguments: [
             ("getStreamLength", "_result"), ("_checkbw", "_result"), ("FCSubscribe", "_result"),
             ("selfDestruct", "NetConnection.Call.Failed"),
@@ -301,7 +301,7 @@ struct RTMPServerSessionTests {
         #expect(talk.words.count == count)
     }
 
-    @Test("A client's pings are answered, and received bytes are acknowledged once per window that the client sets")
+    @Test("A client's pings are answered, and bytes are acknowledged once per window that the client has set")
     func controls() throws {
         var talk = Talk()
         try talk.says(ClientBytes.handshake + ClientBytes.connect())
@@ -345,7 +345,7 @@ struct RTMPServerSessionTests {
         }
     }
 
-    @Test("Before its stream is accepted, a client uses at most 64 KiB of memory")
+    @Test("A client uses at most 64 KiB of memory until its stream is accepted")
     func greetingBound() throws {
         var talk = Talk()
         try talk.says(ClientBytes.handshake + ClientBytes.connect() + ClientBytes.chunkSize(0x7FFF_FFFF))
@@ -360,7 +360,7 @@ struct RTMPServerSessionTests {
         #expect(held > 50_000 && held <= 64 << 10)
     }
 
-    @Test("A client that creates a thousand streams is refused")
+    @Test("A client that creates a thousand RTMP streams is refused")
     func streams() throws {
         var talk = Talk()
         try talk.says(ClientBytes.handshake + ClientBytes.connect())
@@ -369,7 +369,7 @@ struct RTMPServerSessionTests {
         #expect(talk.words.last == "NetConnection.Call.Failed")
     }
 
-    @Test("A client's own name is kept without control characters, and without more than 100 characters")
+    @Test("A client's software name is kept without control characters, and limited to 100 characters")
     func clientName() {
         let request = { (name: String) in
             RTMPStreamRequest(.publish, app: "live", name: "a", client: name, capabilities: RTMPCapabilities())
@@ -378,7 +378,7 @@ struct RTMPServerSessionTests {
         #expect(request(String(repeating: "a", count: 500)).client.count == 100)
     }
 
-    @Test("A client's request is printed without its key")
+    @Test("A client's request is printed without its stream key")
     func masks() throws {
         var talk = Talk()
         try talk.says(ClientBytes.publishing("very-secret-key?token=hidden"))

@@ -47,7 +47,7 @@ struct RTMPServerTests {
         notices.all.withLock { $0.allSatisfy { !$0.contains("secret") } }
     }
 
-    @Test("A port that was just released can be opened again at once, because opening waits for its close")
+    @Test("An RTMP port that was just closed can be opened again at once")
     func reopened() throws {
         let server = server()
         var again = try url("live/again")
@@ -58,7 +58,7 @@ struct RTMPServerTests {
         }
     }
 
-    @Test("A publisher's messages are received in order until the publisher ends them by command or by disconnecting")
+    @Test("A publisher's messages are received in order until it ends the stream or disconnects")
     func publishes() async throws {
         let server = server()
         let registration = try server.receive(url("live/secret"), receiver: record)
@@ -80,7 +80,7 @@ struct RTMPServerTests {
     }
 
     @Test(
-        "A wrong key, a wrong application and an output's name are refused, and the receiver is not called",
+        "Clients with a wrong key, a wrong application or an output's name are refused",
         arguments: [
             ("live", "secret2"), ("live", ""), ("other", "secret"), ("live", "program"), ("live/secret", "x"),
         ])
@@ -96,7 +96,7 @@ struct RTMPServerTests {
         #expect(record.log.isEmpty && isDiscreet())
     }
 
-    @Test("Guessed stream keys are counted and reported once, and afterwards the right key still publishes")
+    @Test("Wrong stream keys are counted, guessing is reported once, and the right key is still accepted")
     func guesses() async throws {
         let server = server { $0.guessWait = .milliseconds(1) }
         let registration = try server.receive(url("live/secret"), receiver: record)
@@ -114,7 +114,7 @@ struct RTMPServerTests {
         #expect(server.wrongKeys == 15)
     }
 
-    @Test("After ten wrong stream keys a client of that network waits before its key is looked at, and others do not")
+    @Test("After ten wrong stream keys of a network its next client has to wait, and other networks do not")
     func guessesWait() async throws {
         let server = server { $0.guessWait = .seconds(600) }
         let registration = try server.receive(url("live/secret"), receiver: record)
@@ -131,7 +131,7 @@ struct RTMPServerTests {
         #expect(server.wrongKeys == 10)
     }
 
-    @Test("A publication that ended does not control the next publication on the same connection")
+    @Test("Pausing or cancelling a publication that has ended does not affect the next one on the same connection")
     func pastPublication() async throws {
         let server = server()
         let registration = try server.receive(url("live/secret"), receiver: record)
@@ -166,7 +166,7 @@ struct RTMPServerTests {
     }
 
     @Test(
-        "With takeover=, or if the first publisher is silent, the second publisher replaces it",
+        "With takeover=, or if the first publisher is silent, a second publisher replaces it",
         arguments: [true, false])
     func takeover(isAllowed: Bool) async throws {
         let server = server { $0.takeoverSilence = isAllowed ? .seconds(60) : .zero }
@@ -181,7 +181,7 @@ struct RTMPServerTests {
         #expect(record.log == ["began 1", "ended 1: another client took it over", "began 2"])
     }
 
-    @Test("The authorization accepts or refuses a client, and bytes that the client sent meanwhile are not lost")
+    @Test("A client's authorization accepts or refuses it, and bytes that the client sends meanwhile are kept")
     func authorization() async throws {
         let server = server()
         let asked = Mutex<[String]>([])
@@ -202,7 +202,7 @@ struct RTMPServerTests {
         #expect(isDiscreet())
     }
 
-    @Test("A limited number of authorizations run at a time, and every client gets a decision")
+    @Test("A limited number of clients are authorized at a time, and every client gets a decision")
     func turns() async throws {
         let (server, host) = (server { $0.decisions = 2 }, PlayerRecord())
         let asked = Mutex((now: 0, most: 0))
@@ -222,7 +222,7 @@ struct RTMPServerTests {
         #expect(asked.withLock { $0.most } <= 2)
     }
 
-    @Test("If the authorization does not decide in time, it is cancelled and the client is refused")
+    @Test("If a client's authorization takes too long, it is cancelled and the client is refused")
     func authorizationDeadline() async throws {
         let server = server { $0.authorizationTime = .milliseconds(20) }
         let isCancelled = Mutex(false)
@@ -241,7 +241,7 @@ struct RTMPServerTests {
         #expect(record.log.isEmpty)
     }
 
-    @Test("A receiver whose buffer is full stops the sender, and gets all bytes when it has room again")
+    @Test("While the buffer for a publisher is full, its connection is not read, and later no byte is missing")
     func backPressure() async throws {
         let server = server()
         record.state.withLock { $0.pausesAfter = 10 }
@@ -269,7 +269,7 @@ struct RTMPServerTests {
         #expect(record.state.withLock { $0.bytes } == 2000 * 99_995)
     }
 
-    @Test("A client without a request is closed at its step's deadline, and a silent publisher at its own deadline")
+    @Test("A client that requests nothing is disconnected at a deadline, and a silent publisher at its own")
     func deadlines() async throws {
         let server = server {
             $0.handshakeTime = .milliseconds(30)
@@ -289,7 +289,7 @@ struct RTMPServerTests {
         #expect(record.log.last?.hasPrefix("ended 1: nothing came for") == true)
     }
 
-    @Test("The number of silent connections is limited, and other clients are still served")
+    @Test("The number of connections that send nothing is limited, and other clients are still served")
     func silentCrowd() async throws {
         let server = server()
         let registration = try server.receive(url("live/secret"), receiver: record)
@@ -331,7 +331,7 @@ struct RTMPServerTests {
         try await client.hear("NetStream.Publish.Start")
     }
 
-    @Test("A client that does not read the server's messages is closed")
+    @Test("A client that does not read the server's messages is disconnected")
     func deafClient() async throws {
         let server = server()
         let registration = try server.receive(url("live/secret"), receiver: record)
@@ -348,7 +348,7 @@ struct RTMPServerTests {
         try await eventually { notices.all.withLock { $0.contains { $0.contains("does not read") } } }
     }
 
-    @Test("A port in use, and two streams with the same name, are reported before anything starts")
+    @Test("A port in use, and two streams with the same name, are reported before relay starts")
     func configuration() async throws {
         let server = server()
         let registration = try server.receive(url("live/secret-key"), receiver: record)
@@ -361,7 +361,7 @@ struct RTMPServerTests {
         #expect(twice?.reason.contains("twice") == true && twice?.reason.contains("secret-key") == false)
     }
 
-    @Test("The port stays open while a stream needs it, and cancelling a stream disconnects its publisher")
+    @Test("An RTMP port stays open while a stream needs it, and cancelling a stream disconnects its publisher")
     func cancel() async throws {
         let server = server()
         let one = try server.receive(url("live/one"), receiver: record)
@@ -424,7 +424,7 @@ extension RTMPServerTests {
     }
 
     @Test(
-        "A player without the required key is refused",
+        "An RTMP player without the required key is refused",
         arguments: [
             ("program?key=secret", true), ("program", false), ("program?key=secre", false), ("program?key=", false),
         ])
@@ -437,7 +437,7 @@ extension RTMPServerTests {
         #expect(isDiscreet())
     }
 
-    @Test("A stream may be offered again while its predecessor ends, and others may not have its name")
+    @Test("A restarted output may offer its stream while the old one ends, and no other output may use that name")
     func successor() throws {
         let server = server()
         let first = try server.offer(url("live/program", .output), host: PlayerRecord())
@@ -451,7 +451,7 @@ extension RTMPServerTests {
         next.cancel()
     }
 
-    @Test("Bytes that a player sends after its request are delivered to the host that takes the player over")
+    @Test("Bytes that a player sends after its request to play are passed on to the output that serves it")
     func playersWords() async throws {
         let (server, host) = (server(), PlayerRecord())
         let registration = try server.offer(url("live/program", .output), host: host)
