@@ -168,6 +168,7 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
             case .gap, .event, .checksum, .upload: break
             }
         }
+        if case .segment(let name, _) = change { hold.renew(name) }
         queue.async {
             self.state.withLock { state in
                 guard !state.isOver else { return }
@@ -315,6 +316,8 @@ extension Catalogue {
             // A report of the recorder is about a file of its own run, which continues.
             let living = record.map { [$0.run] }.map(Set.init) ?? directory.livingRuns()
             try store.put([segment], living: living)
+            // The row of a file that has not changed keeps its upload state.
+            hold.load(try store.upload(of: name), of: name)
             reads.withLock { $0 }?.add([name])
         case .gap(let gap): try store.put(gap)
         case .event(let event): try store.put(event)
