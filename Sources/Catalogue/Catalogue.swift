@@ -273,11 +273,15 @@ extension Catalogue {
         let names = Set(try store.segments().map(\.name))
         // A transport stream or an unreadable file has no metadata from which a row could be made. A file without a row
         // is not uploaded, and is not deleted while the channel uploads. Therefore each transport stream gets a row
-        // here, and so does any other file unless it is known to have no upload state.
+        // here, and so does any other file unless it is known to have no upload state. Names alone do not show whose
+        // files these are: other channels and users can have files with such names.
+        let ownership = Ownership(directory, channel: channel)
         let rows = try directory.segments(of: channel).compactMap { file -> CatalogueSegment? in
             let upload = known[file.fileName] ?? (hold.isLoaded ? nil : .waiting)
             let isStream = file.fileName.hasSuffix(RecordFormat.ts.fileExtension)
-            guard file.isFinished, upload != nil || isStream, !names.contains(file.fileName) else { return nil }
+            guard file.isFinished, upload != nil || isStream, !names.contains(file.fileName),
+                known[file.fileName] != nil || ownership.mayOwn(file.fileName)
+            else { return nil }
             return CatalogueSegment(file: file, channel: channel, upload: upload)
         }
         try store.put(rows, living: [])

@@ -69,6 +69,18 @@ package final class Ownership: Sendable {
         return verdict == .ours
     }
 
+    /// Whether `fileName` can be a recording of the channel whose content is damaged or cannot be read now: nothing shows
+    /// that it is another channel's, or not a recording of relay.
+    package func mayOwn(_ fileName: String) -> Bool {
+        guard let match = match(fileName) else { return false }
+        guard let file = try? directory.open(recording: fileName), let verdict = try? verdict(on: file, fileName, match)
+        else { return true }
+        switch verdict {
+        case .ours, .empty, .unnamed: return true
+        case .other, .foreign: return false
+        }
+    }
+
     /// Returns what the file's name shows; nil if its name or its directory rules out a recording of the channel.
     func match(_ fileName: String) -> NameMatch? {
         let original = SegmentSalvage.originalName(fileName)
