@@ -4,9 +4,8 @@ import Archive
 import Foundation
 import Glibc
 import Media
+import Segmenter
 import TestSupport
-
-@testable import Catalogue
 
 /// What disks and clocks do.
 extension ArchiveWalk {

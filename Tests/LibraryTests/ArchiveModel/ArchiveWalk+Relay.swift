@@ -2,8 +2,9 @@
 
 import Archive
 import Foundation
-import Segmenter
 import TestSupport
+
+@testable import Segmenter
 
 /// What relay does.
 extension ArchiveWalk {
@@ -44,7 +45,11 @@ extension ArchiveWalk {
     private func loseNotes(of run: String) {
         runs[run]?.isDoubtful = true
         place.forgetUploads()
-        for name in place.files.keys { place.files[name]?.awaitsStart = true }
+        for (name, file) in place.files {
+            place.files[name]?.awaitsStart = true
+            // The catalogue may still have a row of an earlier file of this name.
+            if file.isReused { place.files[name]?.isExempt = true }
+        }
     }
 
     /// Records so many seconds.

@@ -2,6 +2,7 @@
 
 import Archive
 import Foundation
+import TestSupport
 
 /// Comparing the directories with the model.
 extension ArchiveWalk {
@@ -86,9 +87,9 @@ extension ArchiveWalk {
         var own = ModelPlace.OwnFile(
             run: position.run, frames: frames, ended: time.now, stamp: stamp, isAgeKnown: isRemembered)
         own.awaitsStart = isUntold || relay == nil || place !== self.place
+        own.isReused = !place.usedNames.insert(name).inserted
         // The catalogue still has a row of an earlier file of this name, and was not told that this one is new.
-        own.isExempt = isUntold && place.usedNames.contains(name)
-        place.usedNames.insert(name)
+        own.isExempt = isUntold && own.isReused
         place.files[name] = own
         note("\(name) has the frames \(frames) of \(position.run)")
     }

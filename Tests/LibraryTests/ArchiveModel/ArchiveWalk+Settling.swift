@@ -107,7 +107,7 @@ extension ArchiveWalk {
     /// Returns the first frame that is in no file and no gap. Gaps before the first remaining file of a run are
     /// forgotten.
     private func lostFrame(of name: String, _ run: ModelRun, _ gaps: [CatalogueGap]) -> Int64? {
-        let left = ([place] + shelf).flatMap(\.files.values).filter { $0.run == name }
+        let left = ([place] + shelf).flatMap { place in place.files.values.filter { $0.run == name } }
         guard let first = left.map(\.frames.lowerBound).min() else { return nil }
         // If relay was killed after an interruption, the catalogue may not know that the program continued.
         let isEndKnown = !run.wasKilled || !run.wasInterrupted

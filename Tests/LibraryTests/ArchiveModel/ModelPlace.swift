@@ -25,6 +25,8 @@ final class ModelPlace {
         var mayRepeat = false
         /// Whether it need not be uploaded, because it was missing when its turn came.
         var isExempt = false
+        /// Whether an earlier file had the same name.
+        var isReused = false
         /// Whether only the next start of relay finds it.
         var awaitsStart = false
     }
