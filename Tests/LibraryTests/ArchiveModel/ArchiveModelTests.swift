@@ -38,4 +38,13 @@ struct ArchiveModelTests {
         let fault = await walk.run(steps: ArchiveModelSettings.steps)
         #expect(fault == nil, "RELAY_TEST_SEED=\(seed)")
     }
+
+    @Test("The model notices when retention asks nobody before it deletes files")
+    func notices() async throws {
+        for seed: UInt64 in 1001...1020 {
+            let walk = try ArchiveWalk(seed: seed, heedsVetoes: false)
+            if await walk.run(steps: ArchiveModelSettings.steps)?.contains("although it") == true { return }
+        }
+        Issue.record("20 walks have found nothing")
+    }
 }

@@ -14,7 +14,8 @@ extension ArchiveWalk {
         let run = "r\(runs.count + 1)"
         do {
             let settings = SimulatedRelay.Settings(
-                path: path, template: try NameTemplate(parsing: names), rules: rules, hasUploads: hasUploads, run: run)
+                path: path, template: try NameTemplate(parsing: names), rules: rules, hasUploads: hasUploads,
+                heedsVetoes: heedsVetoes, run: run)
             let relay = try SimulatedRelay(settings, time: time)
             runs[run] = ModelRun()
             self.relay = relay

@@ -20,6 +20,8 @@ final class SimulatedRelay {
         var template: NameTemplate
         var rules: RetentionRules
         var hasUploads: Bool
+        /// Whether retention asks what else needs a file.
+        var heedsVetoes: Bool
         /// Identifies the run.
         var run: String
     }
@@ -52,6 +54,7 @@ final class SimulatedRelay {
             HoldVeto(directory), ClipHold(directory: directory, channel: channel), catalogue,
         ]
         if settings.hasUploads { vetoes.append(uploader) }
+        if !settings.heedsVetoes { vetoes = [] }
         let retention = Retention(
             directory: directory, channel: channel, rules: settings.rules, leastFree: 40_000, vetoes: vetoes,
             observers: observers, probe: SimulatedSpace(), clock: time, wallClock: { time.wall },
