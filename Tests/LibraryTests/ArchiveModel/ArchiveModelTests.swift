@@ -39,7 +39,7 @@ struct ArchiveModelTests {
         #expect(fault == nil, "RELAY_TEST_SEED=\(seed)")
     }
 
-    @Test("The model notices when retention asks nobody before it deletes files")
+    @Test("The model notices when retention deletes files without asking what else needs them")
     func notices() async throws {
         for seed: UInt64 in 1001...1020 {
             let walk = try ArchiveWalk(seed: seed, heedsVetoes: false)

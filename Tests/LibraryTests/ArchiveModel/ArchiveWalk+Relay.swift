@@ -37,9 +37,9 @@ extension ArchiveWalk {
         guard let ending = relay else { return }
         note("stop")
         await ending.finish()
-        if isMissing || isReadOnly || place.isCatalogueDamaged { loseNotes(of: ending.run) }
         relay = nil
         scan()
+        if isMissing || isReadOnly || place.isCatalogueDamaged { loseNotes(of: ending.run) }
     }
 
     /// What the catalogue could not write is lost with the process.
@@ -123,8 +123,8 @@ extension ArchiveWalk {
         runs[relay.run]?.fed = relay.frames
         runs[relay.run]?.wasKilled = true
         if isUntold { runs[relay.run]?.isDoubtful = true }
-        if hadTrouble || place.isCatalogueDamaged { loseNotes(of: relay.run) }
         scan(isUntold: isUntold)
+        if hadTrouble || place.isCatalogueDamaged { loseNotes(of: relay.run) }
     }
 
     /// Damages the ends of some files that the killed relay has left open, as a loss of power does.
