@@ -35,7 +35,7 @@ extension ArchiveWalk {
     /// Makes a clip of a recording and perhaps of its neighbours, or deletes a clip.
     func clip() {
         guard let relay else { return }
-        let ledger = ChannelLedger(directory: relay.directory, channel: SimulatedRelay.channel)
+        let ledger = ChannelLedger(directory: relay.directory, channel: channel)
         if !place.clips.isEmpty, Bool.random(using: &random) {
             let index = Int.random(in: place.clips.indices, using: &random)
             note("delete the clip \(place.clips[index].id)")
@@ -47,7 +47,7 @@ extension ArchiveWalk {
         let end = first + Int64.random(in: ClipMachine.fewestFrames...100, using: &random)
         let clip = CatalogueClip(
             ClipMachine.Clip(id: "c\(nextNumber())", run: file.run, first: first, end: end, isComplete: true),
-            channel: SimulatedRelay.channel, rate: SimulatedMedia.rate, start: time.wall.milliseconds, name: nil)
+            channel: channel, rate: SimulatedMedia.rate, start: time.wall.milliseconds, name: nil)
         note("clip \(clip.id): \(first)..<\(end) of \(file.run)")
         do {
             _ = try ledger.note([clip], removing: [])
@@ -61,7 +61,7 @@ extension ArchiveWalk {
     func deleteByOperator() {
         guard let relay, let name = anyName(), let file = place.files[name] else { return }
         note("delete \(name)")
-        let ledger = ChannelLedger(directory: relay.directory, channel: SimulatedRelay.channel)
+        let ledger = ChannelLedger(directory: relay.directory, channel: channel)
         let isWaiting = (try? ledger.segment(name))?.upload == UploadState.waiting
         let id = RecordingID.id(of: name)
         var deleted: Set<String> = []

@@ -14,8 +14,8 @@ extension ArchiveWalk {
         let run = "r\(runs.count + 1)"
         do {
             let settings = SimulatedRelay.Settings(
-                path: path, template: try NameTemplate(parsing: names), rules: rules, hasUploads: hasUploads,
-                heedsVetoes: heedsVetoes, run: run)
+                path: path, channel: channel, template: try NameTemplate(parsing: names), rules: rules,
+                hasUploads: hasUploads, heedsVetoes: heedsVetoes, run: run)
             let relay = try SimulatedRelay(settings, time: time)
             runs[run] = ModelRun()
             self.relay = relay

@@ -84,7 +84,7 @@ extension ArchiveWalk {
         let mark = "\(path)/\(ClipMark.unknown)"
         guard FileManager.default.fileExists(atPath: mark), let relay else { return }
         note("the lost clips are accepted")
-        let known = try ChannelLedger(directory: relay.directory, channel: SimulatedRelay.channel).clips()
+        let known = try ChannelLedger(directory: relay.directory, channel: channel).clips()
         place.clips = place.clips.filter(known.contains)
         try FileManager.default.removeItem(atPath: mark)
     }

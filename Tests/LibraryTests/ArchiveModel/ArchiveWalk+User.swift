@@ -8,49 +8,55 @@ import TestSupport
 
 /// What users and other programs do in the directories.
 extension ArchiveWalk {
-    private static let ours = SampleRecording(seconds: 1, channel: SimulatedRelay.channel).closed
-    private static let theirs = SampleRecording(seconds: 1, channel: "other").closed
-    private static let theirsOpen = SampleRecording(seconds: 1, channel: "other").open
+    private var ours: [UInt8] { SampleRecording(seconds: 1, channel: channel).closed }
+    private var theirs: SampleRecording { SampleRecording(seconds: 1, channel: otherChannel) }
     private static let junk = [UInt8](repeating: 0x20, count: 900)
 
     /// Fills the directory above, which another relay uses for a channel of the same name.
     func addNeighbour() throws {
         for number in 1...3 {
             let name = standardName(number)
-            try above.write(Self.ours, to: name)
+            try above.write(ours, to: name)
             let stamp = try FileDescriptor.open(readOnly: above.path(name)).stamp()
             surroundings.others[name] = stamp
         }
         try above.write([], to: ".relay-archive-above")
     }
 
-    private func standardName(_ number: Int, channel: String = SimulatedRelay.channel) -> String {
-        SegmentName(channel: channel, start: SampleRecording.start, sequence: number).closed
+    /// A name of the standard form, of this channel or of the other one.
+    private func standardName(_ number: Int, isOther: Bool = false) -> String {
+        SegmentName(channel: isOther ? otherChannel : channel, start: SampleRecording.start, sequence: number).closed
     }
 
     /// Adds files that relay must not touch.
     func addForeignFile() throws {
         guard !isReadOnly else { return }
         let number = 800_000 + nextNumber()
-        switch Int.random(in: 0..<8, using: &random) {
-        case 0: try add(Self.ours, "keep/\(standardName(number))")
-        case 1: try add(Self.ours, "interview \(number).mp4")
+        switch Int.random(in: 0..<9, using: &random) {
+        case 0: try add(ours, "keep/\(standardName(number))")
+        case 1: try add(ours, "interview \(number).mp4")
         case 2: try add(Self.junk, standardName(number))
         case 3: try add(Self.junk, standardName(number) + ".part")
-        case 4: try add(Self.theirs, standardName(number, channel: "other"))
-        case 5: try add(Self.theirsOpen, standardName(number, channel: "other") + ".part")
+        case 4: try add(theirs.closed, standardName(number, isOther: true))
+        case 5: try add(theirs.open, standardName(number, isOther: true) + ".part")
         case 6: try add(Self.junk, "notes \(number).txt")
+        case 7:
+            let template = try NameTemplate(parsing: names)
+            let start = UTCTime(milliseconds: SampleRecording.start.milliseconds + Int64(number) * 1000)
+            let name = SegmentName(channel: otherChannel, start: start, sequence: number, template: template)
+            try add(theirs.closed, name.closed)
         default:
             // Another record directory, with files that are named after this channel.
             let mark = Bool.random(using: &random) ? ".relay-archive-\(number)" : ".relay.sqlite"
             try add([], "inner \(number)/\(mark)")
-            try add(Self.ours, "inner \(number)/\(standardName(number))")
+            try add(ours, "inner \(number)/\(standardName(number))")
             try add(Self.junk, "inner \(number)/\(standardName(number + 1)).part")
         }
         scan()
     }
 
     private func add(_ bytes: [UInt8], _ name: String) throws {
+        guard !FileManager.default.fileExists(atPath: "\(place.path)/\(name)") else { return }
         note("somebody makes \(name)")
         let file = URL(fileURLWithPath: "\(place.path)/\(name)")
         try FileManager.default.createDirectory(

@@ -26,7 +26,11 @@ final class ArchiveWalk {
     private static let shownOperations = 30
     private static let templates = [
         "{channel}_{start}_{sequence}", "%Y-%m-%d/{channel}_{start}_{sequence}", "{channel}/{date}/{time}_{sequence}",
-        "{date}_{time}_{sequence}", "rec {channel}/{sequence}", "{channel}_{time}",
+        "{date}_{time}_{sequence}", "rec {channel}/{sequence}", "{channel}_{time}", "{start}_{channel}",
+    ]
+    /// Channels, and others whose names are nearly the same.
+    private static let channels = [
+        ("test", "other"), ("test", "test-1"), ("test-1", "test"), ("cam1", "cam"), ("a_b", "a"), ("2020", "202"),
     ]
 
     let seed: UInt64
@@ -45,6 +49,9 @@ final class ArchiveWalk {
     var shelf: [ModelPlace] = []
     var relay: SimulatedRelay?
     var runs: [String: ModelRun] = [:]
+    let channel: String
+    /// Another channel, which has files in the same directory.
+    let otherChannel: String
     let hasUploads: Bool
     /// The template of names, `--record-name`.
     private(set) var names: String
@@ -75,6 +82,7 @@ final class ArchiveWalk {
         (self.seed, self.heedsVetoes) = (seed, heedsVetoes)
         var random = SeededRandom(seed: seed)
         hasUploads = Int.random(in: 0..<4, using: &random) > 0
+        (channel, otherChannel) = random.pick(Self.channels)
         names = random.pick(Self.templates)
         self.random = random
         let above = try TemporaryDirectory()
@@ -101,7 +109,7 @@ final class ArchiveWalk {
         guard let first = faults.first else { return nil }
         let report = """
             seed \(seed): \(first)
-            uploads: \(hasUploads), true time \(time.now / 1_000_000_000) s, wall clock \(time.error / 1000) s ahead
+            channel: \(channel) beside \(otherChannel), uploads: \(hasUploads), true time \(time.now / 1_000_000_000) s, wall clock \(time.error / 1000) s ahead
             the last operations:
               \(trail.suffix(Self.shownOperations).joined(separator: "\n  "))
             """

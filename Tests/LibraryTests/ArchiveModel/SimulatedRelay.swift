@@ -13,10 +13,9 @@ import TestSupport
 /// One run of relay: the objects of a recording, connected as ``Channel`` connects them, without the timers. Everything
 /// is done when a method returns.
 final class SimulatedRelay {
-    static let channel = "test"
-
     struct Settings {
         var path: String
+        var channel: String
         var template: NameTemplate
         var rules: RetentionRules
         var hasUploads: Bool
@@ -27,6 +26,7 @@ final class SimulatedRelay {
     }
 
     let run: String
+    let channel: String
     let directory: RecordDirectory
     let catalogue: Catalogue
     let archive: ChannelArchive
@@ -42,7 +42,7 @@ final class SimulatedRelay {
 
     /// Prepares the directory and makes the objects. Throws if nothing can be recorded there.
     init(_ settings: Settings, time: SimulatedTime) throws {
-        let channel = Self.channel
+        let channel = settings.channel
         let directory = try RecordDirectory.prepare(settings.path, template: settings.template)
         let catalogue = Catalogue(directory: directory, channel: channel, logger: quiet)
         // Answers whether files are uploaded. The uploads themselves are made by other objects, which end.
@@ -67,7 +67,8 @@ final class SimulatedRelay {
         configuration.run = settings.run
         configuration.sync = .never
         configuration.localOffset = { SimulatedTime.localOffset(at: $0) }
-        (self.run, self.directory, self.catalogue, self.time) = (settings.run, directory, catalogue, time)
+        (run, self.channel, self.directory) = (settings.run, channel, directory)
+        (self.catalogue, self.time) = (catalogue, time)
         (self.retention, self.line, place) = (retention, line, ObserverLine(observers))
         archive = ChannelArchive(settings.path, template: settings.template, channel: channel)
         recorder = Recorder(
@@ -86,7 +87,7 @@ final class SimulatedRelay {
     }
 
     private func recover() {
-        for entry in (try? SegmentRecovery.run(in: directory, channel: Self.channel)) ?? [] {
+        for entry in (try? SegmentRecovery.run(in: directory, channel: channel)) ?? [] {
             switch entry.outcome {
             case .completed(let name, _, _), .renamed(let name): place.segmentRecovered(fileName: name)
             case .setAside, .inUse, .failed: break
@@ -119,7 +120,7 @@ final class SimulatedRelay {
     func upload(_ fault: SimulatedDelivery.Fault, after good: Int) async -> [String] {
         let delivery = SimulatedDelivery(fault, after: good)
         let session = Uploader(
-            directory: directory, channel: Self.channel, catalogue: catalogue, delivery: delivery,
+            directory: directory, channel: channel, catalogue: catalogue, delivery: delivery,
             sleep: { [time] in time.pass($0) }, clock: time, logger: quiet)
         delivery.killing { [weak session] in session?.cancel() }
         session.start()
