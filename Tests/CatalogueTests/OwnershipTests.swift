@@ -242,6 +242,28 @@ private struct Neighbourhood {
         await withCheckedContinuation { ended in catalogue.finish { ended.resume() } }
     }
 
+    // Regression: the files of `test-1` counted for the limits of `test`, because a number can be appended to a name.
+    @Test func `Files of a channel whose name is another channel's with a number do not count as its files`() throws {
+        let directory = try TemporaryDirectory()
+        let template = try NameTemplate(parsing: "{start}_{channel}")
+        let target = try RecordDirectory.prepare(directory.path, template: template)
+        let name = { (channel: String) in
+            SegmentName(channel: channel, start: SampleRecording.start, sequence: 1, template: template).closed
+        }
+        try directory.write(SampleRecording(seconds: 1, channel: "test-1").closed, to: name("test-1"))
+        let own = SampleRecording(seconds: 1).closed
+        try directory.write(own, to: name("test"))
+        let ownership = Ownership(target, channel: "test")
+        #expect(ownership.isNamedAfterChannel(name("test")) && !ownership.isNamedAfterChannel(name("test-1")))
+        #expect(Ownership(target, channel: "test-1").isNamedAfterChannel(name("test-1")))
+        let retention = Retention(
+            directory: target, channel: "test", rules: .init(maximumBytes: Int64(own.count), minimumAge: .zero),
+            leastFree: 0, clock: ManualClock(), logger: quiet)
+        retention.check()
+        #expect(retention.status.files == 1 && retention.status.deletedFiles == 0)
+        #expect(directory.files.count == 2)
+    }
+
     @Test func `A template that the directory has stored still matches recordings after a new one is used`()
         throws
     {

@@ -95,10 +95,13 @@ package final class Ownership: Sendable {
         return isInOtherArchive(fileName) ? nil : match
     }
 
-    /// Whether `fileName` cannot be the name of another channel's file.
+    /// Whether `fileName` cannot be the name of another channel's file. A number that was appended because a name was
+    /// taken leaves a doubt: it can be the end of another channel's name.
     package func isNamedAfterChannel(_ fileName: String) -> Bool {
         let original = SegmentSalvage.originalName(fileName)
-        return directory.templates.contains { ($0.hasChannel) && name(original, $0) != nil }
+        return directory.templates.contains { template in
+            template.hasChannel && SegmentName(fileName: original, channel: channel, template: template) != nil
+        }
     }
 
     private func name(_ fileName: String, _ template: NameTemplate) -> SegmentName? {
