@@ -13,7 +13,7 @@ final class ArchiveWalk {
 
         /// The operations, each as often as it is to happen.
         static let weighted: [Operation] = {
-            var all: [Operation] = allCases
+            var all = Operation.allCases
             all += [Operation](repeating: .record, count: 5)
             all += [.look, .look, .upload, .upload, .hold, .clip, .wait, .wait, .restart, .foreign, .rename, .disk]
             return all
@@ -109,7 +109,8 @@ final class ArchiveWalk {
         guard let first = faults.first else { return nil }
         let report = """
             seed \(seed): \(first)
-            channel: \(channel) beside \(otherChannel), uploads: \(hasUploads), true time \(time.now / 1_000_000_000) s, wall clock \(time.error / 1000) s ahead
+            channel \(channel) beside \(otherChannel), uploads: \(hasUploads)
+            true time \(time.now / 1_000_000_000) s, wall clock \(time.error / 1000) s ahead
             the last operations:
               \(trail.suffix(Self.shownOperations).joined(separator: "\n  "))
             """
