@@ -14,8 +14,8 @@ extension ArchiveWalk {
         case names(Set<String>)
     }
 
-    /// Takes new recordings into the model, and checks that nothing else has changed but by `deletion`. With `isUntold`,
-    /// relay was killed just after it had closed a file.
+    /// Takes new recordings into the model, and checks that nothing else has changed but by `deletion`. With
+    /// `isUntold`, relay was killed just after it had closed a file.
     func scan(_ deletion: Deletion = .nobody, isUntold: Bool = false) {
         scan(place, deletion, isUntold)
         for other in shelf { scan(other, .nobody, isUntold) }

@@ -165,7 +165,7 @@ final class ArchiveWalk {
     private var minimumAge: Int64 { rules.minimumAge.components.seconds * 1_000_000_000 }
 
     /// How old a file is at least when it is deleted, in nanoseconds. If the clock was wrong, only the least
-    /// `--keep-min` so far is certain: for longer than the one that was in force, relay does not remember a wrong clock.
+    /// `--keep-min` so far is certain, because relay remembers a wrong clock only for as long as the one in force.
     var protectedAge: Int64 { (hadWrongClock ? leastMinimum : minimumAge) - slack }
 
     /// Returns a number that was not used before.
