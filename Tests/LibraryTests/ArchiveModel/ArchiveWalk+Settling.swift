@@ -94,7 +94,7 @@ extension ArchiveWalk {
     /// Checks that each frame that was given to a recorder is in a file or in a gap of a catalogue.
     private func checkPrograms() {
         relay?.rest()
-        let gaps = ([place] + shelf).flatMap { (try? CatalogueStore(reading: $0.path).gaps()) ?? [] }
+        let gaps = ([place] + shelf).flatMap { gaps(in: $0) }
         for name in runs.keys.sorted() where name != relay?.run {
             guard let run = runs[name], !run.isAccounted, !run.isDoubtful else { continue }
             runs[name]?.isAccounted = true
@@ -102,6 +102,12 @@ extension ArchiveWalk {
                 fault("frame \(frame) of \(name) is in no file and no gap; files: \(run.recorded)")
             }
         }
+    }
+
+    private func gaps(in place: ModelPlace) -> [CatalogueGap] {
+        // SQLite would make a database where none is.
+        guard Catalogue.exists(in: place.path) else { return [] }
+        return (try? CatalogueStore(reading: place.path).gaps()) ?? []
     }
 
     /// Returns the first frame that is in no file and no gap. Gaps before the first remaining file of a run are
