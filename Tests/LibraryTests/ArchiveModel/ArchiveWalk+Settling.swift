@@ -94,7 +94,7 @@ extension ArchiveWalk {
     /// Checks that each frame that was given to a recorder is in a file or in a gap of a catalogue.
     private func checkPrograms() {
         relay?.rest()
-        let gaps = ([place] + shelf).flatMap { gaps(in: $0) }
+        let gaps = ([place] + shelf).flatMap { self.gaps(in: $0) }
         for name in runs.keys.sorted() where name != relay?.run {
             guard let run = runs[name], !run.isAccounted, !run.isDoubtful else { continue }
             runs[name]?.isAccounted = true
