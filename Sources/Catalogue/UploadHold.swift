@@ -114,7 +114,8 @@ final class UploadHold: Sendable {
         loadOnce()
         return state.withLock { state in
             if let noted = state.noted[name] { return noted }
-            return state.loaded.map { state.renewed.contains(name) ? nil : $0[name] }
+            let isRenewed = state.renewed.contains(name)
+            return state.loaded.map { states -> UploadState? in isRenewed ? nil : states[name] }
         }
     }
 
