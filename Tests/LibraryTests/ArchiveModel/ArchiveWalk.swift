@@ -20,6 +20,8 @@ final class ArchiveWalk {
         }()
     }
 
+    /// By how much a file system may round the date of a file, in nanoseconds.
+    private static let rounding: Int64 = 5_000_000
     /// After so many operations, the disturbances end and everything must become right.
     private static let settlingInterval = 20
     /// How many operations are shown with a fault.
@@ -166,7 +168,7 @@ final class ArchiveWalk {
 
     /// How old a file is at least when it is deleted, in nanoseconds. If the clock was wrong, only the least
     /// `--keep-min` so far is certain, because relay remembers a wrong clock only for as long as the one in force.
-    var protectedAge: Int64 { (hadWrongClock ? leastMinimum : minimumAge) - slack }
+    var protectedAge: Int64 { (hadWrongClock ? leastMinimum : minimumAge) - slack - Self.rounding }
 
     /// Returns a number that was not used before.
     func nextNumber() -> Int {
