@@ -318,7 +318,7 @@ let package = Package(
             name: "LibraryTests",
             dependencies: [
                 "Archive", "Catalogue", "Kernels", "Library", "MP4", "Media", "RecordingSamples",
-                "Segmenter", "Stitcher", "Studio", "TestSupport",
+                "Segmenter", "Stitcher", "Studio", "TestSupport", "Upload",
             ], swiftSettings: testSettings),
         .testTarget(
             name: "StatusTests",

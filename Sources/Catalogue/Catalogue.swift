@@ -168,6 +168,7 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
             case .gap, .event, .checksum, .upload: break
             }
         }
+        if case .segment(let name, _) = change { hold.renew(name) }
         queue.async {
             self.state.withLock { state in
                 guard !state.isOver else { return }
@@ -272,11 +273,15 @@ extension Catalogue {
         let names = Set(try store.segments().map(\.name))
         // A transport stream or an unreadable file has no metadata from which a row could be made. A file without a row
         // is not uploaded, and is not deleted while the channel uploads. Therefore each transport stream gets a row
-        // here, and so does any other file unless it is known to have no upload state.
+        // here, and so does any other file unless it is known to have no upload state. Names alone do not show whose
+        // files these are: other channels and users can have files with such names.
+        let ownership = Ownership(directory, channel: channel)
         let rows = try directory.segments(of: channel).compactMap { file -> CatalogueSegment? in
             let upload = known[file.fileName] ?? (hold.isLoaded ? nil : .waiting)
             let isStream = file.fileName.hasSuffix(RecordFormat.ts.fileExtension)
-            guard file.isFinished, upload != nil || isStream, !names.contains(file.fileName) else { return nil }
+            guard file.isFinished, upload != nil || isStream, !names.contains(file.fileName),
+                known[file.fileName] != nil || ownership.mayOwn(file.fileName)
+            else { return nil }
             return CatalogueSegment(file: file, channel: channel, upload: upload)
         }
         try store.put(rows, living: [])
@@ -315,6 +320,8 @@ extension Catalogue {
             // A report of the recorder is about a file of its own run, which continues.
             let living = record.map { [$0.run] }.map(Set.init) ?? directory.livingRuns()
             try store.put([segment], living: living)
+            // The row of a file that has not changed keeps its upload state.
+            hold.load(try store.upload(of: name), of: name)
             reads.withLock { $0 }?.add([name])
         case .gap(let gap): try store.put(gap)
         case .event(let event): try store.put(event)

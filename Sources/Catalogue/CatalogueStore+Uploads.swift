@@ -65,6 +65,11 @@ extension CatalogueStore {
         }
     }
 
+    /// Returns the upload state of the file `name`; nil if it was never queued.
+    func upload(of name: String) throws(CatalogueFailure) -> UploadState? {
+        try read { try Self.segments("name = ?", [name], by: "name", $0).first?.upload }
+    }
+
     /// Stores the upload state of the file `name`.
     func setUpload(_ upload: UploadState, of name: String) throws(CatalogueFailure) {
         try write {

@@ -15,6 +15,8 @@ final class UploadHold: Sendable {
         var loaded: [String: UploadState]?
         /// The states that this run recorded; they replace those in `loaded`.
         var noted: [String: UploadState] = [:]
+        /// Names that new files have, and whose rows may still be those of earlier files of these names.
+        var renewed: Set<String> = []
         /// When the database is read again after a failure.
         var retryAt: ContinuousClock.Instant?
         /// The ``RecordDirectory/generation`` of the disk to which these states apply.
@@ -56,6 +58,25 @@ final class UploadHold: Sendable {
         }
     }
 
+    /// Forgets the upload state of the name `name`, which a new file has now: names that contain only the time of day
+    /// are used again.
+    func renew(_ name: String) {
+        state.withLock { state in
+            state.follow(directory)
+            state.noted[name] = nil
+            state.renewed.insert(name)
+        }
+    }
+
+    /// Stores `upload`, the database's state of the file `name`, after the file's row was written.
+    func load(_ upload: UploadState?, of name: String) {
+        state.withLock { state in
+            state.follow(directory)
+            state.renewed.remove(name)
+            state.loaded?[name] = upload
+        }
+    }
+
     /// Stores `states`, the complete upload states of the database.
     func load(_ states: [String: UploadState]) {
         state.withLock { state in
@@ -81,7 +102,9 @@ final class UploadHold: Sendable {
     var known: [String: UploadState] {
         state.withLock { state in
             state.follow(directory)
-            return (state.loaded ?? [:]).merging(state.noted) { $1 }
+            var known = state.loaded ?? [:]
+            for name in state.renewed { known[name] = nil }
+            return known.merging(state.noted) { $1 }
         }
     }
 
@@ -91,7 +114,8 @@ final class UploadHold: Sendable {
         loadOnce()
         return state.withLock { state in
             if let noted = state.noted[name] { return noted }
-            return state.loaded.map { $0[name] }
+            let isRenewed = state.renewed.contains(name)
+            return state.loaded.map { states -> UploadState? in isRenewed ? nil : states[name] }
         }
     }
 

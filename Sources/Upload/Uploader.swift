@@ -182,8 +182,13 @@ extension Uploader {
     /// Uploads until no file waits.
     private func drain() async {
         while !Task.isCancelled, !state.withLock({ $0.isLeft }) {
-            state.withLock { $0.isWoken = false }
+            let wasWoken = state.withLock { state in
+                defer { state.isWoken = false }
+                return state.isWoken
+            }
             if let pause = state.withLock({ $0.schedule.pause(at: clock.now) }) {
+                // New files are queued now, so that they are counted and cannot be deleted during the pause.
+                if wasWoken { _ = await look() }
                 guard await nap(for: pause) else { return }
                 continue
             }

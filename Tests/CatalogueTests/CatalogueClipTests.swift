@@ -2,6 +2,7 @@
 
 import Foundation
 import GRDB
+import Glibc
 import Media
 import Synchronization
 import TestSupport
@@ -104,6 +105,23 @@ import Testing
             [.modificationDate: before.addingTimeInterval(30)], ofItemAtPath: directory.path(names[1]))
         #expect(names.map { !hold.mayDelete($0) } == [false, true, true, true, true])
         #expect(reads.count.withLock { $0 } == names.count + 1)
+    }
+
+    // Regression: when too many files were open, or a disk failed for a moment, files of clips could be deleted.
+    @Test func `While the system cannot read a file, clips keep it`() throws {
+        _ = try ledger.note([clip("x", 60, 70)], removing: [])
+        let code = Mutex<Int32>(EMFILE)
+        let hold = ClipHold(directory: try .prepare(directory.path), channel: "test") { path in
+            let current = code.withLock { $0 }
+            if current != 0 { throw SegmentReadFailure.file(FileFailure("open", path, code: current)) }
+            return try SegmentReader.read(path)
+        }
+        #expect(names.map { !hold.mayDelete($0) } == [true, true, true, true, true])
+        // A file that is gone is kept by no clip.
+        code.withLock { $0 = ENOENT }
+        #expect(names.map { !hold.mayDelete($0) } == [false, false, false, false, false])
+        code.withLock { $0 = 0 }
+        #expect(names.map { !hold.mayDelete($0) } == [false, true, false, false, false])
     }
 
     @Test func `While the catalogue cannot be read, the files of its last known clips are not deleted`() throws {

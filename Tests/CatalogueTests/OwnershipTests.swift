@@ -208,6 +208,64 @@ private struct Neighbourhood {
         #expect(throws: FileFailure.self) { try target.delete(recording: "inner/\(name)", of: "test") }
     }
 
+    // Regression: after a loss of the catalogue, each transport stream and each unreadable file whose name the template
+    // could have made was uploaded, also those of another channel or of a user.
+    @Test func `After the catalogue is lost, only files of the channel wait for their upload`() async throws {
+        let directory = try TemporaryDirectory()
+        let template = try NameTemplate(parsing: "{date}_{time}_{sequence}")
+        let target = try RecordDirectory.prepare(directory.path, template: template)
+        let name = { (number: Int, format: RecordFormat) in
+            SegmentName(
+                channel: "test", start: SampleRecording.start, sequence: number, template: template, format: format
+            ).closed
+        }
+        let junk = [UInt8](repeating: 0x20, count: 900)
+        try directory.write(SampleRecording.streamHead(of: "test"), to: name(1, .ts))
+        try directory.write(SampleRecording.streamHead(of: "other"), to: name(2, .ts))
+        try directory.write(junk, to: name(3, .ts))
+        try directory.write(SampleRecording(seconds: 1).closed, to: name(4, .hybrid))
+        try directory.write(junk, to: name(5, .hybrid))
+        // A recording whose end is lost.
+        try directory.write(SampleRecording(seconds: 1).closed.prefix(2000), to: name(6, .hybrid))
+        try directory.write([], to: Catalogue.uploadLockName(of: "test"))
+        try directory.write([UInt8]("this is no database".utf8), to: ".relay.sqlite")
+
+        let catalogue = Catalogue(directory: target, channel: "test", logger: quiet)
+        catalogue.start()
+        var (handed, names): (Set<String>, Set<String>) = ([], [])
+        repeat {
+            names = handed
+            let backlog = await withCheckedContinuation { answer in
+                catalogue.uploads(besides: handed) { answer.resume(returning: $0) }
+            }
+            if let name = backlog?.next?.name { handed.insert(name) }
+        } while handed != names
+        #expect(handed == [name(1, .ts), name(4, .hybrid), name(6, .hybrid)])
+        await withCheckedContinuation { ended in catalogue.finish { ended.resume() } }
+    }
+
+    // Regression: the files of `test-1` counted for the limits of `test`, because a number can be appended to a name.
+    @Test func `Files of a channel whose name is another channel's with a number do not count as its files`() throws {
+        let directory = try TemporaryDirectory()
+        let template = try NameTemplate(parsing: "{start}_{channel}")
+        let target = try RecordDirectory.prepare(directory.path, template: template)
+        let name = { (channel: String) in
+            SegmentName(channel: channel, start: SampleRecording.start, sequence: 1, template: template).closed
+        }
+        try directory.write(SampleRecording(seconds: 1, channel: "test-1").closed, to: name("test-1"))
+        let own = SampleRecording(seconds: 1).closed
+        try directory.write(own, to: name("test"))
+        let ownership = Ownership(target, channel: "test")
+        #expect(ownership.isNamedAfterChannel(name("test")) && !ownership.isNamedAfterChannel(name("test-1")))
+        #expect(Ownership(target, channel: "test-1").isNamedAfterChannel(name("test-1")))
+        let retention = Retention(
+            directory: target, channel: "test", rules: .init(maximumBytes: Int64(own.count), minimumAge: .zero),
+            leastFree: 0, clock: ManualClock(), logger: quiet)
+        retention.check()
+        #expect(retention.status.files == 1 && retention.status.deletedFiles == 0)
+        #expect(directory.files.count == 2)
+    }
+
     @Test func `A name template that a directory has stored still matches its files after another template is used`()
         throws
     {

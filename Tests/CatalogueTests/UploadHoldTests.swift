@@ -4,6 +4,7 @@ import Archive
 import Dispatch
 import Foundation
 import GRDB
+import RecordingSamples
 import Synchronization
 import TestSupport
 import Testing
@@ -229,6 +230,39 @@ import Testing
             names[0]: .done, names[1]: .done, names[2]: .none, names[3]: .waiting,
         ]
         #expect(store.salvagedSegments(uploaded: []).uploads == expected)
+    }
+
+    // Regression: with names that repeat, such as those of the time of day, a new file counted as uploaded because an
+    // earlier file of the same name was.
+    @Test(arguments: [true, false])
+    func `A new file waits for its upload although an earlier file of the same name was uploaded`(
+        isSameRun: Bool
+    ) async throws {
+        let name = names[2]
+        try upload()
+        let catalogue = try catalogue()
+        if isSameRun {
+            catalogue.start()
+            catalogue.noteUpload(.done, of: name)
+            catalogue.waitUntilIdle()
+        }
+        #expect(catalogue.mayDelete(name) && !catalogue.needsUpload(name))
+        try directory.write(SampleRecording(seconds: 1).closed, to: name)
+        catalogue.segmentRecovered(fileName: name)
+        #expect(catalogue.needsUpload(name))
+        catalogue.waitUntilIdle()
+        #expect(catalogue.needsUpload(name))
+        let backlog = await backlog(of: catalogue)
+        #expect(backlog?.files == names.count && !catalogue.mayDelete(name))
+    }
+
+    @Test func `A file that is reported again keeps the upload state that the catalogue has`() throws {
+        try upload()
+        let catalogue = try catalogue()
+        catalogue.start()
+        catalogue.segmentRecovered(fileName: names[2])
+        catalogue.waitUntilIdle()
+        #expect(catalogue.mayDelete(names[2]) && !catalogue.needsUpload(names[2]))
     }
 
     private func backlog(of catalogue: Catalogue) async -> UploadBacklog? {

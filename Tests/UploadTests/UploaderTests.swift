@@ -120,6 +120,30 @@ struct UploaderTests {
         #expect(try states() == ["a.mp4": .done])
     }
 
+    // Regression: while a remote failed, new files were queued up to 5 min later. Until then the status did not count
+    // them, and an operator could delete them.
+    @Test("A file that arrives while the uploader pauses after failures is queued and counted at once")
+    func arrivesDuringPause() async throws {
+        try record("a.mp4")
+        let delivery = ScriptedDelivery(failures: ["a.mp4": Array(repeating: "away", count: 1000)])
+        let (naps, nap) = AsyncStream.makeStream(of: Void.self)
+        let uploader = Uploader(
+            directory: target, channel: "test", catalogue: catalogue, delivery: delivery,
+            sleep: { _ in
+                nap.yield()
+                try? await Task.sleep(for: .seconds(600))
+            }, clock: clock, logger: quiet)
+        uploader.start()
+        var iterator = naps.makeAsyncIterator()
+        _ = await iterator.next()
+        try directory.write("media", to: "b.mp4")
+        catalogue.segmentFinished(.sample("b.mp4", number: 2))
+        uploader.segmentFinished(.sample("b.mp4", number: 2))
+        try await eventually { uploader.status.waitingFiles == 2 }
+        #expect(try states() == ["a.mp4": .waiting, "b.mp4": .waiting] && delivery.names == ["a.mp4"])
+        uploader.cancel()
+    }
+
     @Test("The end of the run interrupts the wait before an upload's retry")
     func endsWithAWait() async throws {
         try record("a.mp4")

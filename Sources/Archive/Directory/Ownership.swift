@@ -69,6 +69,18 @@ package final class Ownership: Sendable {
         return verdict == .ours
     }
 
+    /// Whether `fileName` can be a recording of the channel whose content is damaged or cannot be read now: nothing shows
+    /// that it is another channel's, or not a recording of relay.
+    package func mayOwn(_ fileName: String) -> Bool {
+        guard let match = match(fileName) else { return false }
+        guard let file = try? directory.open(recording: fileName), let verdict = try? verdict(on: file, fileName, match)
+        else { return true }
+        switch verdict {
+        case .ours, .empty, .unnamed: return true
+        case .other, .foreign: return false
+        }
+    }
+
     /// Returns what the file's name shows; nil if its name or its directory rules out a recording of the channel.
     func match(_ fileName: String) -> NameMatch? {
         let original = SegmentSalvage.originalName(fileName)
@@ -83,10 +95,13 @@ package final class Ownership: Sendable {
         return isInOtherArchive(fileName) ? nil : match
     }
 
-    /// Whether `fileName` cannot be the name of another channel's file.
+    /// Whether `fileName` cannot be the name of another channel's file. A number that was appended because a name was
+    /// taken leaves a doubt: it can be the end of another channel's name.
     package func isNamedAfterChannel(_ fileName: String) -> Bool {
         let original = SegmentSalvage.originalName(fileName)
-        return directory.templates.contains { ($0.hasChannel) && name(original, $0) != nil }
+        return directory.templates.contains { template in
+            template.hasChannel && SegmentName(fileName: original, channel: channel, template: template) != nil
+        }
     }
 
     private func name(_ fileName: String, _ template: NameTemplate) -> SegmentName? {

@@ -86,15 +86,23 @@ package final class ClipHold: RetentionVeto {
         guard let clips else { return false }
         let lostUntil = before ?? ClipMark.time(in: directory.path)
         if clips.isEmpty, lostUntil == nil { return true }
-        // Unreadable files and transport streams, which have no metadata, count as containing no part of a clip.
-        guard let place = place(of: fileName) else { return true }
+        let place: Place
+        do throws(FileFailure) {
+            // Damaged files and transport streams, which have no metadata, count as containing no part of a clip.
+            guard let known = try self.place(of: fileName) else { return true }
+            place = known
+        } catch {
+            // The file may be intact, and contain a part of a clip: the system cannot read it now.
+            return error.code == ENOENT
+        }
         if let lostUntil, place.start - Self.longest <= lostUntil { return false }
         return !clips.contains { $0.clip.run == place.run && $0.held.overlaps(place.times) }
     }
 
-    /// Returns the position of the file in its program; nil if it is unknown. Retention asks for many files each
-    /// minute, so the tables of a file are read once, and again only after its attributes have changed.
-    private func place(of fileName: String) -> Place? {
+    /// Returns the position of the file in its program; nil if the file does not tell it. Throws if the system cannot
+    /// read the file. Retention asks for many files each minute, so the tables of a file are read once, and again only
+    /// after its attributes have changed.
+    private func place(of fileName: String) throws(FileFailure) -> Place? {
         let path = "\(directory.path)/\(fileName)"
         let stamp = Self.stamp(of: path)
         if let stamp, let known = contents.withLock({ $0[fileName] }), known.stamp == stamp { return known.place }
@@ -109,7 +117,7 @@ package final class ClipHold: RetentionVeto {
             }
         } catch {
             // A file system that fails now can work later, so the failure is not remembered.
-            if let failure = error as? SegmentReadFailure, case .file = failure { return nil }
+            if let failure = error as? SegmentReadFailure, case .file(let cause) = failure { throw cause }
         }
         guard let stamp, Self.isOld(stamp) else { return place }
         contents.withLock { [place] contents in

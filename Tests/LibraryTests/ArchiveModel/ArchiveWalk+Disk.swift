@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Archive
+import Foundation
+import Glibc
+import Media
+import Segmenter
+import TestSupport
+
+/// What disks and clocks do.
+extension ArchiveWalk {
+    private static let pageSize = 4096
+
+    /// Makes the directory read-only or takes it away, or ends such a disturbance.
+    func disturbDisk() throws {
+        if isMissing { return try comeBack() }
+        if isReadOnly { return setReadOnly(false) }
+        if Bool.random(using: &random) { setReadOnly(true) } else { try goAway() }
+    }
+
+    /// Records that the directory cannot be used in this run.
+    private func noteTrouble() {
+        hadTrouble = true
+        if let relay { runs[relay.run]?.wasInterrupted = true }
+    }
+
+    /// Forbids, or allows, files to be created and removed in the directory itself.
+    func setReadOnly(_ isOn: Bool) {
+        guard isOn != isReadOnly else { return }
+        // Permissions do not bind root, but an immutable directory does, where the file system knows that.
+        let isDone =
+            geteuid() == 0 ? Self.setImmutable(isOn, place.path) : chmod(place.path, isOn ? 0o555 : 0o755) == 0
+        guard isDone else { return }
+        isReadOnly = isOn
+        note("the directory is \(isOn ? "read-only" : "writable again")")
+        if isOn { noteTrouble() }
+    }
+
+    /// `FS_IOC_GETFLAGS`, `FS_IOC_SETFLAGS` and `FS_IMMUTABLE_FL` (linux/fs.h).
+    private static func setImmutable(_ isOn: Bool, _ path: String) -> Bool {
+        let directory = Glibc.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard directory >= 0 else { return false }
+        defer { close(directory) }
+        var flags = 0
+        guard ioctl(directory, 0x8008_6601, &flags) == 0 else { return false }
+        flags = isOn ? flags | 0x10 : flags & ~0x10
+        return ioctl(directory, 0x4008_6602, &flags) == 0
+    }
+
+    private func goAway() throws {
+        note("the directory is gone")
+        let hidden = closet.path("gone \(nextNumber())")
+        try FileManager.default.moveItem(atPath: path, toPath: hidden)
+        (place.path, isMissing) = (hidden, true)
+        noteTrouble()
+    }
+
+    /// Brings the directory back to its place.
+    func comeBack() throws {
+        guard isMissing else { return }
+        note("the directory is back")
+        if FileManager.default.fileExists(atPath: path) {
+            fault("relay made the directory although its disk was gone")
+            try FileManager.default.removeItem(atPath: path)
+        }
+        try FileManager.default.moveItem(atPath: place.path, toPath: path)
+        (place.path, isMissing) = (path, false)
+        scan()
+    }
+
+    /// Puts another directory in the place of the present one: a new one, or one that was there before.
+    func swapDirectory() throws {
+        guard !isMissing, !isReadOnly else { return }
+        let hidden = closet.path("disk \(nextNumber())")
+        let isNew = shelf.isEmpty || Int.random(in: 0..<4, using: &random) == 0
+        let other = isNew ? ModelPlace(closet.path("new \(nextNumber())")) : shelf.removeFirst()
+        note("\(isNew ? "a new directory" : "an earlier directory") is in the place of the present one")
+        if isNew {
+            try FileManager.default.createDirectory(atPath: other.path, withIntermediateDirectories: false)
+        }
+        try FileManager.default.moveItem(atPath: path, toPath: hidden)
+        try FileManager.default.moveItem(atPath: other.path, toPath: path)
+        (place.path, other.path) = (hidden, path)
+        place.forgetUploads()
+        other.forgetUploads()
+        shelf.append(place)
+        place = other
+        noteTrouble()
+        if let relay {
+            // The storage guard looks each second.
+            try? relay.directory.checkMount()
+            relay.recorder.directoryChanged()
+            relay.rest()
+        }
+        scan()
+        look()
+    }
+
+    /// Overwrites a page of the catalogue.
+    func damageCatalogue() throws {
+        let path = "\(place.path)/\(RecordDirectory.catalogueName)"
+        relay?.rest()
+        guard let file = try? FileDescriptor.open(existing: path) else { return }
+        let pages = Int(try file.size()) / Self.pageSize
+        guard pages > 0 else { return }
+        let page = Int.random(in: 0..<pages, using: &random)
+        let isZeroed = Bool.random(using: &random)
+        note("page \(page) of the \(pages) of the catalogue is \(isZeroed ? "zeros" : "another program's")")
+        let bytes = isZeroed ? [UInt8](repeating: 0, count: Self.pageSize) : random.bytes(Self.pageSize)
+        try file.write([SharedBytes(bytes)], at: Int64(page * Self.pageSize))
+        place.isCatalogueDamaged = true
+        place.forgetUploads()
+        for run in runs.keys { runs[run]?.isDoubtful = true }
+    }
+
+    // MARK: Clocks
+
+    /// Sets the wall clock wrong, or lets it step by less than a minute; or sets it right if it is wrong.
+    func disturbClock() {
+        guard time.isRight else { return correctClock() }
+        let hours = Int64.random(in: 1...4800, using: &random) * 3_600_000
+        switch Int.random(in: 0..<3, using: &random) {
+        case 0:
+            // If the files of two such times follow each other, retention knows their distance only to 10 min.
+            slack += 600_000_000_000
+            setClock(hours)
+        case 1: setClock(-hours)
+        default: setClock(Int64.random(in: -50_000...50_000, using: &random))
+        }
+    }
+
+    /// Sets the wall clock right.
+    func correctClock() {
+        guard !time.isRight else { return }
+        setClock(0)
+    }
+
+    private func setClock(_ error: Int64) {
+        note("the wall clock is \(error / 1000) s ahead")
+        let step = abs(error - time.error)
+        if step < 60_000 { slack += step * 1_000_000 }
+        hadWrongClock = true
+        time.set(error: error, hasServer: Int.random(in: 0..<3, using: &random) > 0)
+        look()
+    }
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Archive
+import Foundation
+import TestSupport
+
+@testable import Segmenter
+
+/// What relay does.
+extension ArchiveWalk {
+    /// Starts relay, unless its directory is missing.
+    func start() {
+        guard relay == nil, !isMissing else { return }
+        let run = "r\(runs.count + 1)"
+        do {
+            let settings = SimulatedRelay.Settings(
+                path: path, channel: channel, template: try NameTemplate(parsing: names), rules: rules,
+                hasUploads: hasUploads, heedsVetoes: heedsVetoes, run: run)
+            let relay = try SimulatedRelay(settings, time: time)
+            runs[run] = ModelRun()
+            self.relay = relay
+            hadTrouble = false
+            note("start of \(run) with names \(names)")
+            relay.begin(recoversFirst: Bool.random(using: &random))
+        } catch {
+            note("relay does not start: \(error)")
+            if !isReadOnly { fault("relay does not start: \(error)") }
+            return
+        }
+        scan()
+        for name in place.files.keys { place.files[name]?.awaitsStart = false }
+        check()
+    }
+
+    /// Ends relay properly.
+    func stop() async {
+        guard let ending = relay else { return }
+        note("stop")
+        await ending.finish()
+        relay = nil
+        scan()
+        if isMissing || isReadOnly || place.isCatalogueDamaged { loseNotes(of: ending.run) }
+    }
+
+    /// What the catalogue could not write is lost with the process.
+    private func loseNotes(of run: String) {
+        runs[run]?.isDoubtful = true
+        place.forgetUploads()
+        for (name, file) in place.files {
+            place.files[name]?.awaitsStart = true
+            // The catalogue may still have a row of an earlier file of this name.
+            if file.isReused { place.files[name]?.isExempt = true }
+        }
+    }
+
+    /// Records so many seconds.
+    func record(_ seconds: Int) {
+        guard let relay else { return }
+        note("record \(seconds) s")
+        for _ in 0..<seconds { relay.recordSecond() }
+        relay.rest()
+        runs[relay.run]?.fed = relay.frames
+        scan()
+        check()
+    }
+
+    /// Lets retention check, as its timer does each second.
+    func check() {
+        guard let relay else { return }
+        relay.retention.check()
+        relay.rest()
+        scan(.retention)
+    }
+
+    /// Lets a minute pass, after which retention looks at the directory.
+    func look() {
+        note("look")
+        time.pass(.seconds(61))
+        check()
+    }
+
+    /// Lets hours pass, in which the source sends nothing.
+    func wait() {
+        let hours = Int.random(in: 1...9, using: &random)
+        let isPaused = Bool.random(using: &random)
+        note("wait \(hours) h\(isPaused ? ", paused" : "")")
+        if isPaused, let relay {
+            relay.recorder.pause()
+            relay.rest()
+            runs[relay.run]?.wasInterrupted = true
+            scan()
+        }
+        time.pass(.seconds(hours * 3600))
+        look()
+    }
+
+    /// Suspends the recorder as the storage guard does, or resumes it.
+    func suspend() {
+        guard let relay else { return }
+        let isSuspended = relay.recorder.status.state == .suspended
+        note(isSuspended ? "resume" : "suspend")
+        runs[relay.run]?.wasInterrupted = true
+        if isSuspended { relay.recorder.resume() } else { relay.recorder.suspend("the disk is nearly full") }
+        relay.rest()
+        scan()
+    }
+
+    /// Kills relay while it records. With `isUntold`, it is killed after it has closed files and before the catalogue
+    /// knows.
+    func crash(isUntold: Bool) async throws {
+        guard relay != nil else { return }
+        note("crash\(isUntold ? ", and nothing is told of the last files" : "")")
+        die(isUntold: isUntold)
+        relay = nil
+        try await leaveRuins()
+    }
+
+    private func die(isUntold: Bool) {
+        guard let relay else { return }
+        if isUntold { relay.cutLine() }
+        for _ in 0..<Int.random(in: 0...4, using: &random) { relay.recordSecond() }
+        relay.rest()
+        runs[relay.run]?.fed = relay.frames
+        runs[relay.run]?.wasKilled = true
+        if isUntold { runs[relay.run]?.isDoubtful = true }
+        scan(isUntold: isUntold)
+        if hadTrouble || place.isCatalogueDamaged { loseNotes(of: relay.run) }
+    }
+
+    /// Damages the ends of some files that the killed relay has left open, as a loss of power does.
+    private func leaveRuins() async throws {
+        let directory = try RecordDirectory.existing(place.path)
+        let open = try directory.recordings().filter { $0.kind == .open && place.others[$0.name] == nil }
+        // A file is locked until the last reference to the recorder is gone.
+        try await eventually("the killed recorder lets go of its files") {
+            !open.contains { directory.isInUse($0.name) }
+        }
+        for (name, _) in open where Int.random(in: 0..<3, using: &random) == 0 {
+            let path = "\(place.path)/\(name)"
+            let file = try FileDescriptor.open(existing: path)
+            try file.truncate(to: file.size() * Int64.random(in: 0...100, using: &random) / 100)
+            Self.date(path, at: time.wall)
+            note("\(name) lost its end")
+        }
+    }
+
+    // MARK: Uploads
+
+    /// Uploads what waits, with `fault` after some files.
+    func upload(_ fault: SimulatedDelivery.Fault) async {
+        guard let relay, hasUploads else { return }
+        let good = Int.random(in: 0...3, using: &random)
+        note("upload, \(fault) after \(good)")
+        let delivered = await relay.upload(fault, after: good)
+        for (index, name) in delivered.enumerated() {
+            guard let file = place.files[name] else {
+                self.fault("\(name) was uploaded, and is no recording of this archive")
+                continue
+            }
+            if file.isUploaded, !file.mayRepeat { self.fault("\(name) was uploaded twice") }
+            let isUnknown = fault == .killedAfter && index == delivered.count - 1 && index >= good
+            place.files[name]?.mayRepeat = isUnknown || hadTrouble || place.isCatalogueDamaged
+            place.files[name]?.isUploaded = !isUnknown
+        }
+        scan()
+    }
+
+    /// Kills relay while a file is uploaded.
+    func killDuringUpload() async throws {
+        guard relay != nil, hasUploads else { return }
+        await upload(Bool.random(using: &random) ? .killedBefore : .killedAfter)
+        try await crash(isUntold: false)
+    }
+}

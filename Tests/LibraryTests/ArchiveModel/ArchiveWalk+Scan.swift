@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Archive
+import Foundation
+import TestSupport
+
+/// Comparing the directories with the model.
+extension ArchiveWalk {
+    /// Who may have deleted recordings since the last comparison.
+    enum Deletion {
+        case nobody
+        case retention
+        /// An operator, these files.
+        case names(Set<String>)
+    }
+
+    /// Takes new recordings into the model, and checks that nothing else has changed but by `deletion`. With
+    /// `isUntold`, relay was killed just after it had closed a file.
+    func scan(_ deletion: Deletion = .nobody, isUntold: Bool = false) {
+        scan(place, deletion, isUntold)
+        for other in shelf { scan(other, .nobody, isUntold) }
+        let found = Self.listing(above.path, depth: 0)
+        for (name, stamp) in surroundings.others where found[name] != stamp {
+            fault("the file \(name) of the archive above was touched")
+        }
+        for name in found.keys.sorted() where surroundings.others[name] == nil {
+            fault("\(name) was made in the archive above")
+        }
+    }
+
+    private func scan(_ place: ModelPlace, _ deletion: Deletion, _ isUntold: Bool) {
+        let found = Self.listing(place.path)
+        for (name, stamp) in place.others where found[name] != stamp {
+            fault("\(name) is not of this archive, and was \(found[name] == nil ? "removed" : "changed")")
+        }
+        for name in place.aside where found[name] == nil { fault("\(name), which was set aside, was removed") }
+        for name in place.names {
+            guard let file = place.files[name] else { continue }
+            if found[name] == nil {
+                vanish(name, file, place, deletion)
+            } else if found[name] != file.stamp {
+                fault("\(name) was changed after it was closed")
+            }
+        }
+        for name in found.keys.sorted() where place.files[name] == nil && place.others[name] == nil {
+            appear(name, in: place, isUntold)
+        }
+    }
+
+    private func vanish(_ name: String, _ file: ModelPlace.OwnFile, _ place: ModelPlace, _ deletion: Deletion) {
+        switch deletion {
+        case .nobody: fault("\(name) is gone, and nobody deleted it")
+        case .names(let names): if !names.contains(name) { fault("\(name) is gone, and nobody deleted it") }
+        case .retention:
+            note("retention deleted \(name)")
+            if let reason = place.protection(of: name, hasUploads: hasUploads) {
+                fault("retention deleted \(name) although \(reason)")
+            }
+            let age = time.now - file.ended
+            if file.isAgeKnown, age < protectedAge {
+                fault("retention deleted \(name) at the age of \(age / 1_000_000_000) s: \(rules)")
+            }
+        }
+        place.files[name] = nil
+    }
+
+    /// Handles a file that was not there before: it must be of relay's run.
+    private func appear(_ name: String, in place: ModelPlace, _ isUntold: Bool) {
+        if name.hasSuffix(".broken") {
+            place.aside.insert(name)
+            return
+        }
+        let file = "\(place.path)/\(name)"
+        // The system dates files by its wall clock.
+        Self.date(file, at: time.wall)
+        guard !name.hasSuffix(".part") else { return }
+        guard let facts = try? SegmentReader.read(file), let position = facts.position,
+            let run = runs[position.run]
+        else { return fault("\(name) was made, and is no recording of relay") }
+        guard let stamp = try? FileDescriptor.open(readOnly: file).stamp() else { return fault("\(name) is gone") }
+        let first = position.programStart / SimulatedMedia.frame
+        let frames = first..<first + Int64(facts.frames)
+        var known = run
+        known.recorded.append(frames)
+        runs[position.run] = known
+        let isRemembered = time.isRight || place === self.place && !isMissing && !isUntold
+        var own = ModelPlace.OwnFile(
+            run: position.run, frames: frames, ended: time.now, stamp: stamp, isAgeKnown: isRemembered)
+        own.awaitsStart = isUntold || relay == nil || place !== self.place
+        own.isReused = !place.usedNames.insert(name).inserted
+        // The catalogue still has a row of an earlier file of this name, and was not told that this one is new.
+        own.isExempt = isUntold && own.isReused
+        place.files[name] = own
+        note("\(name) has the frames \(frames) of \(position.run)")
+    }
+
+    /// Returns the regular files below `path`, except hidden ones in `path` itself, with their stamps. Searches `depth`
+    /// levels of subdirectories.
+    static func listing(_ path: String, depth: Int = 8) -> [String: FileStamp] {
+        var found: [String: FileStamp] = [:]
+        var levels = [("", 0)]
+        while let (directory, level) = levels.popLast() {
+            let names = (try? FileManager.default.contentsOfDirectory(atPath: "\(path)/\(directory)")) ?? []
+            // The catalogue is not opened: to close it again would end SQLite's locks.
+            for name in names where !directory.isEmpty || !name.hasPrefix(".") {
+                let relative = directory + name
+                guard let file = try? FileDescriptor.open(readOnly: "\(path)/\(relative)") else { continue }
+                if (try? file.attributes().isRegular) == true {
+                    found[relative] = try? file.stamp()
+                } else if level < depth {
+                    levels.append((relative + "/", level + 1))
+                }
+            }
+        }
+        return found
+    }
+
+    /// Sets when the file at `path` was last written.
+    static func date(_ path: String, at time: UTCTime) {
+        let date = Date(timeIntervalSince1970: Double(time.milliseconds) / 1000)
+        try? FileManager.default.setAttributes([.modificationDate: date], ofItemAtPath: path)
+    }
+}

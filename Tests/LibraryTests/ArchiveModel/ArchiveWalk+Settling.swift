@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Archive
+import Foundation
+import Segmenter
+import TestSupport
+
+@testable import Catalogue
+@testable import Library
+
+/// The end of all disturbances: everything must become right, first by itself, then after another start.
+extension ArchiveWalk {
+    func settle() async throws {
+        note("the disturbances end")
+        setReadOnly(false)
+        try comeBack()
+        correctClock()
+        if relay == nil { start() }
+        relay?.recorder.resume()
+        record(6)
+        checkRecording()
+        if !place.isCatalogueDamaged { checkList(isFresh: false) }
+        await stop()
+        start()
+        await mendCatalogue()
+        try removeLostMark()
+        await upload(.none)
+        checkUploads()
+        checkList(isFresh: true)
+        checkPrograms()
+    }
+
+    private func checkRecording() {
+        guard let relay else { return fault("relay does not run") }
+        let status = relay.recorder.status
+        guard status.state != .recording else { return }
+        fault("recording does not continue: \(status.state), \(status.lastError ?? status.suspension ?? "")")
+    }
+
+    /// Compares the API's list with the files. Without `isFresh`, files that only the next start of relay finds may be
+    /// missing in it.
+    private func checkList(isFresh: Bool) {
+        guard let relay else { return fault("relay does not run") }
+        relay.rest()
+        do {
+            let list = try relay.archive.list(0..<Int64.max, limit: 100_000)
+            let listed = Set(list.recordings.filter { $0.state == .finished }.map(\.name))
+            let wanted = place.files.filter { !$0.value.isDamaged && (isFresh || !$0.value.awaitsStart) }
+            let missing = Set(wanted.keys).subtracting(listed)
+            if !missing.isEmpty { fault("the list lacks \(missing.sorted())") }
+            let strange = listed.subtracting(place.files.keys)
+            if !strange.isEmpty { fault("the list has \(strange.sorted()), which are no recordings of this archive") }
+        } catch {
+            fault("the recordings cannot be listed: \(error)")
+        }
+    }
+
+    private func checkUploads() {
+        guard hasUploads else { return }
+        for name in place.names {
+            guard let file = place.files[name], !file.isDamaged, !file.isUploaded, !file.isExempt else { continue }
+            fault("\(name) was never uploaded")
+        }
+    }
+
+    /// Does what an operator does if a damaged catalogue cannot be used: removes it.
+    private func mendCatalogue() async {
+        defer { place.isCatalogueDamaged = false }
+        guard place.isCatalogueDamaged, let relay else { return }
+        relay.rest()
+        let isUsable = (try? CatalogueStore(directory: path)) != nil
+        guard !isUsable else { return }
+        note("the catalogue cannot be used, and is removed")
+        await stop()
+        for suffix in ["", "-journal"] {
+            try? FileManager.default.removeItem(atPath: "\(path)/\(RecordDirectory.catalogueName)\(suffix)")
+        }
+        place.clips = []
+        start()
+    }
+
+    /// Accepts that clips are lost, as an operator does, so that files are deleted again.
+    private func removeLostMark() throws {
+        let mark = "\(path)/\(ClipMark.unknown)"
+        guard FileManager.default.fileExists(atPath: mark), let relay else { return }
+        note("the lost clips are accepted")
+        let known = try ChannelLedger(directory: relay.directory, channel: channel).clips()
+        place.clips = place.clips.filter(known.contains)
+        try FileManager.default.removeItem(atPath: mark)
+    }
+
+    // MARK: The programs
+
+    /// Checks that each frame that was given to a recorder is in a file or in a gap of a catalogue.
+    private func checkPrograms() {
+        relay?.rest()
+        let gaps = ([place] + shelf).flatMap { self.gaps(in: $0) }
+        for name in runs.keys.sorted() where name != relay?.run {
+            guard let run = runs[name], !run.isAccounted, !run.isDoubtful else { continue }
+            runs[name]?.isAccounted = true
+            if let frame = lostFrame(of: name, run, gaps.filter { $0.run == name }) {
+                fault("frame \(frame) of \(name) is in no file and no gap; files: \(run.recorded)")
+            }
+        }
+    }
+
+    private func gaps(in place: ModelPlace) -> [CatalogueGap] {
+        // SQLite would make a database where none is.
+        guard Catalogue.exists(in: place.path) else { return [] }
+        return (try? CatalogueStore(reading: place.path).gaps()) ?? []
+    }
+
+    /// Returns the first frame that is in no file and no gap. Gaps before the first remaining file of a run are
+    /// forgotten.
+    private func lostFrame(of name: String, _ run: ModelRun, _ gaps: [CatalogueGap]) -> Int64? {
+        let left = ([place] + shelf).flatMap { place in place.files.values.filter { $0.run == name } }
+        guard let first = left.map(\.frames.lowerBound).min() else { return nil }
+        // If relay was killed after an interruption, the catalogue may not know that the program continued.
+        let isEndKnown = !run.wasKilled || !run.wasInterrupted
+        let end = isEndKnown ? run.fed : run.recorded.map(\.upperBound).max() ?? first
+        // Times are rounded.
+        let tolerance: Int64 = 1_000_000
+        guard first < end else { return nil }
+        return (first..<end).first { frame in
+            let (from, to) = (frame * SimulatedMedia.frame, (frame + 1) * SimulatedMedia.frame)
+            let isRecorded = run.recorded.contains { $0.contains(frame) }
+            return !isRecorded
+                && !gaps.contains { $0.from <= from + tolerance && ($0.to ?? .max) >= to - tolerance }
+        }
+    }
+}

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Archive
+import Foundation
+import Segmenter
+import TestSupport
+
+/// A walk of random operations through the life of one archive.
+final class ArchiveWalk {
+    private enum Operation: CaseIterable {
+        case record, look, upload, killedUpload, hold, clip, delete, wait, crash, restart, clock
+        case foreign, rename, damage, catalogue, disk, swap, suspend
+
+        /// The operations, each as often as it is to happen.
+        static let weighted: [Operation] = {
+            var all = Operation.allCases
+            all += [Operation](repeating: .record, count: 5)
+            all += [.look, .look, .upload, .upload, .hold, .clip, .wait, .wait, .restart, .foreign, .rename, .disk]
+            return all
+        }()
+    }
+
+    /// By how much a file system may round the date of a file, in nanoseconds.
+    private static let rounding: Int64 = 5_000_000
+    /// After so many operations, the disturbances end and everything must become right.
+    private static let settlingInterval = 20
+    /// How many operations are shown with a fault.
+    private static let shownOperations = 30
+    private static let templates = [
+        "{channel}_{start}_{sequence}", "%Y-%m-%d/{channel}_{start}_{sequence}", "{channel}/{date}/{time}_{sequence}",
+        "{date}_{time}_{sequence}", "rec {channel}/{sequence}", "{channel}_{time}", "{start}_{channel}",
+    ]
+    /// Channels, and others whose names are nearly the same.
+    private static let channels = [
+        ("test", "other"), ("test", "test-1"), ("test-1", "test"), ("cam1", "cam"), ("a_b", "a"), ("2020", "202"),
+    ]
+
+    let seed: UInt64
+    /// Whether retention asks what else needs a file. Without that the walk must find faults.
+    let heedsVetoes: Bool
+    var random: SeededRandom
+    let time = SimulatedTime()
+    /// The directory above the archive, which another relay records to.
+    let above: TemporaryDirectory
+    let surroundings: ModelPlace
+    /// Where directories are that are not at their place.
+    let closet: TemporaryDirectory
+    /// The directory to which relay records, wherever it is now.
+    var place: ModelPlace
+    /// Directories that another one has replaced.
+    var shelf: [ModelPlace] = []
+    var relay: SimulatedRelay?
+    var runs: [String: ModelRun] = [:]
+    let channel: String
+    /// Another channel, which has files in the same directory.
+    let otherChannel: String
+    let hasUploads: Bool
+    /// The template of names, `--record-name`.
+    private(set) var names: String
+    var rules = RetentionRules(minimumAge: .seconds(3600))
+    /// The least `--keep-min` so far, in nanoseconds.
+    private(set) var leastMinimum: Int64 = .max
+    /// By how much steps of the clock that are too small to be noticed can falsify an age, in nanoseconds.
+    var slack: Int64 = 0
+    /// Whether the clock was ever wrong.
+    var hadWrongClock = false
+    /// Whether the directory is not at its path, as if its disk were gone.
+    var isMissing = false
+    /// Whether no file can be created in the directory.
+    var isReadOnly = false
+    /// Whether the directory could not be used at some time in this run.
+    var hadTrouble = false
+    /// Files that a user has moved to another directory.
+    var away: [(place: ModelPlace, name: String, file: ModelPlace.OwnFile, path: String)] = []
+    /// Counts things that need a name.
+    private var counter = 0
+    private(set) var faults: [String] = []
+    private var trail: [String] = []
+
+    /// The path of the archive.
+    var path: String { above.path("studio") }
+
+    init(seed: UInt64, heedsVetoes: Bool = true) throws {
+        (self.seed, self.heedsVetoes) = (seed, heedsVetoes)
+        var random = SeededRandom(seed: seed)
+        hasUploads = Int.random(in: 0..<4, using: &random) > 0
+        (channel, otherChannel) = random.pick(Self.channels)
+        names = random.pick(Self.templates)
+        self.random = random
+        let above = try TemporaryDirectory()
+        self.above = above
+        closet = try TemporaryDirectory()
+        (surroundings, place) = (ModelPlace(above.path), ModelPlace(above.path("studio")))
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        try addNeighbour()
+        changeRules()
+    }
+
+    /// Performs `steps` operations. Returns the first fault, with the operations before it.
+    func run(steps: Int) async -> String? {
+        defer { setReadOnly(false) }
+        for step in 1...steps where faults.isEmpty {
+            do {
+                try await act()
+                if step % Self.settlingInterval == 0 || step == steps, faults.isEmpty { try await settle() }
+            } catch {
+                fault("an operation of the test failed: \(error)")
+            }
+        }
+        if relay != nil { await stop() }
+        guard let first = faults.first else { return nil }
+        let report = """
+            seed \(seed): \(first)
+            channel \(channel) beside \(otherChannel), uploads: \(hasUploads)
+            true time \(time.now / 1_000_000_000) s, wall clock \(time.error / 1000) s ahead
+            the last operations:
+              \(trail.suffix(Self.shownOperations).joined(separator: "\n  "))
+            """
+        if heedsVetoes { print(report) }
+        return report
+    }
+
+    private func act() async throws {
+        if relay == nil { start() }
+        switch random.pick(Operation.weighted) {
+        case .record: record(Int.random(in: 1...5, using: &random))
+        case .look: look()
+        case .upload: await upload(Int.random(in: 0..<3, using: &random) == 0 ? .away : .none)
+        case .killedUpload: try await killDuringUpload()
+        case .hold: hold()
+        case .clip: clip()
+        case .delete: deleteByOperator()
+        case .wait: wait()
+        case .crash: try await crash(isUntold: Bool.random(using: &random))
+        case .restart: await restart()
+        case .clock: disturbClock()
+        case .foreign: try addForeignFile()
+        case .rename: try moveFile()
+        case .damage: try damageFile()
+        case .catalogue: try damageCatalogue()
+        case .disk: try disturbDisk()
+        case .swap: try swapDirectory()
+        case .suspend: suspend()
+        }
+    }
+
+    /// Ends relay and starts it with other options.
+    private func restart() async {
+        guard relay != nil else { return }
+        await stop()
+        if Bool.random(using: &random) { names = random.pick(Self.templates) }
+        if Bool.random(using: &random) { changeRules() }
+        start()
+    }
+
+    private func changeRules() {
+        let ages: [Duration?] = [nil, .seconds(5 * 3600), .seconds(20 * 3600)]
+        let sizes: [Int64?] = [nil, 60_000, 150_000]
+        let free: [FreeSpaceGoal?] = [nil, .bytes(300_000), .percent(50)]
+        rules = RetentionRules(
+            maximumAge: random.pick(ages), maximumBytes: random.pick(sizes), minimumFree: random.pick(free),
+            minimumAge: random.pick([.seconds(3600), .seconds(4 * 3600)]))
+        leastMinimum = min(leastMinimum, minimumAge)
+        note("the rules are now \(rules)")
+    }
+
+    private var minimumAge: Int64 { rules.minimumAge.components.seconds * 1_000_000_000 }
+
+    /// How old a file is at least when it is deleted, in nanoseconds. If the clock was wrong, only the least
+    /// `--keep-min` so far is certain, because relay remembers a wrong clock only for as long as the one in force.
+    var protectedAge: Int64 { (hadWrongClock ? leastMinimum : minimumAge) - slack - Self.rounding }
+
+    /// Returns a number that was not used before.
+    func nextNumber() -> Int {
+        counter += 1
+        return counter
+    }
+
+    /// Adds an operation to the report.
+    func note(_ text: String) { trail.append("\(time.now / 1_000_000_000) s: \(text)") }
+
+    /// Adds a fault.
+    func fault(_ text: String) { faults.append(text) }
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+import Archive
+import Media
+import Synchronization
+import TestSupport
+
+@testable import Catalogue
+@testable import Library
+@testable import Segmenter
+@testable import Upload
+
+/// One run of relay: the objects of a recording, connected as ``Channel`` connects them, without the timers. Everything
+/// is done when a method returns.
+final class SimulatedRelay {
+    struct Settings {
+        var path: String
+        var channel: String
+        var template: NameTemplate
+        var rules: RetentionRules
+        var hasUploads: Bool
+        /// Whether retention asks what else needs a file.
+        var heedsVetoes: Bool
+        /// Identifies the run.
+        var run: String
+    }
+
+    let run: String
+    let channel: String
+    let directory: RecordDirectory
+    let catalogue: Catalogue
+    let archive: ChannelArchive
+    let retention: Retention
+    let recorder: Recorder
+    private let time: SimulatedTime
+    /// Tells the catalogue and the uploader of recovered files.
+    private let place: ObserverLine
+    /// Tells all objects what the recorder has done.
+    private let line: ObserverLine
+    /// How many frames were recorded.
+    private(set) var frames: Int64 = 0
+
+    /// Prepares the directory and makes the objects. Throws if nothing can be recorded there.
+    init(_ settings: Settings, time: SimulatedTime) throws {
+        let channel = settings.channel
+        let directory = try RecordDirectory.prepare(settings.path, template: settings.template)
+        let catalogue = Catalogue(directory: directory, channel: channel, logger: quiet)
+        // Answers whether files are uploaded. The uploads themselves are made by other objects, which end.
+        let uploader = Uploader(
+            directory: directory, channel: channel, catalogue: catalogue,
+            delivery: SimulatedDelivery(.none, after: 0), clock: time, logger: quiet)
+        let observers: [any RecordingObserver] = settings.hasUploads ? [catalogue, uploader] : [catalogue]
+        var vetoes: [any RetentionVeto] = [
+            HoldVeto(directory), ClipHold(directory: directory, channel: channel), catalogue,
+        ]
+        if settings.hasUploads { vetoes.append(uploader) }
+        if !settings.heedsVetoes { vetoes = [] }
+        let retention = Retention(
+            directory: directory, channel: channel, rules: settings.rules, leastFree: 40_000, vetoes: vetoes,
+            observers: observers, probe: SimulatedSpace(), clock: time, wallClock: { time.wall },
+            isConfirmed: { _ in time.isConfirmed },
+            newestRow: { ChannelLedger(directory: directory, channel: channel).newestEnd(before: time.wall) },
+            logger: quiet)
+        let line = ObserverLine(observers + [retention])
+        var configuration = RecorderConfiguration(
+            directory: directory, channel: channel, length: .duration(.seconds(2)), observers: [line])
+        configuration.run = settings.run
+        configuration.sync = .never
+        configuration.localOffset = { SimulatedTime.localOffset(at: $0) }
+        (run, self.channel, self.directory) = (settings.run, channel, directory)
+        (self.catalogue, self.time) = (catalogue, time)
+        (self.retention, self.line, place) = (retention, line, ObserverLine(observers))
+        archive = ChannelArchive(settings.path, template: settings.template, channel: channel)
+        recorder = Recorder(
+            configuration: configuration, description: SimulatedMedia.description, keyframes: DeafKeyframes(),
+            clock: time, wallClock: { time.wall }, logger: quiet)
+    }
+
+    /// Opens the catalogue and completes what a crash left open, in this order or the other: in relay they happen at
+    /// the same time.
+    func begin(recoversFirst: Bool) {
+        if recoversFirst { recover() }
+        catalogue.start()
+        catalogue.waitUntilIdle()
+        if !recoversFirst { recover() }
+        catalogue.waitUntilIdle()
+    }
+
+    private func recover() {
+        for entry in (try? SegmentRecovery.run(in: directory, channel: channel)) ?? [] {
+            switch entry.outcome {
+            case .completed(let name, _, _), .renamed(let name): place.segmentRecovered(fileName: name)
+            case .setAside, .inUse, .failed: break
+            }
+        }
+    }
+
+    /// Records a second of the program.
+    func recordSecond() {
+        let next = frames + SimulatedMedia.second
+        recorder.accept(SimulatedMedia.packets(frames..<next))
+        recorder.wake()
+        frames = next
+        recorder.waitUntilIdle()
+        time.pass(.seconds(1))
+    }
+
+    /// Waits until the recorder, the closer and the catalogue have done everything.
+    func rest() {
+        recorder.waitUntilIdle()
+        recorder.waitForCloser()
+        catalogue.waitUntilIdle()
+    }
+
+    /// From now on no object is told what the recorder does, as if relay were killed just before it could tell them.
+    func cutLine() { line.cut() }
+
+    /// Uploads what waits until nothing waits, relay is killed or the remote is given up. Returns the names of the
+    /// files that arrived.
+    func upload(_ fault: SimulatedDelivery.Fault, after good: Int) async -> [String] {
+        let delivery = SimulatedDelivery(fault, after: good)
+        let session = Uploader(
+            directory: directory, channel: channel, catalogue: catalogue, delivery: delivery,
+            sleep: { [time] in time.pass($0) }, clock: time, logger: quiet)
+        delivery.killing { [weak session] in session?.cancel() }
+        session.start()
+        await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
+            session.finish { done.resume() }
+        }
+        catalogue.waitUntilIdle()
+        return delivery.delivered
+    }
+
+    /// Ends properly.
+    func finish() async {
+        await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
+            recorder.finish(deadline: .max) { done.resume() }
+        }
+        await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
+            catalogue.finish { done.resume() }
+        }
+    }
+}
+
+/// Passes on what happens to a recording's files until it is cut.
+private final class ObserverLine: RecordingObserver {
+    private let ends: [any RecordingObserver]
+    private let isCut = Mutex(false)
+
+    init(_ ends: [any RecordingObserver]) { self.ends = ends }
+
+    func cut() { isCut.withLock { $0 = true } }
+
+    private var heard: [any RecordingObserver] { isCut.withLock { $0 } ? [] : ends }
+
+    func segmentFinished(_ record: SegmentRecord) { for end in heard { end.segmentFinished(record) } }
+    func segmentRecovered(fileName: String) { for end in heard { end.segmentRecovered(fileName: fileName) } }
+    func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {
+        for end in heard { end.gapEnded(gap, channel: channel, start: start) }
+    }
+    func segmentDeleted(fileName: String) { for end in heard { end.segmentDeleted(fileName: fileName) } }
+}
+
+/// A small disk, which contains only the recordings.
+private struct SimulatedSpace: FreeSpaceProbe {
+    private static let capacity: Int64 = 500_000
+
+    func space(at path: String) throws(FileFailure) -> DiskSpace {
+        var used: Int64 = 0
+        for (name, _) in try RecordDirectory.existing(path).recordings() {
+            used += (try? FileDescriptor.open(readOnly: "\(path)/\(name)").size()) ?? 0
+        }
+        return DiskSpace(free: max(0, Self.capacity - used), capacity: Self.capacity)
+    }
+}
