@@ -10,7 +10,7 @@ extension Demuxer {
         package let number: Int
         /// The service's name, if it has only plain letters, digits and spaces.
         package let name: String?
-        /// The indices of its streams.
+        /// The indices of the program's streams.
         package let streams: Set<Int>
     }
 
@@ -21,17 +21,18 @@ extension Demuxer {
         return streams.first { $0.index == Int(index) }
     }
 
-    /// The kind of the stream `index`, if it appeared after the input was opened and belongs to the same program as a
-    /// stream in `read`; nil otherwise. libavformat creates such a stream for each new PID in a transport stream's
-    /// program map. If those programs have no stream left, a program that was not there at the opening replaces them.
+    /// Returns the kind of the stream `index` if this stream appeared after the input was opened and belongs to the
+    /// same program as a stream in `read`; otherwise nil. libavformat creates a stream for each new PID in the program
+    /// map table of a transport stream. If the programs of `read` have no streams any more, a program that is new since
+    /// the opening takes their place.
     ///
-    /// libavformat's option `merge_pmt_versions` is no help: it matches new streams to old ones by their position in
-    /// the map, whatever their kind, so audio added in front of the video becomes video.
+    /// libavformat's option `merge_pmt_versions` cannot be used for this. It matches new streams to old ones by their
+    /// position in the table, and ignores their kind: audio that is added in front of the video would become video.
     package func kindOfLateStream(_ index: Int, beside read: Set<Int>) -> TrackKind? {
         guard index >= openedStreams, index < Int(context.pointee.nb_streams),
             let parameters = context.pointee.streams?[index]?.pointee.codecpar
         else { return nil }
-        // Compares programs by number, because a new map moves streams out of the earlier program.
+        // Programs are compared by their numbers, because a new table moves streams out of their earlier program.
         let own = Set(programs.filter { !$0.streams.isDisjoint(with: read) }.map(\.number))
         let opened = Set(programs.map(\.number))
         let current = Self.programs(of: context)

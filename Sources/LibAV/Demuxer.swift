@@ -3,8 +3,8 @@
 internal import CFFmpeg
 package import Media
 
-/// Reads packets from a file, a URL or a device; owns an `AVFormatContext`. One thread at a time, except for its
-/// ``Interrupter``.
+/// Reads packets from a file, a URL or a device; owns an `AVFormatContext`. Only one thread may use it at a time,
+/// except for its ``Interrupter``.
 ///
 /// ```swift
 /// let demuxer = try Demuxer(
@@ -24,15 +24,15 @@ package final class Demuxer {
         package var openTimeout: Duration?
         /// Time limit for one read; nil means none.
         package var readTimeout: Duration?
-        /// Whether reads return at once if there is no data, because the input ignores deadlines, as capture devices
-        /// do. ``Demuxer/readPacket()`` then throws an error whose ``AVFailure/isWouldBlock`` is true.
+        /// Whether reads return at once if there is no data. This is for inputs that ignore deadlines, such as capture
+        /// devices. ``Demuxer/readPacket()`` then throws an error whose ``AVFailure/isWouldBlock`` is true.
         package var isPolled = false
-        /// How many pixels the frames of a stream may have, see ``LargestFrame``; nil means libav's own limit. Opening
-        /// an input whose frames have more fails.
+        /// The maximum number of pixels in a stream's frames, see ``LargestFrame``; nil means libav's own limit. If an
+        /// input has larger frames, it cannot be opened.
         package var mostPixels: Int64?
-        /// Called when the format's name is known: returns the maximum duration of a playlist's segments, or nil for an
-        /// input without segments. It may use the interrupter. Probing and each read then use
-        /// ``Demuxer/readTimeout(_:target:)``.
+        /// Returns the maximum duration of a playlist's segments, or nil for an input without segments. The demuxer
+        /// calls it when it knows the format's name, and passes its interrupter, which the closure may use. The
+        /// duration determines the time limit of probing and of each read: see ``Demuxer/readTimeout(_:target:)``.
         package var targetDuration: (@Sendable (_ formatName: String, Interrupter) -> Duration?)?
 
         package init(
@@ -47,7 +47,7 @@ package final class Demuxer {
     }
 
     let context: UnsafeMutablePointer<AVFormatContext>
-    /// The source of the bytes, if it is not a URL.
+    /// Passes the bytes to libavformat, if the input is not a URL.
     private let reader: ByteReader?
     private let interrupter: Interrupter
     private let subject: String
@@ -57,7 +57,7 @@ package final class Demuxer {
     /// Whether the next read continues with the deadline of the last read, because the last read found no data, or
     /// because a playlist's demuxer returned buffered data although the deadline had passed.
     private var isWaiting = false
-    /// Packets that were read ahead, the next one last.
+    /// Packets that ``readPacket()`` returns before it reads again. The next one is the last in the array.
     private var ahead: [PacketBox] = []
 
     /// All video and audio streams, except attached pictures.
@@ -71,25 +71,25 @@ package final class Demuxer {
     /// The audio stream that belongs to ``bestVideo``, else the best one.
     package let bestAudio: StreamInfo?
 
-    /// Opens `url` and reads as much of it as is needed to know its streams. Blocks; `interrupter` ends it. Errors call
-    /// the input `subject`.
+    /// Opens `url`, and reads as much of it as is needed to know its streams. Blocks; `interrupter` can end the call.
+    /// `subject` is the input's name in error messages.
     package convenience init(
         url: String, options: Options, interrupter: Interrupter, subject: String
     ) throws(AVFailure) {
         try self.init(url, nil, options, interrupter, subject)
     }
 
-    /// The time limit of one read, for an input whose segments last `target`; `usual` is the limit for other inputs. A
-    /// client reloads a playlist after one target duration, and after half of one if it has no new segment (RFC 8216,
-    /// 6.3.4), so 1.5 target durations pass between two punctual segments. The limit is 3 target durations, so that a
-    /// segment may be late by 1.5.
+    /// Returns the time limit of one read for an input whose segments last `target`; `usual` is the limit for other
+    /// inputs. A client reloads a playlist after one target duration, and after half of one if the playlist has no new
+    /// segment (RFC 8216, 6.3.4). So 1.5 target durations pass between two punctual segments. The limit is 3 target
+    /// durations, so that a segment may be late by 1.5.
     package static func readTimeout(_ usual: Duration?, target: Duration?) -> Duration? {
         guard let usual, let target else { return usual }
         return max(usual, target * 3)
     }
 
     /// Opens the container in `bytes`, like ``init(url:options:interrupter:subject:)``. `options` should name the
-    /// format: if libavformat probes it, it may choose a format that opens other files.
+    /// format. If libavformat has to find out the format, it may choose one that opens other files.
     package convenience init(
         reading bytes: any ByteStream, options: Options, interrupter: Interrupter, subject: String
     ) throws(AVFailure) {
@@ -108,7 +108,7 @@ package final class Demuxer {
         context = try Self.open(url, reader, options, interrupter, subject)
         targetDuration = options.targetDuration?(Self.formatName(of: context), interrupter)
         readTimeout = Self.readTimeout(options.readTimeout, target: targetDuration)
-        // If the playlist has just begun, probing waits for its next segment.
+        // If the playlist has only just begun, probing waits for its next segment.
         if let targetDuration { interrupter.allow(Self.readTimeout(options.openTimeout, target: targetDuration)) }
         do {
             let probed = Self.probe(context, mostPixels: options.mostPixels)
@@ -144,7 +144,7 @@ package final class Demuxer {
         context.pointee.duration.asTimestamp.flatMap { $0 > 0 ? .microseconds($0) : nil }
     }
 
-    /// The first timestamp found when the input was opened; nil if it has no timestamps.
+    /// The first timestamp that was found when the input was opened; nil if the input has no timestamps.
     package var firstStamp: Duration? { context.pointee.start_time.asTimestamp.map { .microseconds($0) } }
 
     /// The first timestamp of `stream`, in its ticks; nil if it is not known.
@@ -163,7 +163,7 @@ package final class Demuxer {
         context.pointee.iformat.map { String(cString: $0.pointee.name) } ?? ""
     }
 
-    /// Whether the format allows timestamps to jump, as MPEG-TS does.
+    /// Whether timestamps may jump in this format, as in MPEG-TS.
     package var mayJump: Bool { formatFlags & AVFMT_TS_DISCONT != 0 }
 
     private var formatFlags: Int32 { context.pointee.iformat?.pointee.flags ?? 0 }
@@ -180,9 +180,9 @@ package final class Demuxer {
         return nil
     }
 
-    /// Makes the demuxer deliver only packets of the streams in `indices` from now on. ``TransportStreamBytes`` end
-    /// when the coding of one of these streams changes, or the coding of any stream if `followsAll` is set because a
-    /// wanted stream is missing.
+    /// Makes the demuxer deliver only packets of the streams in `indices` from now on. If it reads from
+    /// ``TransportStreamBytes``, the bytes end when the coding of one of these streams changes. With `followsAll`, they
+    /// end when the coding of any stream changes; this is for the time while a wanted stream is missing.
     package func select(_ indices: Set<Int>, followsAll: Bool = false) {
         let chosen = indices.compactMap { context.pointee.streams?[$0]?.pointee.id }
         transportStream?.follow(followsAll ? nil : Set(chosen.map(Int.init)))
@@ -193,13 +193,14 @@ package final class Demuxer {
         }
     }
 
-    /// The byte source, if another demuxer can continue with it; else nil.
+    /// The object that supplies the bytes, if another demuxer can continue to read from it; otherwise nil.
     package var transportStream: TransportStreamBytes? { reader?.stream as? TransportStreamBytes }
 
-    /// Delivers `packets`, which ``readPacket()`` has returned before, once more, and before all other packets.
+    /// Puts back `packets`, which ``readPacket()`` has returned before: it returns them again, before all other
+    /// packets.
     package func putBack(_ packets: [PacketBox]) { ahead += packets.reversed() }
 
-    /// Returns the next packet, or nil at the end. Blocks; the interrupter ends it.
+    /// Returns the next packet, or nil at the end. Blocks; the interrupter can end the call.
     package func readPacket() throws(AVFailure) -> PacketBox? {
         if let packet = ahead.popLast() { return packet }
         let box = try PacketBox(subject: subject)
@@ -225,7 +226,8 @@ package final class Demuxer {
     package func seekToStart() throws(AVFailure) {
         ahead = []
         interrupter.allow(readTimeout)
-        // libavformat seeks to a time in MPEG-TS by bisection and may miss the first keyframe; a seek to byte 0 cannot.
+        // In MPEG-TS, libavformat seeks to a time by bisection and may miss the first keyframe. A seek to byte 0 cannot
+        // miss it.
         if formatFlags & AVFMT_TS_DISCONT != 0, formatFlags & AVFMT_NO_BYTE_SEEK == 0,
             avformat_seek_file(context, -1, 0, 0, 0, AVSEEK_FLAG_BYTE) >= 0
         {
@@ -265,7 +267,7 @@ extension Demuxer {
         return try AVFailure.unwrap(context, "open", subject)
     }
 
-    /// Reads as much as is needed to know the streams. Returns libav's code.
+    /// Reads as much of the input as is needed to know its streams. Returns libav's status code.
     private static func probe(_ context: UnsafeMutablePointer<AVFormatContext>, mostPixels: Int64?) -> Int32 {
         guard let mostPixels else { return avformat_find_stream_info(context, nil) }
         // libav reads one dictionary for each stream that is known before it probes.
@@ -297,7 +299,7 @@ extension Demuxer {
         if interrupter.isInterrupted {
             throw AVFailure(operation: operation, subject: subject, code: relay_averror_exit)
         }
-        // After a missed deadline, libav stores the error of that call and returns it again from the next call.
+        // After a missed deadline, libav stores the error of that call, and the next call returns the stored error.
         let timedOut = interrupter.hasTimedOut || code == relay_averror_exit
         throw AVFailure(operation: operation, subject: subject, code: timedOut ? relay_averror(ETIMEDOUT) : code)
     }
@@ -308,15 +310,15 @@ extension Demuxer {
 extension Demuxer {
     /// One packet in the container's index.
     package struct IndexEntry: Sendable, Equatable {
-        /// Offset of its first byte in the file.
+        /// Offset of the packet's first byte in the file.
         package var position: Int64
         /// Size in bytes.
         package var size: Int64
         /// Decoding time in ticks of the stream.
         package var dts: Int64
-        /// Whether the container marks it as a point where decoding can start.
+        /// Whether the container marks the packet as a point where decoding can start.
         package var isKeyframe: Bool
-        /// Whether its frame must be decoded but not shown.
+        /// Whether the packet's frame must be decoded but not shown.
         package var isHidden: Bool
     }
 
@@ -341,7 +343,7 @@ extension Demuxer {
 
     /// Whether the file ends before the last packet of `stream` in its index. Reads the file's size from the disk.
     package func isCutOff(_ stream: StreamInfo) -> Bool {
-        // Other containers have an incomplete index, or none.
+        // Containers other than MP4 have an incomplete index, or none.
         guard formatName.contains("mp4"), let file = context.pointee.pb, stream.index < Int(context.pointee.nb_streams),
             let found = context.pointee.streams?[stream.index]
         else { return false }
@@ -353,7 +355,7 @@ extension Demuxer {
         return position > bytes - Int64(size)
     }
 
-    /// The end time of `packet`, of any stream; nil if its times are unknown.
+    /// The time at which `packet` ends, whatever its stream is; nil if its times are unknown.
     package func end(of packet: PacketBox) -> Duration? {
         guard packet.streamIndex < Int(context.pointee.nb_streams), let pts = packet.pts ?? packet.dts,
             let base = context.pointee.streams?[packet.streamIndex]?.pointee.time_base.asTimeBase

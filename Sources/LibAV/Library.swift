@@ -2,7 +2,7 @@
 
 internal import CFFmpeg
 
-/// libav's setup, once per process.
+/// Sets up libav, once per process.
 enum Library {
     /// Silences libav's own log, which prints URLs with their keys, and initializes the network.
     static let prepared: Void = {

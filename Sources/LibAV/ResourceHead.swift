@@ -7,8 +7,8 @@ package struct ResourceHead: Sendable {
     /// The bytes.
     package let bytes: [UInt8]
 
-    /// Reads at most `limit` bytes of `url`, for at most `timeout`. Blocks; `interrupter` ends it, and must have no
-    /// other user meanwhile. `subject` stands for the input in error messages.
+    /// Reads at most `limit` bytes of `url`, for at most `timeout`. Blocks; `interrupter` can end the call, and no
+    /// other call may use it meanwhile. `subject` is the input's name in error messages.
     package init(
         of url: String, limit: Int, timeout: Duration, interrupter: Interrupter, subject: String
     ) throws(AVFailure) {

@@ -11,15 +11,15 @@ package struct StreamInfo: Sendable {
         package let width: Int
         /// Rows as coded, before rotation.
         package let height: Int
-        /// The average rate from the container or from probing.
+        /// The average frame rate, from the container or from probing.
         package let averageRate: FrameRate?
-        /// The lowest rate that can express every timestamp.
+        /// The lowest frame rate that can express every timestamp.
         package let baseRate: FrameRate?
         /// The pixel aspect ratio as coded, if it is known.
         package let sampleAspectRatio: SampleAspectRatio?
-        /// Color tags; for RGB, which is converted, ``Media/ColorDescription/bt709``.
+        /// The color tags. RGB video is converted, so its tags are those of ``Media/ColorDescription/bt709``.
         package let color: ColorDescription
-        /// How frames must be rotated or mirrored.
+        /// How frames must be rotated or mirrored to be upright.
         package let orientation: Orientation
         /// Whether the container or the codec marks frames as interlaced.
         package let isInterlaced: Bool
@@ -43,8 +43,8 @@ package struct StreamInfo: Sendable {
     package let sampleRate: Int
     /// Number of channels, for audio, if probing found it; else 0.
     package private(set) var channels = 0
-    /// The languages from the container, in lower case: usually one; with dual mono in MPEG-TS, one for each side (EN
-    /// 300 468, 6.2.18; ISO/IEC 13818-1, 2.6.18). Letters and hyphens only.
+    /// The languages from the container, in lower case, with letters and hyphens only. There is usually one language.
+    /// Dual mono in MPEG-TS has one for each channel (EN 300 468, 6.2.18; ISO/IEC 13818-1, 2.6.18).
     package private(set) var languages: [String] = []
 
     private(set) var parameters: CodecParameters
@@ -52,10 +52,10 @@ package struct StreamInfo: Sendable {
 
 /// Owns a copy of an `AVCodecParameters`.
 final class CodecParameters: Sendable {
-    // Written only in `init`; read-only from then on; freed in `deinit`.
+    // Written only in `init`, and read-only from then on. `deinit` frees it.
     nonisolated(unsafe) let pointer: UnsafeMutablePointer<AVCodecParameters>
 
-    /// A copy of `source`, with another decoder `configuration` if that is given.
+    /// Creates a copy of `source`. If `configuration` is given, it replaces the decoder configuration.
     init(
         copying source: UnsafeMutablePointer<AVCodecParameters>, configuration: SharedBytes? = nil, subject: String
     ) throws(AVFailure) {
@@ -75,7 +75,7 @@ final class CodecParameters: Sendable {
 }
 
 extension StreamInfo {
-    /// Reads a stream of an opened container; nil if it is neither video nor audio.
+    /// Reads a stream of an opened container; nil if the stream is neither video nor audio.
     init?(_ stream: UnsafeMutablePointer<AVStream>, subject: String) throws(AVFailure) {
         guard let source = stream.pointee.codecpar, let base = stream.pointee.time_base.asTimeBase else { return nil }
         switch source.pointee.codec_type {
@@ -130,8 +130,9 @@ extension StreamInfo.Video {
 }
 
 extension StreamInfo {
-    /// This video stream with the size, pixel aspect ratio and color of one of its frames. `rate` is the rate in the
-    /// coded stream, for a stream without another one. `reordered` is the number of frames that the decoder reorders.
+    /// Returns this stream's information with the size, pixel aspect ratio and color of one of its frames. `rate` is
+    /// the frame rate that the coded stream states; it is used if the container has none. `reordered` is the number of
+    /// frames that the decoder reorders.
     package func described(by frame: DecodedFrame, rate: FrameRate?, reordered: Int) -> StreamInfo {
         guard let known = video else { return self }
         let values = frame.frame.pointee
@@ -147,7 +148,7 @@ extension StreamInfo {
         return described
     }
 
-    /// This stream with `configuration` for its decoder.
+    /// Returns this stream's information with `configuration` as the decoder's configuration.
     package func configured(by configuration: [UInt8]) throws(AVFailure) -> StreamInfo {
         var configured = self
         configured.parameters = try CodecParameters(
@@ -171,7 +172,7 @@ extension StreamInfo.Video {
 }
 
 extension ColorDescription {
-    /// Converts libav's tags. RGB has no YCbCr tags of its own; it is converted to limited-range BT.709.
+    /// Converts libav's color tags. RGB has no tags for YCbCr; it is converted to limited-range BT.709.
     init(
         format: AVPixelFormat, primaries: AVColorPrimaries, transfer: AVColorTransferCharacteristic,
         matrix: AVColorSpace, range: AVColorRange

@@ -3,7 +3,7 @@
 internal import CFFmpeg
 internal import Media
 
-/// Owns one AAC-LC session of libavcodec. One thread at a time; frees its objects in `deinit`.
+/// Owns one AAC-LC session of libavcodec. Only one thread may use it at a time; frees its objects in `deinit`.
 final class AACSession {
     private let context: UnsafeMutablePointer<AVCodecContext>
     private let frame: UnsafeMutablePointer<AVFrame>
@@ -63,8 +63,8 @@ final class AACSession {
         avcodec_free_context(&context)
     }
 
-    /// Sends the samples of `audio` in `range` to the encoder, at most ``frameLength``. The first is the program's
-    /// sample number `sample`.
+    /// Sends the samples of `audio` in `range` to the encoder, at most ``frameLength``. The first of them is sample
+    /// number `sample` of the program.
     func send(_ audio: AudioBuffer, _ range: Range<Int>, at sample: Int64) throws(AVFailure) {
         try check(av_frame_make_writable(frame))
         frame.pointee.nb_samples = Int32(range.count)

@@ -2,7 +2,7 @@
 
 package import Media
 
-/// Decodes the packets of one audio track into the program's format. One thread at a time.
+/// Decodes the packets of one audio track into the program's format. Only one thread may use it at a time.
 package final class AudioPacketDecoder {
     /// How the packets are coded.
     package let track: TrackDescription
@@ -16,7 +16,8 @@ package final class AudioPacketDecoder {
         resampler = Resampler(target: .program, subject: subject)
     }
 
-    /// Decodes a packet and returns the audio that follows earlier output. If it throws, this packet is lost.
+    /// Decodes a packet, and returns its audio, which continues the audio of the packets before. If it throws, this
+    /// packet is lost.
     package func decode(_ packet: EncodedPacket) throws(AVFailure) -> [AudioBuffer] {
         try decoder.send(coded: packet)
         var audio: [AudioBuffer] = []
