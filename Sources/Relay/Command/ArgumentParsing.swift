@@ -4,7 +4,8 @@ internal import ArgumentParser
 internal import Foundation
 internal import Media
 
-/// Functions that read the values of flags. Each function throws one sentence that says which values are valid.
+/// Functions that read the values of flags. If a value is invalid, a function throws one sentence that says which
+/// values are valid.
 enum ArgumentParsing {
     static func duration(_ text: String) throws(TextFailure) -> Duration {
         let duration = try anyDuration(text)
@@ -26,7 +27,8 @@ enum ArgumentParsing {
         return zone
     }
 
-    /// Calls `body`. If a text or an option is invalid, it throws the parser's error, with the parser's exit status.
+    /// Calls `body`. If it throws a ``TextFailure``, converts this to the argument parser's error, which has the
+    /// parser's exit status.
     static func usage<Result>(_ body: () throws -> Result) throws -> Result {
         do {
             return try body()

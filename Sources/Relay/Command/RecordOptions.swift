@@ -188,7 +188,8 @@ struct RecordOptions: ParsableArguments {
         configuration.recording = recording
     }
 
-    /// Adds a recording of each source of `configuration`, if it was requested and is possible.
+    /// Adds a recording of each source of `configuration` if `--record-sources` is given; throws if this is not
+    /// possible.
     func applySources(to configuration: inout ChannelConfiguration) throws(TextFailure) {
         guard recordSources, configuration.recording != nil else {
             guard sourceCoding == .copy else {
@@ -235,8 +236,8 @@ struct RecordOptions: ParsableArguments {
         }
     }
 
-    /// Throws if files must end at certain times of the wall clock although the program runs faster than the clock, or
-    /// although a day is not a multiple of their length.
+    /// Throws if files must end at certain times of the wall clock, and this is not possible: because the program runs
+    /// faster than the clock, or because a day is not a multiple of their length.
     func checkAlignment(isPaced: Bool) throws(TextFailure) {
         guard record != nil, segmentAlign == .clock else { return }
         guard isPaced else {

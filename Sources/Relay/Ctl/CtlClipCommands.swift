@@ -23,7 +23,7 @@ struct CtlClipCommand: AsyncParsableCommand {
         ])
 }
 
-/// The parts of a clip that are shown to people.
+/// A clip in relay's response, with the fields that the commands use.
 struct CtlClip: Decodable {
     let id: String
     let name: String?
@@ -43,7 +43,7 @@ struct CtlClip: Decodable {
         ]
     }
 
-    /// A line about the clip, which also says what is missing from it.
+    /// A line about the clip, and a second one if its beginning was not recorded.
     var text: String {
         let lacking = lackingSeconds.map {
             "It begins \(String(format: "%.3f", $0)) s later than asked for: nothing was recorded before.\n"
@@ -61,7 +61,7 @@ struct CtlClips: Decodable {
         clips.first { $0.id == name } ?? clips.last { $0.name == name }
     }
 
-    /// The running clip whose button was pressed last. It may begin earlier than others.
+    /// The running clip that was started last. It may begin earlier than clips that were started before it.
     var pressedLast: CtlClip? {
         clips.reversed().filter { $0.state == "running" }.max { ($0.pressed ?? "") < ($1.pressed ?? "") }
     }
@@ -75,7 +75,7 @@ extension CtlSubcommand {
         try await api.path(ofChannel: channel.channel) + "/clips"
     }
 
-    /// Requests the clip with the ID `name`, or otherwise the newest clip with this name.
+    /// Asks relay for the clip with the ID `name`, or otherwise for the newest clip with this name.
     fileprivate func clip(_ name: String, _ path: String, _ api: ControlAPI) async throws -> CtlClip {
         guard let found = try await api.ask("GET", path).decoded(CtlClips.self).clip(name) else {
             throw ControlAPI.Failure(.refused, "There is no clip of this name.")
@@ -143,7 +143,8 @@ struct CtlClipStopCommand: CtlSubcommand {
         if id != nil, clip != nil { throw ValidationError("A clip is named by its name or by --id, not by both.") }
     }
 
-    /// Returns the ID of the requested clip. A clip whose start is still being processed is not in the list yet.
+    /// Returns the ID of the clip that the arguments name. An ID is not looked up in the list, because the list lacks a
+    /// clip whose start is still being processed.
     private func wanted(_ path: String, _ api: ControlAPI) async throws -> String {
         if let id { return id }
         if let clip { return try await self.clip(clip, path, api).id }

@@ -70,7 +70,8 @@ struct CtlExportJob {
     let output: String?
     let options: CtlOptions
 
-    /// Calls `ask`, which begins an export, waits for the export, and prints the path of its file.
+    /// Calls `ask`, which requests an export. Waits until the export is done, downloads its file if ``output`` names
+    /// one, and prints where the file is.
     func make(_ api: ControlAPI, _ ask: () async throws -> ControlAPI.Answer) async throws {
         if let output, access(output, F_OK) == 0 {
             throw ControlAPI.Failure(.cannotRecord, "\(output) exists; name another file.")

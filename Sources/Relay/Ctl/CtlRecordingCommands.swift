@@ -15,14 +15,14 @@ struct CtlRecordingCommand: AsyncParsableCommand {
 }
 
 extension CtlSubcommand {
-    /// Requests `action` for the recording of `channel`, and prints the resulting state.
+    /// Asks relay to `start`, `stop` or `split` the recording of `channel`. Prints the response if JSON is requested.
     fileprivate func perform(_ action: String, of channel: CtlChannelOptions, _ api: ControlAPI) async throws {
         let path = try await api.path(ofChannel: channel.channel)
         let answer = try await api.ask("POST", "\(path)/recording/\(action)")
         if options.json { Terminal.put(answer.text + "\n", to: 1) }
     }
 
-    /// The path of the recording whose name or identifier is `file`.
+    /// Returns the API's path of the recording whose name or identifier is `file`.
     func path(of file: String, _ channel: CtlChannelOptions, _ api: ControlAPI) async throws -> String {
         let path = try await api.path(ofChannel: channel.channel) + "/recordings"
         // File names contain a dot, and identifiers do not.
@@ -123,7 +123,7 @@ struct CtlRecordingReleaseCommand: CtlSubcommand {
     }
 }
 
-/// The parts of recordings that are shown to people.
+/// The list of recordings in relay's response, with the fields that the command shows.
 struct CtlRecordings: Decodable {
     struct Recording: Decodable {
         let id: String
@@ -144,7 +144,7 @@ struct CtlRecordings: Decodable {
     let recordings: [Recording]
     let gaps: [Gap]?
 
-    /// A line for each file, and each gap.
+    /// One line for each file and for each gap.
     var text: String {
         let files = recordings.map { file in
             [

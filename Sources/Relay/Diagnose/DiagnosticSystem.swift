@@ -6,7 +6,7 @@ internal import Glibc
 internal import Media
 internal import Networking
 
-/// Describes the system and the running relays: without addresses, command lines and environment.
+/// Describes the system and the running relays, but without addresses, command lines and environments.
 enum DiagnosticSystem {
     private static let processors = "/proc/cpuinfo"
 

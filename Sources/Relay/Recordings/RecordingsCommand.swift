@@ -30,8 +30,8 @@ struct RecordingsOptions: ParsableArguments {
     @Flag(help: "Print JSON instead of text.")
     var json = false
 
-    /// Passes the archive to `body`, with a progress bar if standard error is a terminal. Reports a failure in one
-    /// sentence.
+    /// Passes the archive of the directory to `body`, with a progress bar if standard error is a terminal. Prints a
+    /// failure as one sentence, and throws the exit code.
     func withArchive(_ body: (RecordingArchive) throws -> ExitStatus) throws {
         let bar = ProgressBar()
         do {

@@ -59,7 +59,7 @@ struct RecordingsRunDownCommand: BlockingCommand {
         }
     }
 
-    /// Returns the size of the program's frames; nil if no file contains it.
+    /// Returns the size of the program's frames, from one of its last three files; nil if none of them can be read.
     private func size(of channel: String, _ segments: [CatalogueSegment]) -> (width: Int, height: Int)? {
         for segment in segments.filter({ $0.channel == channel }).suffix(3).reversed() {
             guard let index = try? SegmentIndex.read("\(options.directory)/\(segment.name)") else { continue }
