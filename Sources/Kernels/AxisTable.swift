@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A table for scaling along one axis: it lists the source samples that make up each sample of the scaled frame, with
-/// their weights in parts of 256.
+/// A table for scaling along one axis. For each sample of the scaled frame, it lists the source samples that are mixed
+/// into it, with their weights in parts of 256.
 ///
 /// If the frame shrinks, each sample is the mean of the source samples that it covers. If it grows, each sample is
 /// interpolated between two source samples. The outer edges of source and target coincide, as in libswscale. An object
@@ -21,7 +21,7 @@ final class AxisTable {
         var first: Int
         /// Number of target samples inside the canvas.
         var visible: Int
-        /// Whether samples are interpolated between two source samples even where the frame shrinks.
+        /// Whether a sample is always interpolated between two source samples, even where the frame shrinks.
         var isLinear = false
     }
 
@@ -42,7 +42,7 @@ final class AxisTable {
     private let pairs = Scratch<UInt16>()
     private let sums = Scratch<UInt16>()
 
-    /// Computes the table for `key`, unless it is already computed.
+    /// Computes the table for `key`, unless the object already holds this table.
     func prepare(_ key: Key) {
         guard key != self.key else { return }
         self.key = key

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reduction by integer factors: each sample is the mean of a box of source samples, rounded to the nearest integer.
+/// Reduces planes by integer factors: each sample is the mean of a box of source samples, rounded to the nearest
+/// integer.
 enum BoxReduction {
     /// The largest supported factor.
     static let largest = 16

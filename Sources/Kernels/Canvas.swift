@@ -9,9 +9,9 @@ package struct Canvas: ~Copyable {
 
     init(_ frame: PooledFrame) { self.frame = frame }
 
-    /// Luma columns.
+    /// Number of luma columns.
     package var width: Int { frame.memory.width }
-    /// Luma rows.
+    /// Number of luma rows.
     package var height: Int { frame.memory.height }
 
     /// The planes into which kernels draw. They are valid as long as the canvas exists. A kernel may use them only if
@@ -39,7 +39,7 @@ package struct Canvas: ~Copyable {
         }
     }
 
-    /// Copies a frame of the same size.
+    /// Copies all of `source`, which must have the canvas's size.
     package mutating func copy(_ source: VideoFrame) {
         precondition(source.width == width && source.height == height, "a frame is copied to a canvas of its size")
         let target = target

@@ -21,7 +21,7 @@ package struct Compositor {
     /// The parts of the frame that no layer covers.
     private var rest = Uncovered()
 
-    /// A compositor for frames of `format`.
+    /// Creates a compositor for frames of `format`.
     package init(_ format: VideoFormat) {
         self.format = format
         pool = FramePool(width: format.width, height: format.height)

@@ -61,9 +61,9 @@ package final class FramePool: Sendable {
     }
 }
 
-/// The pixels of one frame; rows and planes begin on cache lines.
+/// The memory for the pixels of one frame. Each plane and each row begins at a cache line.
 final class FrameMemory: Sendable {
-    /// Alignment of rows: the size of a cache line, which is also the size of the longest vector.
+    /// The alignment of rows in bytes: the size of a cache line, which is also the size of the longest vector.
     private static let alignment = 64
 
     let width: Int

@@ -40,7 +40,7 @@ package final class FrameResizer: Sendable {
         return isFull ? .full : Placement(destination: place)
     }
 
-    /// The display aspect ratio.
+    /// The display aspect ratio of frames of `format`.
     private static func shape(of format: VideoFormat) -> Double {
         let pixel = Double(format.sampleAspectRatio.horizontal) / Double(format.sampleAspectRatio.vertical)
         return Double(format.width) * pixel / Double(format.height)

@@ -4,7 +4,7 @@ package import Media
 
 /// A color in the notation `#rrggbb`.
 package struct RGBColor: Sendable, Hashable, Codable, CustomStringConvertible {
-    /// Red, 0 to 255, gamma-coded.
+    /// Red, from 0 to 255; like green and blue, gamma-coded.
     package var red: UInt8
     /// Green.
     package var green: UInt8

@@ -8,7 +8,7 @@ internal import Media
 /// Drawing rounds rectangles to even pixels, so that the four luma samples of a chroma sample stay together. A
 /// rectangle may be partly or completely outside the program.
 package struct Placement: Sendable, Hashable {
-    /// A rectangle in fractions of width and height.
+    /// A rectangle in fractions of a frame's width and height.
     package struct Rectangle: Sendable, Hashable, Codable {
         /// The left edge.
         package var x: Double
@@ -127,7 +127,7 @@ package struct Placement: Sendable, Hashable {
     }
 }
 
-/// A placement in pixels.
+/// A placement whose rectangles are in pixels.
 struct PixelPlacement: Equatable {
     /// The visible part of the source. All numbers are even.
     var source: PixelRectangle

@@ -58,7 +58,7 @@ struct SourcePlane {
 
     func row(_ y: Int) -> UnsafePointer<UInt8> { bytes + y &* stride }
 
-    /// The part in `rectangle`, which is inside the plane.
+    /// The part of the plane in `rectangle`, which must be inside the plane.
     func cropped(to rectangle: PixelRectangle) -> SourcePlane {
         SourcePlane(
             bytes: row(rectangle.y) + rectangle.x, stride: stride, width: rectangle.width, height: rectangle.height)
@@ -79,7 +79,7 @@ struct TargetPlane {
     /// The same plane for reading.
     var source: SourcePlane { SourcePlane(bytes: bytes, stride: stride, width: width, height: height) }
 
-    /// Fills `rectangle`, which is inside the plane.
+    /// Fills `rectangle`, which must be inside the plane, with `value`.
     func fill(_ rectangle: PixelRectangle, with value: UInt8) {
         guard !rectangle.isEmpty else { return }
         for y in rectangle.y..<rectangle.y + rectangle.height {
@@ -190,7 +190,7 @@ struct TargetPlanes {
         v.copy(source.v, part: half, toX: half.x, y: half.y)
     }
 
-    /// Fills `rectangle`. Its coordinates are even and inside the frame.
+    /// Fills `rectangle` with `color`. Its coordinates are even and inside the frame.
     func fill(_ rectangle: PixelRectangle, with color: PixelColor) {
         y.fill(rectangle, with: color.y)
         u.fill(rectangle.halved, with: color.u)

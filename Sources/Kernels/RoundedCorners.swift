@@ -19,7 +19,7 @@ final class RoundedCorners {
         forEachRow(of: rectangle, in: target) { pixels, kept, count in kept.update(from: pixels, count: count) }
     }
 
-    /// Restores the pixels that ``save(_:radius:of:)`` saved of `rectangle`.
+    /// Restores the pixels in the corner squares of `rectangle` that ``save(_:radius:of:)`` saved.
     func restore(_ rectangle: PixelRectangle, of target: TargetPlanes) {
         forEachRow(of: rectangle, in: target) { pixels, kept, count in pixels.update(from: kept, count: count) }
     }
@@ -44,7 +44,8 @@ final class RoundedCorners {
         }
     }
 
-    /// Calls `body` with each visible row of the corners, the position of its saved pixels, and its length.
+    /// Calls `body` for each visible row of the corner squares, with its pixels, its place in the saved pixels, and its
+    /// length.
     private func forEachRow(
         of rectangle: PixelRectangle, in target: TargetPlanes,
         _ body: (_ pixels: UnsafeMutablePointer<UInt8>, _ kept: UnsafeMutablePointer<UInt8>, _ count: Int) -> Void

@@ -205,7 +205,7 @@ package final class Scaler {
         }
     }
 
-    /// Scales row by row, with a table of any number of taps.
+    /// Scales one row after the other, with tables of any number of taps.
     private func scaleSingly(
         _ source: SourcePlane, to visible: PixelRectangle, over overlap: Overlap?, into target: TargetPlane,
         _ tableX: AxisTable, _ tableY: AxisTable

@@ -7,7 +7,7 @@ internal import CFFmpeg
 package final class AddressBytes: ByteStream {
     // Only the reading thread uses the context. `deinit` closes it, after the last read.
     nonisolated(unsafe) private let context: UnsafeMutablePointer<AVIOContext>
-    /// The context calls the interrupter, which must therefore live as long as the context.
+    /// The context calls the interrupter, so the interrupter must live as long as the context.
     private let interrupter: Interrupter
 
     /// Opens `url` with these options. Blocks; `interrupter` can end the opening and every later read. `subject` is the

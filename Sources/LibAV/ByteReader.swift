@@ -2,7 +2,7 @@
 
 internal import CFFmpeg
 
-/// A source of bytes for a ``Demuxer``, in place of a URL.
+/// A source of bytes from which a ``Demuxer`` can read instead of a URL.
 package protocol ByteStream: AnyObject, Sendable {
     /// Copies the next bytes into `buffer` and returns their count. Returns 0 if no bytes arrived within some tenths of
     /// a second, and nil at the end of the stream. The reading thread calls it.
@@ -12,7 +12,7 @@ package protocol ByteStream: AnyObject, Sendable {
 /// Lets libavformat read a ``ByteStream``; owns an `AVIOContext`. The object must outlive the demuxer that reads from
 /// it.
 final class ByteReader {
-    /// The object behind the opaque pointer of libavformat's callback.
+    /// The object to which the opaque pointer of libavformat's callback points.
     private final class Source {
         let stream: any ByteStream
         let interrupter: Interrupter

@@ -3,7 +3,7 @@
 internal import CFFmpeg
 package import Media
 
-// Decoder setup for packets that do not come from a libav demuxer.
+// This file prepares decoders for packets that do not come from a libav demuxer.
 
 extension StreamInfo {
     /// Creates the stream information for the packets of `track`, which must be video or audio.

@@ -56,7 +56,7 @@ private final class ShapeReader {
             throw AVFailure(operation: "find a decoder for", subject: subject, code: relay_averror_decoder_not_found)
         }
         context = try AVFailure.unwrap(avcodec_alloc_context3(decoder), "allocate a decoder for", subject)
-        // From here on every property is set: if the initializer throws, `deinit` frees the context.
+        // From here on every property is set. So if the initializer throws, `deinit` frees the context.
         context.pointee.thread_count = 1
         context.pointee.max_pixels = mostPixels
         let room = configuration.count + Int(AV_INPUT_BUFFER_PADDING_SIZE)

@@ -46,7 +46,7 @@ extension StreamInfo {
             return TrackDescription(
                 audio: codec,
                 format: AudioFormat(
-                    // Opus is decoded at 48 kHz, whatever the recording's rate was (RFC 7845, 5.1).
+                    // Opus is always decoded at 48 kHz, whatever the sample rate of the original was (RFC 7845, 5.1).
                     sampleRate: codec == .opus ? 48_000 : rate, channels: channels),
                 timeBase: timeBase, decoderConfiguration: SharedBytes(codec == .ac3 ? dac3 : record),
                 bitrate: Int(values.bit_rate), frameLength: Self.frameLength(codec, values.frame_size))

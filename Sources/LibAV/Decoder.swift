@@ -7,19 +7,19 @@ package import Media
 package final class Decoder {
     /// How the decoder uses threads.
     package enum Threading: Sendable {
-        /// Two frames at a time: faster, one frame of delay.
+        /// Decodes two frames at a time. This is faster, but delays output by one frame.
         case frames
-        /// Two slices of one frame at a time, if the coding allows it: no delay.
+        /// Decodes two slices of one frame at a time, if the coding allows it. This adds no delay.
         case slices
     }
 
-    /// What ``receive()`` found.
+    /// The result of ``receive()``.
     package enum Output {
         /// A frame.
         case frame(DecodedFrame)
-        /// No frame until the next packet is sent.
+        /// No frame is ready until the next packet is sent.
         case needsPacket
-        /// No more frames: the decoder is drained.
+        /// The input has ended, and no more frames follow.
         case ended
     }
 
@@ -55,7 +55,7 @@ package final class Decoder {
                 operation: "find a decoder for", subject: self.subject, code: relay_averror_decoder_not_found)
         }
         context = try AVFailure.unwrap(avcodec_alloc_context3(codec), "allocate a decoder for", self.subject)
-        // From here on every property is set: if the initializer throws, `deinit` frees the context.
+        // From here on every property is set. So if the initializer throws, `deinit` frees the context.
         try AVFailure.check(avcodec_parameters_to_context(context, parameters), "set up", self.subject)
         // The decoder needs the packets' time base to correct the pts of audio when it removes priming.
         context.pointee.pkt_timebase = AVRational(num: stream.timeBase.numerator, den: stream.timeBase.denominator)

@@ -4,17 +4,17 @@ internal import CFFmpeg
 package import Media
 
 extension Demuxer {
-    /// A program of a multiplex (ISO/IEC 13818-1, 2.4.4.8), or a variant of a playlist.
+    /// A program of a transport stream (ISO/IEC 13818-1, 2.4.4.8), or a variant of a playlist.
     package struct Program: Sendable {
-        /// The program number, or the variant's index from 0.
+        /// The program number; for a playlist, the variant's index from 0.
         package let number: Int
-        /// The service's name, if it has only plain letters, digits and spaces.
+        /// The service's name; nil if it is missing, or has other characters than letters, digits and spaces.
         package let name: String?
         /// The indices of the program's streams.
         package let streams: Set<Int>
     }
 
-    /// The audio that libavformat rates as the best match for `video`.
+    /// The audio stream that libavformat rates as the best match for `video`.
     package func bestAudio(beside video: StreamInfo?) -> StreamInfo? {
         guard let video, video.index != bestVideo?.index else { return bestAudio }
         let index = av_find_best_stream(context, AVMEDIA_TYPE_AUDIO, -1, Int32(video.index), nil, 0)

@@ -18,11 +18,11 @@ package final class Demuxer {
     package struct Options: Sendable {
         /// The name of a demuxer or device (`v4l2`, `alsa`, `lavfi`, …); nil to probe the format.
         package var format: String?
-        /// libav's own options; an input ignores those that it does not know.
+        /// Options with libav's names. An input ignores options that it does not know.
         package var values: [String: String]
-        /// Time limit for opening; nil means none.
+        /// Time limit for opening the input; nil means no limit.
         package var openTimeout: Duration?
-        /// Time limit for one read; nil means none.
+        /// Time limit for one read; nil means no limit.
         package var readTimeout: Duration?
         /// Whether reads return at once if there is no data. This is for inputs that ignore deadlines, such as capture
         /// devices. ``Demuxer/readPacket()`` then throws an error whose ``AVFailure/isWouldBlock`` is true.
@@ -54,21 +54,21 @@ package final class Demuxer {
     /// The maximum duration of a playlist's segments, if it is known; nil for an input without segments.
     package let targetDuration: Duration?
     private let readTimeout: Duration?
-    /// Whether the next read continues with the deadline of the last read, because the last read found no data, or
-    /// because a playlist's demuxer returned buffered data although the deadline had passed.
+    /// Whether the deadline of the last read also applies to the next read. This is so if the last read found no data,
+    /// or if a playlist's demuxer returned buffered data although the deadline had passed.
     private var isWaiting = false
     /// Packets that ``readPacket()`` returns before it reads again. The next one is the last in the array.
     private var ahead: [PacketBox] = []
 
     /// All video and audio streams, except attached pictures.
     package let streams: [StreamInfo]
-    /// The number of streams of any kind when the input was opened.
+    /// The number of streams of any kind that the input had when it was opened.
     let openedStreams: Int
-    /// The programs of a multiplex, or the variants of a playlist; empty for most inputs.
+    /// The programs of a transport stream, or the variants of a playlist; empty for most inputs.
     package let programs: [Program]
     /// The video stream that libav rates best.
     package let bestVideo: StreamInfo?
-    /// The audio stream that belongs to ``bestVideo``, else the best one.
+    /// The audio stream that belongs to ``bestVideo``; without such a stream, the one that libav rates best.
     package let bestAudio: StreamInfo?
 
     /// Opens `url`, and reads as much of it as is needed to know its streams. Blocks; `interrupter` can end the call.
@@ -214,7 +214,8 @@ package final class Demuxer {
         return box
     }
 
-    /// Seeks to the last packet of `stream` at or before `pts`, in ticks of the stream, from which decoding can start.
+    /// Seeks in `stream` to the last packet at or before `pts` from which decoding can start. `pts` is in ticks of the
+    /// stream.
     package func seek(_ stream: StreamInfo, to pts: Int64) throws(AVFailure) {
         ahead = []
         interrupter.allow(readTimeout)
@@ -262,7 +263,7 @@ extension Demuxer {
         var dictionary: OpaquePointer?
         defer { av_dict_free(&dictionary) }
         for (key, value) in options.values { av_dict_set(&dictionary, key, value, 0) }
-        // On failure libav frees the context itself.
+        // If opening fails, libav frees the context itself.
         try check(relay_open_input(&context, url, format, &dictionary), "open", subject, interrupter)
         return try AVFailure.unwrap(context, "open", subject)
     }
@@ -270,7 +271,7 @@ extension Demuxer {
     /// Reads as much of the input as is needed to know its streams. Returns libav's status code.
     private static func probe(_ context: UnsafeMutablePointer<AVFormatContext>, mostPixels: Int64?) -> Int32 {
         guard let mostPixels else { return avformat_find_stream_info(context, nil) }
-        // libav reads one dictionary for each stream that is known before it probes.
+        // libav expects an array with one dictionary for each stream that is known before probing.
         var options = [OpaquePointer?](repeating: nil, count: Int(context.pointee.nb_streams))
         for index in options.indices { av_dict_set(&options[index], "max_pixels", "\(mostPixels)", 0) }
         defer { for index in options.indices { av_dict_free(&options[index]) } }
@@ -291,7 +292,7 @@ extension Demuxer {
         return found
     }
 
-    /// Throws if `code` is a failure, and distinguishes an expired deadline from an interruption.
+    /// Throws if `code` is an error code. The error says whether a deadline has passed or the call was interrupted.
     private static func check(
         _ code: Int32, _ operation: String, _ subject: String, _ interrupter: Interrupter
     ) throws(AVFailure) {
@@ -322,7 +323,7 @@ extension Demuxer {
         package var isHidden: Bool
     }
 
-    /// The container's index of `stream` in decoding order; empty or incomplete for a container without a complete
+    /// The container's index of `stream` in decoding order. It is empty or incomplete if the container has no complete
     /// index.
     package func index(of stream: StreamInfo) -> [IndexEntry] {
         guard stream.index < Int(context.pointee.nb_streams), let found = context.pointee.streams?[stream.index] else {

@@ -93,7 +93,7 @@ final class FilterGraph {
     }
 }
 
-/// The steps that set up a graph.
+/// The steps by which ``FilterGraph`` sets up a graph.
 extension relay_avfilter {
     func make(
         _ name: String, _ arguments: String?, in graph: UnsafeMutablePointer<AVFilterGraph>, _ subject: String
@@ -108,7 +108,8 @@ extension relay_avfilter {
         _ source: UnsafeMutablePointer<AVFilterContext>, _ sink: UnsafeMutablePointer<AVFilterContext>,
         by filters: String, in graph: UnsafeMutablePointer<AVFilterGraph>, _ subject: String
     ) throws(AVFailure) {
-        // `outputs` are the open outputs in front of the parsed chain, and `inputs` are the open inputs behind it.
+        // libavfilter's names: `outputs` are the open outputs in front of the chain that is parsed, and `inputs` are
+        // the open inputs behind it.
         var outputs = inout_alloc()
         var inputs = inout_alloc()
         defer {

@@ -3,8 +3,8 @@
 internal import CFFmpeg
 package import Media
 
-/// Muxes coded packets of a video track, an audio track or both into a container, and passes on the container's bytes.
-/// It owns an `AVFormatContext`.
+/// Writes the coded packets of a video track, an audio track or both into a container, and passes on the container's
+/// bytes. It owns an `AVFormatContext`.
 ///
 /// Only one thread may use it at a time. The container's bytes are passed on during a call, on the caller's thread. If
 /// libavformat refuses a packet, the call throws an ``AVFailure`` with the container's name; the bytes that were passed
@@ -128,7 +128,7 @@ package final class Muxer {
         try AVFailure.check(status, "write", format)
     }
 
-    /// Passes on the bytes in libavformat's buffer.
+    /// Passes on all bytes that libavformat has buffered.
     package func flush() { avio_flush(context.pointee.pb) }
 
     /// Ends the container; no packet can be written afterwards.

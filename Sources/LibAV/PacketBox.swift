@@ -24,7 +24,7 @@ package final class PacketBox: Sendable {
     package var streamIndex: Int { Int(packet.pointee.stream_index) }
     /// Size in bytes.
     package var size: Int { Int(packet.pointee.size) }
-    /// Whether the container or the transport reports missing or wrong bytes.
+    /// Whether the container or the transport reports that bytes of the packet are missing or wrong.
     package var isCorrupt: Bool { packet.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 }
 
     /// Offset of the packet's first byte in the file; nil if the demuxer does not report it.
@@ -43,7 +43,7 @@ package final class PacketBox: Sendable {
         guard let data = relay_packet_side_data(packet, AV_PKT_DATA_SKIP_SAMPLES, &count), count >= 8 else {
             return (0, 0)
         }
-        // Two 32-bit numbers, least significant byte first (libavcodec/packet.h).
+        // The side data begins with two 32-bit numbers, with the least significant byte first (libavcodec/packet.h).
         func number(_ place: Int) -> Int64 { (0..<4).reduce(0) { $0 | Int64(data[place + $1]) << (8 * $1) } }
         return (number(0), number(4))
     }
@@ -56,7 +56,7 @@ package final class PacketBox: Sendable {
     /// Decoding time in ticks of the stream's time base, if it is known.
     package var dts: Int64? { packet.pointee.dts.asTimestamp }
 
-    /// A copy of the bytes.
+    /// A copy of the packet's bytes.
     package var content: [UInt8] {
         guard let data = packet.pointee.data else { return [] }
         return Array(UnsafeBufferPointer(start: data, count: size))
@@ -79,7 +79,7 @@ package final class PacketBox: Sendable {
         packet.pointee.dts = dts
     }
 
-    /// Moves both times by `ticks`.
+    /// Moves the presentation time and the decoding time by `ticks`.
     package func shift(by ticks: Int64) {
         if let pts { packet.pointee.pts = pts &+ ticks }
         if let dts { packet.pointee.dts = dts &+ ticks }
@@ -87,7 +87,7 @@ package final class PacketBox: Sendable {
 }
 
 extension Int64 {
-    /// The value, or nil for libav's "no timestamp".
+    /// The value; nil if it is libav's value for "no timestamp".
     var asTimestamp: Int64? { self == relay_av_nopts ? nil : self }
 }
 

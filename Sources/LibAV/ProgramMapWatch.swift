@@ -4,7 +4,7 @@
 /// table (PMT, called map here) changes the coding of a stream. This is necessary because libavformat keeps the first
 /// coding of a PID.
 ///
-/// A value without I/O.
+/// This type is a value, and does no I/O.
 struct ProgramMapWatch: Sendable {
     /// The size of a transport packet in bytes.
     static let packetBytes = 188
@@ -25,7 +25,7 @@ struct ProgramMapWatch: Sendable {
         var next: (coding: Coding, count: Int)?
     }
 
-    /// After this many consecutive maps with the same coding, a single map with another coding counts as a change.
+    /// If the coding was in at least this many consecutive maps, a single map with another coding counts as a change.
     private static let knownCount = 5
     /// While the coding was in fewer consecutive maps, it takes this many consecutive maps with another coding for a
     /// change. So if two senders use one address and their maps alternate, the coding of one of them stays in use.
@@ -41,8 +41,8 @@ struct ProgramMapWatch: Sendable {
     private static let longestSection = 1024
     /// `stream_type` of private data in PES packets (table 2-34).
     private static let privateData: UInt8 = 6
-    /// Descriptors that name the format of private data: registration, AC-3, E-AC-3, DTS, AAC, extension (ETSI EN 300
-    /// 468, table 12).
+    /// The tags of descriptors that name the format of private data: registration, AC-3, E-AC-3, DTS, AAC, extension
+    /// (ETSI EN 300 468, table 12).
     private static let namingDescriptors: Set<UInt8> = [0x05, 0x6A, 0x7A, 0x7B, 0x7C, 0x7F]
 
     /// The PIDs of the streams to watch; nil for all.
@@ -96,7 +96,7 @@ struct ProgramMapWatch: Sendable {
     /// Reads a program association section (2.4.4.3).
     private mutating func associate(_ section: [UInt8]) -> Bool {
         guard section[0] == 0 else { return false }
-        // The first section starts a new table.
+        // The section with number 0 starts a new table.
         if section[6] == 0 { mapPIDs = [] }
         for place in stride(from: 8, to: section.count - 7, by: 4) {
             let program = Int(section[place]) << 8 | Int(section[place + 1])

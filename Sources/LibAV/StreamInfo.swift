@@ -7,9 +7,9 @@ package import Media
 package struct StreamInfo: Sendable {
     /// Information about a video stream.
     package struct Video: Sendable {
-        /// Columns as coded, before rotation.
+        /// Number of columns as coded, before rotation.
         package let width: Int
-        /// Rows as coded, before rotation.
+        /// Number of rows as coded, before rotation.
         package let height: Int
         /// The average frame rate, from the container or from probing.
         package let averageRate: FrameRate?
@@ -31,7 +31,7 @@ package struct StreamInfo: Sendable {
     package let index: Int
     /// The kind of track.
     package let kind: TrackKind
-    /// The time base of its packets and frames.
+    /// The time base of the stream's packets and frames.
     package let timeBase: TimeBase
     /// The number of bits of a transmitted timestamp: 33 in MPEG-TS, 32 in FLV, 64 if timestamps never wrap.
     package let stampBits: Int
@@ -39,9 +39,9 @@ package struct StreamInfo: Sendable {
     package let codecName: String
     /// The properties of the video; nil for audio.
     package private(set) var video: Video?
-    /// Samples per second, for audio; 0 for video.
+    /// For audio, the number of samples per second; 0 for video.
     package let sampleRate: Int
-    /// Number of channels, for audio, if probing found it; else 0.
+    /// For audio, the number of channels, if probing found it; otherwise 0.
     package private(set) var channels = 0
     /// The languages from the container, in lower case, with letters and hyphens only. There is usually one language.
     /// Dual mono in MPEG-TS has one for each channel (EN 300 468, 6.2.18; ISO/IEC 13818-1, 2.6.18).
@@ -161,7 +161,7 @@ extension StreamInfo {
 }
 
 extension StreamInfo.Video {
-    /// Creates the information from a frame format and a track description.
+    /// Creates the information from a frame format and a track description, without a demuxer.
     init(_ frames: FrameFormat, _ track: TrackDescription) {
         (width, height) = (frames.width, frames.height)
         (averageRate, baseRate) = (track.nominalRate, nil)

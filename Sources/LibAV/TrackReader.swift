@@ -10,7 +10,7 @@ package import Media
 /// in the middle of a GOP also stay in the GOP's frames, so that a decoder can decode these frames.
 package final class TrackReader {
     private enum Form {
-        /// The form of MP4 and FLV.
+        /// The form of MP4 and FLV, which outputs need.
         case plain
         /// NAL units with start codes.
         case byteStream
@@ -18,9 +18,9 @@ package final class TrackReader {
         case adts
     }
 
-    /// The stream that is read.
+    /// The stream whose packets are converted.
     package let stream: StreamInfo
-    /// The coding of the packets; nil until a packet reveals it.
+    /// The description of the converted packets; nil until a packet reveals it.
     package private(set) var track: TrackDescription?
     private let codec: Codec
     private let form: Form
@@ -210,8 +210,8 @@ package struct ADTSFrame: Sendable, Equatable {
         96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8000, 7350,
     ]
 
-    /// The consecutive frames in `bytes`, up to the first bytes that are not a frame. A header with several access
-    /// units does not count as a frame.
+    /// Returns the consecutive frames in `bytes`, up to the first bytes that are not a frame. A header for several
+    /// access units does not count as a frame.
     package static func frames(_ bytes: [UInt8]) -> [ADTSFrame] {
         var frames: [ADTSFrame] = []
         var start = 0

@@ -40,7 +40,7 @@ struct DissolveNoise {
         _ count: Int, into target: UnsafeMutablePointer<UInt8>
     ) {
         for x in 0..<count {
-            // Load both values before choosing one: otherwise the loop branches, and is twenty times slower.
+            // Both values are loaded before one is chosen. Otherwise the loop would branch, and be twenty times slower.
             let (old, new) = (a[x], b[x])
             target[x] = noise[x] < limit ? new : old
         }

@@ -44,7 +44,7 @@ enum Motion {
         }
     }
 
-    /// Copies `length` columns or rows.
+    /// Copies `length` columns or rows of `source`, from position `from` to position `to` of `plane`.
     private func copy(_ source: SourcePlane, from: Int, to: Int, _ length: Int, _ plane: TargetPlane) {
         if isHorizontal {
             let part = PixelRectangle(x: from, y: 0, width: length, height: plane.height)

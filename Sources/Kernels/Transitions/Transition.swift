@@ -19,11 +19,11 @@ package struct Transition: Sendable, Hashable {
         case dissolve
         /// `b` moves in over `a`, which does not move.
         case slideLeft = "slide-left"
-        /// Like ``slideLeft``, to the right.
+        /// Like ``slideLeft``, but to the right.
         case slideRight = "slide-right"
-        /// Like ``slideLeft``, upwards.
+        /// Like ``slideLeft``, but upwards.
         case slideUp = "slide-up"
-        /// Like ``slideLeft``, downwards.
+        /// Like ``slideLeft``, but downwards.
         case slideDown = "slide-down"
         /// `b` moves in and pushes `a` out: xfade's `slideleft`.
         case pushLeft = "push-left"
@@ -57,7 +57,7 @@ package struct Transition: Sendable, Hashable {
         /// `a` fades to a color, and the color to `b`.
         case dip
 
-        /// Whether the transition shows a color.
+        /// Whether the transition uses ``Transition/color``.
         package var hasColor: Bool {
             switch self {
             case .dip, .flipHorizontal, .flipVertical: true

@@ -73,6 +73,6 @@ package final class TransitionRenderer {
         }
     }
 
-    /// Converts a fraction to parts of 256.
+    /// Converts a fraction from 0 to 1 to a weight in parts of 256.
     static func weight(_ fraction: Double) -> UInt16 { UInt16((min(1, max(0, fraction)) * 256).rounded()) }
 }

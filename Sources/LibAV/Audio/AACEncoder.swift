@@ -14,20 +14,20 @@ package final class AACEncoder {
     /// Number of refusals after which the encoder fails: 2 s of audio at 48 kHz. A session encodes a frame only when it
     /// gets the next frame, so it refuses at most every second frame.
     package static let mostRefusals = 50
-    /// Number of consecutive good frames after which earlier refusals are forgotten.
+    /// Number of consecutive good frames after which earlier refusals no longer count.
     private static let goodRun = 8
 
     private var session: AACSession
     private var pending: AudioBuffer
     private var nextSample: Int64 = 0
-    /// End of the last output packet, in samples; nil before the first.
+    /// The time at which the last output packet ends, in samples; nil before the first packet.
     private var packetEnd: Int64?
     /// The program sample at which the input begins.
     private var start: Int64 = 0
     /// The number of refusals since the last good run, and the number of frames encoded since the last refusal.
     private var (recentRefusals, goodFrames) = (0, 0)
 
-    /// Rate and channels of input and output.
+    /// Sample rate and number of channels, of input and output.
     package let format: AudioFormat
     /// Bits per second.
     package let bitrate: Int
@@ -101,8 +101,8 @@ package final class AACEncoder {
         }
     }
 
-    /// Replaces the session by a new one. The new session's first packet follows the last output packet; silence fills
-    /// the gap up to the next sample.
+    /// Replaces the session by a new one, whose first packet follows the last output packet. Silence fills the time up
+    /// to the next sample.
     private func restart(into packets: inout [EncodedPacket]) throws(AVFailure) {
         session = try AACSession(format: format, bitrate: bitrate)
         let silence = AudioBuffer.silence(at: 0, count: frameLength, format: format)

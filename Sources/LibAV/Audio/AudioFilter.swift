@@ -44,15 +44,15 @@ package final class AudioFilter {
         try graph.push(decoded, keeps: false)
     }
 
-    /// Returns a frame that is ready, or nil.
+    /// Returns the next filtered frame; nil if no frame is ready.
     package func pull() throws(AVFailure) -> DecodedFrame? { try graph.pull() }
 }
 
 extension DecodedFrame {
-    /// The number in the metadata that a filter attached under `key`; nil if there is no such number.
+    /// The number that a filter has attached to the frame's metadata under `key`; nil if it has attached none.
     package func number(_ key: String) -> Double? { frame.pointee.metadata.text(key).flatMap(Double.init) }
 
-    /// Appends the samples of planar floating-point audio, which must have as many channels as `channels`.
+    /// Appends the frame's samples to `channels`. The frame must be planar floating-point audio with as many channels.
     package func appendSamples(to channels: inout [[Float]]) {
         guard frame.pointee.format == AV_SAMPLE_FMT_FLTP.rawValue else { return }
         for index in channels.indices where index < Int(relay_frame_channels(frame)) {

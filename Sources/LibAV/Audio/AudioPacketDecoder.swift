@@ -9,7 +9,7 @@ package final class AudioPacketDecoder {
     private let decoder: Decoder
     private let resampler: Resampler
 
-    /// A decoder of the packets of `track`.
+    /// Creates a decoder of the packets of `track`.
     package init(_ track: TrackDescription, subject: String) throws(AVFailure) {
         self.track = track
         decoder = try Decoder(track, subject: subject)

@@ -34,9 +34,9 @@ package final class Resampler {
     /// The position of the next output sample, in samples of the target.
     package private(set) var position: Int64 = 0
 
-    /// Creates a resampler into `target`. ``compensate(by:)`` works only if `compensates` is set. `channels` selects
-    /// input channels, counted from 0, which become the target's channels without mixing; a channel that the input
-    /// lacks is silent. Nil mixes all channels.
+    /// Creates a resampler into the format `target`. ``compensate(by:)`` works only if `compensates` is set. `channels`
+    /// selects input channels, counted from 0. They become the target's channels without mixing; a channel that the
+    /// input lacks is silent. If `channels` is nil, all input channels are mixed.
     package init(target: AudioFormat, subject: String, compensates: Bool = false, channels: [Int]? = nil) {
         precondition(channels.map { $0.count == target.channels } ?? true, "one channel for each of the target")
         self.channels = channels
@@ -54,7 +54,7 @@ package final class Resampler {
         return context == nil ? 0 : swr_get_delay(context, Int64(target.sampleRate))
     }
 
-    /// Total number of output samples that correspond to all input so far.
+    /// The total number of output samples that are due for all input so far.
     private var due: Int64 {
         guard let shape else { return 0 }
         return TimeBase(1, shape.rate).rescale(taken, to: target.timeBase)
@@ -67,8 +67,8 @@ package final class Resampler {
         self.position = position
     }
 
-    /// Stretches the following audio: 0.0001 yields 100 ppm more samples. Limited to ±0.01. Only a compensating
-    /// resampler can do this.
+    /// Stretches the following audio: a `stretch` of 0.0001 yields 100 ppm more samples. The value is limited to ±0.01.
+    /// Only a compensating resampler can do this.
     package func compensate(by stretch: Double) { self.stretch = min(0.01, max(-0.01, stretch)) }
 
     /// Converts one decoded audio frame. When the input's rate, sample type or layout changes, the samples that the old

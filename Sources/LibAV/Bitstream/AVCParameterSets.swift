@@ -2,8 +2,8 @@
 
 internal import Media
 
-/// The parameter sets of an `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1.2), for a writer that puts
-/// frames of several encoders into one track.
+/// The parameter sets of an `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1.2). A writer that puts frames of
+/// several encoders into one track needs them.
 package struct AVCParameterSets: Sendable, Equatable {
     /// The record's first four bytes: version, profile, constraints, level.
     private let head: [UInt8]
@@ -56,8 +56,9 @@ package struct AVCParameterSets: Sendable, Equatable {
         return (slice?.isKeyframe ?? false, hasOtherSets)
     }
 
-    /// Merges the sets of both records, whose IDs must differ, into one record with the higher profile and the higher
-    /// level of the two. Equal sets appear once. Nil if there are more sets than a record can hold.
+    /// Merges the parameter sets of both records into one record with the higher profile and the higher level of the
+    /// two. Their IDs must differ, but equal sets are stored once. Returns nil if there are more sets than a record can
+    /// hold.
     package func joined(with other: AVCParameterSets) -> [UInt8]? {
         let sps = Self.distinct(sps + other.sps)
         let pps = Self.distinct(pps + other.pps)

@@ -12,9 +12,9 @@ package import Media
 package struct AnnexBReader: Sendable {
     /// One access unit.
     package struct AccessUnit: Sendable {
-        /// NAL units preceded by 4-byte lengths.
+        /// The NAL units, each preceded by its length in 4 bytes.
         package let payload: SharedBytes
-        /// Whether decoding can start here.
+        /// Whether decoding can start at this unit.
         package let isKeyframe: Bool
         /// Whether no other frame refers to this one.
         package let isDisposable: Bool
@@ -56,7 +56,7 @@ package struct AnnexBReader: Sendable {
             changesConfiguration: before != sets)
     }
 
-    /// The NAL units between start codes, without trailing zeros.
+    /// Splits `bytes` at the start codes into NAL units without trailing zeros.
     static func units(_ bytes: [UInt8]) -> [ArraySlice<UInt8>] {
         var units: [ArraySlice<UInt8>] = []
         var (start, index) = (Int?.none, 0)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads the bits of a NAL unit's payload, without the emulation prevention bytes (ITU-T H.264, 7.4.1: a 3 after two
-/// zeros). Reads past the end return 0 and set ``isExhausted``.
+/// Reads the bits of a NAL unit's payload. It skips the emulation prevention bytes (ITU-T H.264, 7.4.1: a 3 after two
+/// zeros). A read past the end returns 0 and sets ``isExhausted``.
 struct BitReader {
     private let bytes: [UInt8]
     private var position = 0

@@ -2,8 +2,8 @@
 
 internal import Media
 
-/// The parameter sets of an `HEVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 8.3.3.1.2), for a writer that puts
-/// frames of several files into one track.
+/// The parameter sets of an `HEVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 8.3.3.1.2). A writer that puts frames
+/// of several files into one track needs them.
 package struct HEVCParameterSets: Sendable, Equatable {
     /// All parameter sets, as NAL units.
     package let units: [[UInt8]]

@@ -4,14 +4,14 @@ internal import Media
 
 /// The header of a NAL unit (ITU-T H.264, 7.3.1; H.265, 7.3.1.2).
 struct NALUnit {
-    /// The role of a unit, as far as relay needs it.
+    /// The role of a NAL unit. Roles that relay need not distinguish are combined.
     enum Role: Equatable {
         /// A slice of a frame; `isKeyframe` says whether decoding can start at this frame.
         case slice(isKeyframe: Bool)
         case vps, sps, pps
         /// An access unit delimiter, end of stream or filler, which containers do not need.
         case delimiter
-        /// SEI, and any other unit that belongs to a frame.
+        /// SEI, or any other unit that belongs to a frame.
         case other
     }
 

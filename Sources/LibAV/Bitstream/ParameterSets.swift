@@ -48,8 +48,8 @@ package struct ParameterSets: Sendable, Equatable {
         sps.append(set)
     }
 
-    /// Ignores a PPS whose ID is not possible (ITU-T H.264, 7.4.2.2; H.265, 7.4.3.3.1), because damaged or hostile data
-    /// would otherwise add more and more sets.
+    /// Ignores a PPS with an impossible ID (ITU-T H.264, 7.4.2.2; H.265, 7.4.3.3.1). Otherwise damaged or hostile data
+    /// could add ever more sets.
     private mutating func put(pps set: [UInt8]) {
         guard number(ofPPS: set) ?? 0 <= (codec == .hevc ? 63 : 255) else { return }
         Self.put(set, into: &pps, number: number)
@@ -90,8 +90,9 @@ package struct ParameterSets: Sendable, Equatable {
         }
     }
 
-    /// `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1.2) or `HEVCDecoderConfigurationRecord` (8.3.3.1.2)
-    /// for NAL units with 4-byte lengths; nil while sets are missing, or if they are too long to be valid.
+    /// The decoder configuration for NAL units with 4-byte lengths: an `AVCDecoderConfigurationRecord` (ISO/IEC
+    /// 14496-15, 5.3.3.1.2) or an `HEVCDecoderConfigurationRecord` (8.3.3.1.2). Nil while a kind of parameter set is
+    /// missing, or if sets are too long to be valid.
     package var configuration: [UInt8]? {
         guard let parameters, let first = sps.first, !pps.isEmpty,
             (vps + sps + pps).allSatisfy({ $0.count <= 0xFFFF }), sps.count < 32, pps.count < 256

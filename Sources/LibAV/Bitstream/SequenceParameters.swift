@@ -2,7 +2,7 @@
 
 internal import Media
 
-/// The fields of an SPS that decoder configurations and descriptions need.
+/// The fields of an SPS that decoder configurations and track descriptions need.
 struct SequenceParameters: Equatable {
     /// Columns after cropping.
     var width = 0
@@ -31,7 +31,7 @@ struct SequenceParameters: Equatable {
         height -= (edges[2] + edges[3]) * cropUnit.height * rows
     }
 
-    /// Reads a bit depth, which is coded as its difference to 8; 17 for every invalid value.
+    /// Reads a bit depth, which is coded as its difference to 8. Returns 17 for every invalid value.
     private static func depth(_ reader: inout BitReader) -> UInt32 { 8 + min(reader.golomb(), 9) }
 
     /// Whether width and height are in the range that relay supports.
@@ -100,7 +100,7 @@ extension SequenceParameters {
         // Valid values are 0 to 6 (7.4.3.2.1).
         guard subLayers < 7 else { return nil }
         isNested = reader.flag()
-        // General profile and level (7.3.3): 96 bits.
+        // The general profile and level have 96 bits (7.3.3).
         reader.skip(96)
         Self.skipSubLayers(&reader, Int(subLayers))
         _ = reader.golomb()

@@ -9,7 +9,7 @@ package import Media
 package struct UnitLengths: Sendable, Equatable {
     private let size: Int
 
-    /// Lengths of 4 bytes.
+    /// Creates the size of 4 bytes.
     package init() { size = 4 }
 
     /// The size of lengths that `record`, a decoder configuration of `codec`, states; nil if it is too short to be a

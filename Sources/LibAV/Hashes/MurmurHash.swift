@@ -25,7 +25,7 @@ package final class MurmurHash {
         relay_murmur3_update(context, address.assumingMemoryBound(to: UInt8.self), bytes.count)
     }
 
-    /// Returns the digest of the added bytes and starts again.
+    /// Returns the digest of the added bytes, and starts again with no bytes.
     package func finish() -> [UInt8] {
         defer { av_murmur3_init(context) }
         return [UInt8](unsafeUninitializedCapacity: Self.digestBytes) { digest, count in

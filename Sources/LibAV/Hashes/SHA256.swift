@@ -33,7 +33,7 @@ package final class SHA256 {
     }
 }
 
-/// HMAC (RFC 2104) with SHA-256, by libavutil.
+/// HMAC (RFC 2104) with SHA-256, computed by libavutil.
 package enum HMAC {
     /// The 32-byte authentication code of `bytes` under `key`; nil if memory is exhausted.
     package static func sha256(_ bytes: [UInt8], key: [UInt8]) -> [UInt8]? {

@@ -20,7 +20,7 @@ package struct PixelImage: Sendable, Equatable {
             throw AVFailure(operation: "decode", subject: path, code: AVFailure.invalidData)
         }
         let size = fit(decoded.width, decoded.height)
-        // Scales premultiplied colors, so that transparent pixels do not bleed into edges.
+        // Colors are multiplied by alpha before scaling, so that transparent pixels do not bleed into edges.
         let graph = try FilterGraph(
             filters: "format=gbrap,premultiply=inplace=1,scale=\(size.width):\(size.height):flags=area+accurate_rnd,"
                 + "format=gbrap,unpremultiply=inplace=1,format=rgba",

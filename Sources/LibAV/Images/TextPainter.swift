@@ -38,7 +38,7 @@ package final class TextPainter {
         self.font = font.map { ":fontfile=\(Self.escaped($0))" } ?? ""
     }
 
-    /// Draws `text`. Throws without a font or without libavfilter.
+    /// Draws `text`. Throws if there is no font or no libavfilter.
     package func draw(_ text: String) throws(AVFailure) -> Drawing {
         // The advance of the text is the distance by which it moves a digit that follows it.
         let advance = try width(of: "0\(text)0") - width(of: "00")
@@ -63,7 +63,7 @@ package final class TextPainter {
     /// samples.
     private static func even(_ length: Int) -> Int { (length + 1) / 2 * 2 }
 
-    /// The distance from the first painted column to the last.
+    /// The distance from the first painted column of `text` to its last.
     private func width(of text: String) throws(AVFailure) -> Int {
         if let known = widths[text] { return known }
         let columns = min(widest, text.count * size * 2) + 2 * size
@@ -74,7 +74,7 @@ package final class TextPainter {
         return width
     }
 
-    /// Draws `text` with the pen at (`pen`, baseline).
+    /// Draws `text` with the pen in column `pen`, on the baseline of the line.
     private func paint(
         _ text: String, columns: Int, at pen: Int
     ) throws(AVFailure) -> (letter: [UInt8], outline: [UInt8]) {

@@ -25,7 +25,7 @@ package enum SpliceSection {
         return sealed(Array(section.dropLast(4)))
     }
 
-    /// `body` followed by its checksum.
+    /// Returns `body` followed by its checksum.
     package static func sealed(_ body: [UInt8]) -> [UInt8] {
         let sum = checksum(body[...])
         return body + (0..<4).map { UInt8(truncatingIfNeeded: sum >> (24 - 8 * $0)) }

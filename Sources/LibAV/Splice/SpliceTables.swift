@@ -3,7 +3,7 @@
 /// Adds splice information (SCTE 35) to a transport stream from libavformat, which cannot write it: an entry in the
 /// program map table, and packets with a PID of their own.
 ///
-/// A value without I/O, for one stream.
+/// This type is a value, and does no I/O. Each stream needs its own.
 package struct SpliceTables: Sendable {
     /// The PID of splice sections, between the PIDs of libavformat's tables and those of its streams
     /// (libavformat/mpegtsenc.c).
@@ -48,7 +48,7 @@ package struct SpliceTables: Sendable {
         let length = 3 + Int(bytes[1] & 0x0F) << 8 + Int(bytes[2])
         let descriptors = Int(bytes[10] & 0x0F) << 8 + Int(bytes[11])
         guard length >= 16, length <= bytes.count, 12 + descriptors <= length - 4 else { return nil }
-        // "CUEI" registers the program's private stream type 0x86.
+        // The registration descriptor "CUEI" says that the program's private stream type 0x86 is splice information.
         let registration: [UInt8] = [5, 4, 0x43, 0x55, 0x45, 0x49]
         let stream: [UInt8] = [0x86, 0xE0 | UInt8(Self.pid >> 8), UInt8(Self.pid & 0xFF), 0xF0, 0]
         var body = Array(bytes[..<12]) + registration + bytes[12..<length - 4] + stream
@@ -60,7 +60,7 @@ package struct SpliceTables: Sendable {
         return SpliceSection.sealed(body)
     }
 
-    /// The TS packets that carry `section`.
+    /// Returns the TS packets that carry `section`.
     package mutating func packets(of section: [UInt8]) -> [UInt8] {
         var rest = [0] + section  // the pointer field: the section begins right after it
         var packets: [UInt8] = []

@@ -61,7 +61,7 @@ struct ProgramClock {
     /// Creates a clock for the tracks of `description`.
     init(_ description: StreamDescription) { delay = Self.delay(of: description) }
 
-    /// Continues with the tracks of `description`.
+    /// Continues the clock when the stream changes to the tracks of `description`.
     mutating func adopt(_ description: StreamDescription) {
         let wanted = Self.delay(of: description)
         delay = newest == nil ? wanted : max(delay, wanted)

@@ -3,7 +3,7 @@
 /// Stores the program association and map tables of a transport stream from libavformat, so that they can be repeated
 /// anywhere. They have continuity counters of their own.
 ///
-/// A value without I/O, for one stream.
+/// This type is a value, and does no I/O. Each stream needs its own.
 struct ProgramTables {
     /// The PIDs of the tables that libavformat makes (libavformat/mpegtsenc.c).
     private static let pids: [UInt16] = [0, 0x1000]

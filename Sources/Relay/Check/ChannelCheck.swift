@@ -47,7 +47,7 @@ struct ChannelCheck: Sendable {
         return inputs + outputs() + untaken() + [recorded, uploaded, encoder?.row, sources].compactMap(\.self)
     }
 
-    /// Returns the result of `work`. If it takes too long, the result is a failure of `subject`.
+    /// Returns the row that `work` returns. If `work` takes too long, returns a row that says that `subject` failed.
     func within(_ subject: String, _ work: @escaping @Sendable () -> Row) -> Row {
         Answer.of("relay.check", within: Self.longest, work)
             ?? row(subject, .failed, "it does not answer within \(Self.longest.components.seconds) s")
@@ -135,7 +135,7 @@ struct ChannelCheck: Sendable {
         }
     }
 
-    /// The row for the address of an output.
+    /// Returns the row for the address of an output.
     func row(of address: OutputAddress, _ subject: String) -> Row {
         let tools = OutputCheckResources(server: resources.server, identity: identity)
         return within(subject) { row(subject, address.destination.check(with: tools)) }

@@ -5,7 +5,7 @@ internal import Channel
 internal import Glibc
 internal import Logging
 
-/// `relay check`: tests, without going live, whether a configuration file will work here.
+/// `relay check`: tests whether a configuration file will work on this machine, without going live.
 struct CheckCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
         commandName: "check", abstract: "Tries what a configuration file needs, without going live.",

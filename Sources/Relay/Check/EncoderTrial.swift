@@ -9,7 +9,8 @@ internal import Ingest
 internal import Logging
 internal import Media
 
-/// Encodes a few seconds of the test pattern as the channel would, and measures the cost.
+/// Encodes a few seconds of the test pattern with the settings of a channel, and measures how much processor time it
+/// takes.
 struct EncoderTrial {
     private static let length = Duration.seconds(3)
 

@@ -8,7 +8,8 @@ internal import Media
 internal import Program
 internal import Synchronization
 
-/// Decodes a few seconds of each source, composes frames of the scene with the most sources, and measures the cost.
+/// Decodes a few seconds of each source, composes frames of the scene with the most sources, and measures how much
+/// processor time each takes.
 struct SourcesTrial {
     /// How much of each source is decoded, and the time limit for this. The limit is longer, because live sources
     /// deliver in real time.

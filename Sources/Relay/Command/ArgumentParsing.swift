@@ -13,13 +13,13 @@ enum ArgumentParsing {
         return duration
     }
 
-    /// A duration that may be zero.
+    /// Reads a duration, which may be zero.
     static func anyDuration(_ text: String) throws(TextFailure) -> Duration { try DurationText(parsing: text).duration }
 
-    /// The duration after which an alarm is raised; zero, which is written `off`, disables the alarm.
+    /// Reads the duration after which an alarm is raised. The word `off` is read as zero, which disables the alarm.
     static func alarm(_ text: String) throws(TextFailure) -> Duration { text == "off" ? .zero : try duration(text) }
 
-    /// The time zone of this name, such as `Europe/Berlin`.
+    /// Reads the name of a time zone, such as `Europe/Berlin`.
     static func timeZone(_ text: String) throws(TextFailure) -> TimeZone {
         guard let zone = TimeZone(identifier: text) else {
             throw TextFailure("\"\(text)\" is no time zone here; write for example Europe/Berlin or UTC.")

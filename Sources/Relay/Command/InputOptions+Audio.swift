@@ -6,8 +6,8 @@ internal import Media
 internal import RTMP
 internal import SRT
 
-/// Checks `--audio-input`. Values that can never work are refused before any input is opened, because relay may wait
-/// for an input without a time limit.
+/// Checks the value of `--audio-input`. A value that can never work is refused before any input is opened, because
+/// opening an input may take any time.
 extension InputOptions {
     /// Reads `text`, the value of `--audio-input`.
     func audioLocation(_ text: String) throws(TextFailure) -> InputLocation {

@@ -4,7 +4,7 @@ internal import ArgumentParser
 internal import Media
 internal import Monitor
 
-/// The flags for the alarms and meters of the program.
+/// The flags for the alarms of the program (silence, black, frozen video) and for its loudness.
 struct MonitorOptions: ParsableArguments {
     @Option(
         parsing: .unconditional,

@@ -83,7 +83,8 @@ struct OutputOptions: ParsableArguments {
         }
     }
 
-    /// The flag of the output with this index among all outputs, such as `--srt number 1`.
+    /// Returns a reference to the flag of an output, such as `--srt number 1`. `index` is the output's index among all
+    /// outputs.
     func label(of index: Int) -> OptionReference {
         var number = index
         for (flag, texts) in [("--rtmp", rtmp), ("--srt", srt)] {

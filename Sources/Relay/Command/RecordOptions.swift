@@ -11,7 +11,7 @@ internal import Upload
 
 extension RecordFormat: ExpressibleByArgument {}
 
-/// The flags of the recorder and its storage guard.
+/// The flags of the recorder, and of its storage guard, which watches the free space.
 struct RecordOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Record files into this directory. Created if missing.", valueName: "dir"))
     var record: String?
@@ -302,8 +302,8 @@ enum SourceCodingChoice: String, ExpressibleByArgument, CaseIterable {
 
 /// The times at which recorded files end.
 enum SegmentAlignment: String, ExpressibleByArgument, CaseIterable {
-    /// At multiples of their length, counted from the start of the recording.
+    /// Files end at multiples of their length, counted from the start of the recording.
     case start
-    /// When the wall clock shows a multiple of their length.
+    /// Files end when the wall clock shows a multiple of their length.
     case clock
 }

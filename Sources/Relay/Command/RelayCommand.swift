@@ -58,7 +58,7 @@ struct RelayCommand: AsyncParsableCommand {
         }
     }
 
-    /// The help of the complete command: its subcommands, and the flags of ``RunCommand``, which also work without a
+    /// The help of the complete command: its subcommands, and the flags of ``RunCommand``, which can be given without a
     /// subcommand.
     static var help: String { help(columns: nil) }
 
@@ -79,7 +79,7 @@ enum Allocator {
     /// the time.
     static let arenaLimit: Int32 = 4
 
-    /// Limits the number of arenas. Must be called before there are other threads. The environment variable
-    /// `MALLOC_ARENA_MAX` cannot raise the limit.
+    /// Limits the number of arenas. Call it before other threads exist. The environment variable `MALLOC_ARENA_MAX`
+    /// cannot raise the limit.
     static func limit() { _ = relay_limit_malloc_arenas(arenaLimit) }
 }

@@ -9,7 +9,7 @@ internal import Media
 internal import Networking
 internal import Status
 
-/// `relay run`, or `relay` with flags: runs one channel, and exits with the channel's status.
+/// `relay run`, or `relay` without a subcommand: runs one channel from flags, or the channels of a configuration file.
 struct RunCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
         commandName: "run",
@@ -133,7 +133,7 @@ struct RunCommand: BlockingCommand {
         }
     }
 
-    /// The flag that is equivalent to a key in `http`.
+    /// Returns the flag that is equivalent to a key of `http` in the file.
     private static func flag(of key: String) -> String {
         switch key.prefix(while: { $0 != "[" }) {
         case "address": "http"

@@ -8,7 +8,7 @@ internal import Studio
 struct ChannelFlags {
     /// A flag, and the node of the file from which it was read.
     struct Flag: Equatable {
-        /// `--flag=value` or `--flag`.
+        /// The flag as an argument: `--flag=value` or `--flag`.
         let argument: String
         /// The key that is equivalent to the flag, relative to the channel, such as `encoder.gop` or `outputs`.
         let path: String

@@ -66,7 +66,7 @@ struct ConfiguredChannel {
         others = flags.flags.filter { $0.path != "outputs" && !recorded.contains($0.path) }.map(\.argument)
     }
 
-    /// Whether `other` is configured identically.
+    /// Whether `other` has the same configuration.
     func isIdentical(to other: ConfiguredChannel) -> Bool {
         hasSameProgram(as: other) && outputs == other.outputs && recording == other.recording
     }

@@ -38,7 +38,7 @@ struct ListeningPlan {
     private var places: [Place] = []
     private(set) var faults: [ConfigurationFailure.Fault] = []
 
-    /// Adds the HTTP server.
+    /// Adds the address of the HTTP server.
     mutating func add(_ http: ControlSettings) {
         guard let address = http.address else { return }
         let host = address.host == "localhost" ? "127.0.0.1" : address.host

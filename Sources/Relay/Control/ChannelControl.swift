@@ -49,7 +49,7 @@ final class ChannelControl: ControlledChannel {
         /// The number of the current run. Reports of earlier runs are ignored.
         var run = 0
 
-        /// Adopts the configured recording of the channel `name`.
+        /// Adopts a configuration of the recording of the channel `name`.
         mutating func configure(_ recording: ChannelConfiguration.Recording?, of name: String) {
             // A new directory gets a new store of clips, because clips belong to the directory, like the files.
             // Otherwise the store is kept: it also knows clips that are being exported or were just recorded.

@@ -25,7 +25,7 @@ struct ControlKeys: Equatable {
         var authorities: String?
     }
 
-    /// An error: the key, and a sentence without secrets.
+    /// An error in a setting: its key, and a sentence without secrets.
     struct Fault: Error, Equatable {
         let key: String
         let text: String

@@ -52,7 +52,7 @@ struct CtlClip: Decodable {
     }
 }
 
-/// The response to a request for the list.
+/// The list of clips in relay's response.
 struct CtlClips: Decodable {
     let clips: [CtlClip]
 
@@ -70,7 +70,7 @@ struct CtlClips: Decodable {
 }
 
 extension CtlSubcommand {
-    /// The path of the clips of `channel`.
+    /// Returns the API's path of the clips of `channel`.
     fileprivate func clips(of channel: CtlChannelOptions, _ api: ControlAPI) async throws -> String {
         try await api.path(ofChannel: channel.channel) + "/clips"
     }
@@ -84,7 +84,7 @@ extension CtlSubcommand {
     }
 }
 
-/// `relay ctl clip start`.
+/// `relay ctl clip start`: begins a clip.
 struct CtlClipStartCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(
         commandName: "start", abstract: "Begins a clip with the frame that is on air now.")
@@ -119,7 +119,7 @@ struct CtlClipStartCommand: CtlSubcommand {
     }
 }
 
-/// `relay ctl clip stop`.
+/// `relay ctl clip stop`: ends a clip.
 struct CtlClipStopCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(
         commandName: "stop", abstract: "Ends a clip before the frame that is on air now.",
@@ -166,7 +166,7 @@ struct CtlClipStopCommand: CtlSubcommand {
     }
 }
 
-/// `relay ctl clip list`.
+/// `relay ctl clip list`: lists the clips.
 struct CtlClipListCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(commandName: "list", abstract: "Lists clips.")
 
@@ -178,7 +178,7 @@ struct CtlClipListCommand: CtlSubcommand {
     }
 }
 
-/// `relay ctl clip export`.
+/// `relay ctl clip export`: makes an MP4 of a clip.
 struct CtlClipExportCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(
         commandName: "export", abstract: "Has relay make an MP4 of a clip.",
@@ -208,7 +208,7 @@ struct CtlClipExportCommand: CtlSubcommand {
     }
 }
 
-/// `relay ctl clip delete`.
+/// `relay ctl clip delete`: deletes a clip, but not the recorded files.
 struct CtlClipDeleteCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(
         commandName: "delete", abstract: "Forgets a clip. What was recorded stays, as long as retention lets it.")
@@ -226,7 +226,7 @@ struct CtlClipDeleteCommand: CtlSubcommand {
     }
 }
 
-/// `relay ctl clip project`.
+/// `relay ctl clip project`: prints the clips as a run-down in YAML.
 struct CtlClipProjectCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(
         commandName: "project", abstract: "Prints the clips in their order as a run-down, in YAML.",

@@ -3,7 +3,7 @@
 internal import ArgumentParser
 internal import Foundation
 
-/// `relay ctl events`.
+/// `relay ctl events`: shows the newest events, and on request the events that follow.
 struct CtlEventsCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(
         commandName: "events", abstract: "Shows what happened: the newest 500 events, and with --follow what happens.",

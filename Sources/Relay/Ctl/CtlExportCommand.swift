@@ -6,7 +6,7 @@ internal import Foundation
 internal import Glibc
 internal import Media
 
-/// `relay ctl export`.
+/// `relay ctl export`: makes an MP4 of what was on air between two moments.
 struct CtlExportCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(
         commandName: "export", abstract: "Has relay make one MP4 of what was on air between two moments.",

@@ -6,7 +6,7 @@ internal import Media
 internal import Program
 internal import Status
 
-/// `relay ctl status`.
+/// `relay ctl status`: shows the status of channels.
 struct CtlStatusCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(
         commandName: "status", abstract: "Shows the channels, or one of them, with inputs, outputs and recording.",

@@ -10,7 +10,7 @@ internal import Networking
 enum DiagnosticSystem {
     private static let processors = "/proc/cpuinfo"
 
-    /// Versions, processors, memory, limits and network interfaces.
+    /// The versions of relay and the system, and processors, memory, limits and network interfaces.
     static var text: String {
         var lines = ["relay \(RelayVersion.text)", "time \(UTCTime.now.extended)"]
         lines += field("PRETTY_NAME", in: "/etc/os-release", separator: "=").map { ["system \($0)"] } ?? []

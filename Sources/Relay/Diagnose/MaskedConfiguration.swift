@@ -82,7 +82,8 @@ struct MaskedConfiguration {
         }
     }
 
-    /// Records the parts of a hidden text as secret, except option names, relay's own words, and short texts.
+    /// Records the parts of `hidden`, a text that was masked, as secret. Names of options, relay's own words and short
+    /// texts are not recorded.
     private mutating func note(_ hidden: String) {
         let plain = hidden.replacing(/\$\{[^}]*\}/, with: " ")
         for piece in plain.split(whereSeparator: { "/?&#,;@ ".contains($0) }) {

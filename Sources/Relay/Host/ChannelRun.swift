@@ -26,7 +26,7 @@ final class ChannelRun: Sendable {
         var opening: ChannelOpening?
         /// The names that the channel gave to the outputs of the configuration file.
         var names: [ConfiguredChannel.Output: String] = [:]
-        /// The flags of the current recording.
+        /// The flags of the recording that is running.
         var recording: [String] = []
         /// Whether a part of the configuration could not be applied. The next reload then tries again.
         var isIncomplete = false
@@ -38,7 +38,7 @@ final class ChannelRun: Sendable {
     private static let longestWait = Duration.seconds(30)
     /// When a channel has been on air for this long, its earlier failures no longer count.
     private static let stableTime = Duration.seconds(60)
-    /// How long to wait for a port that its previous user has not released yet.
+    /// How long to wait for a port that another output has not released yet.
     private static let portPatience = Duration.seconds(5)
 
     let name: String
@@ -193,9 +193,10 @@ final class ChannelRun: Sendable {
 // MARK: Changes
 
 extension ChannelRun {
-    /// Changes the running channel to `next`, if only outputs and recording differ. Outputs and recordings that have
-    /// not changed continue to run. Returns whether the change was possible; if it was not, the channel must be
-    /// restarted. Blocks as long as ports and directories take. Only one call may run at a time.
+    /// Changes the running channel to the configuration `next`, if only outputs and recording differ. Outputs and a
+    /// recording that have not changed continue to run. Returns false if the change is not possible; the caller must
+    /// then restart the channel. Blocks as long as opening ports and directories takes. Only one call may run at a
+    /// time.
     func change(to next: ConfiguredChannel) -> Bool {
         guard next.hasSameProgram(as: plan), let channel else { return false }
         let recording = state.withLock { state in

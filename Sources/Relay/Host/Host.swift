@@ -28,7 +28,7 @@ internal import Synchronization
 final class Host: Sendable {
     private struct State {
         var runs: [ChannelRun] = []
-        /// The number of pending reloads.
+        /// The number of reloads that wait or run.
         var reloads = 0
         var endRequests = EndRequests()
         var isEnding = false
@@ -36,7 +36,7 @@ final class Host: Sendable {
         var ticks = 0
     }
 
-    /// The path of the configuration file, for the API; nil without one.
+    /// The path of the configuration file, for the API; nil if the process was started with flags.
     private let path = Mutex<String?>(nil)
     /// Runs reloads, one at a time.
     private let reloading = DispatchQueue(label: "relay.reload")
@@ -292,7 +292,7 @@ extension Host {
         log("done: \(StatusBlock(now: status, before: nil, interval: 0).summary)", of: name)
     }
 
-    /// Logs a line about a channel.
+    /// Logs a line about the channel `name`.
     private func log(_ text: String, of name: String, as event: String? = nil) {
         var metadata: Logger.Metadata = ["channel": "\(name)"]
         metadata[LogKey.event] = event.map { "\($0)" }

@@ -64,7 +64,7 @@ final class HostService: Sendable {
         logger: Logger, channels: @escaping @Sendable () -> [ServedChannel]
     ) {
         self.notifier = notifier
-        // systemd.exec(5): several directories are separated by colons.
+        // `directory` may name several directories, separated by colons (systemd.exec(5)).
         file = directory?.split(separator: ":").first.map { "\($0)/heartbeat" }
         self.clock = clock
         self.logger = logger

@@ -5,7 +5,7 @@ internal import Glibc
 internal import Media
 internal import Networking
 
-/// Calls closures for signals on one queue, until ``cancel()``.
+/// Calls a closure for each signal that is watched, on one queue, until ``cancel()``.
 struct ProcessSignals {
     private let queue: DispatchQueue
     private var sources: [any DispatchSourceSignal] = []
@@ -41,7 +41,7 @@ struct ProcessSignals {
     private static func isIgnored(_ number: CInt) -> Bool {
         var action = sigaction()
         guard sigaction(number, nil, &action) == 0 else { return false }
-        // The handlers are compared as numbers, because SIG_IGN is the address 1, which is not a function.
+        // The handlers are compared as numbers, because SIG_IGN is the number 1, and not the address of a function.
         return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
             == unsafeBitCast(SIG_IGN, to: Int.self)
     }

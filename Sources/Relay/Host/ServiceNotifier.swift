@@ -49,7 +49,7 @@ struct ServiceNotifier: Sendable {
         // Other address families, such as vsock, are for the managers of virtual machines, and are not supported.
         guard let name = environment["NOTIFY_SOCKET"], name.hasPrefix("/") || name.hasPrefix("@") else { return nil }
         var address = Array(name.utf8)
-        // unix(7): an abstract name begins with a null byte.
+        // In the socket's address, an abstract name begins with a null byte instead of `@` (unix(7)).
         if name.hasPrefix("@") { address[0] = 0 }
         guard (2...Self.longestName).contains(address.count) else { return nil }
         self.address = address
@@ -79,7 +79,7 @@ struct ServiceNotifier: Sendable {
         var name = sockaddr_un()
         name.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &name.sun_path) { $0.copyBytes(from: address) }
-        // The length of an abstract name is explicit; a path ends with a null byte.
+        // The length gives the end of an abstract name; a path ends with a null byte, which counts, too.
         let length = socklen_t(Self.pathOffset + address.count + (address[0] == 0 ? 0 : 1))
         let bytes = Array(words.map(\.text).joined(separator: "\n").utf8)
         let flags = CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT)

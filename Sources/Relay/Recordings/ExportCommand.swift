@@ -9,7 +9,7 @@ internal import Media
 internal import Networking
 internal import Stitcher
 
-/// `relay recordings export`.
+/// `relay recordings export`: makes MP4 files of what was on air between two moments.
 struct RecordingsExportCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
         commandName: "export", abstract: "Makes one MP4 of what was on air between two moments.",

@@ -8,7 +8,7 @@ internal import Segmenter
 
 /// The output of `relay recordings list`.
 struct RecordingsListing: Encodable {
-    /// A recorded file, with its times as text.
+    /// A recorded file, with its start as text.
     struct Segment: Encodable {
         let segment: CatalogueSegment
 

@@ -7,7 +7,8 @@ internal import Foundation
 internal import Library
 internal import MP4
 
-/// `relay recordings rundown`.
+/// `relay recordings rundown`: writes what a program of several sources showed as a run-down (a list of segments that
+/// play one after the other).
 struct RecordingsRunDownCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
         commandName: "rundown", abstract: "Writes what a program of several sources showed as a run-down.",

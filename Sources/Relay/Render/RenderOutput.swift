@@ -20,7 +20,7 @@ enum RenderOutput {
             throw ChannelFailure(
                 .cannotRecord, .makeFile(output), saying: "\(output) is \(kind); name the file to make.")
         }
-        // The message does not contain the path, because the path may contain a secret to which the file refers.
+        // The message does not contain the other file's path, because that path may contain the value of a secret.
         if ExportOutput.original(of: output, in: [show] + configuration.ownFiles) != nil {
             throw ChannelFailure(
                 .cannotRecord, .makeFile(output),

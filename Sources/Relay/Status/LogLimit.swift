@@ -12,14 +12,14 @@ struct LogLimit {
         let message: String
         let subject: [String]
 
-        /// The cause of a line.
+        /// Creates the cause of a log line.
         init(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) {
             self.level = level
             self.message = Self.withoutNumbers(message)
             subject = Self.subjects.map { key in metadata[key].map { "\($0)" } ?? "" }
         }
 
-        /// The metadata that distinguishes causes.
+        /// The keys of metadata that distinguish causes.
         static let subjects = ["channel", "source", "output", "input", "segment", "export"]
 
         private static func withoutNumbers(_ text: String) -> String {
@@ -77,6 +77,6 @@ struct LogLimit {
         return ended.values.map(\.leftOut).filter { $0.count > 0 }.sorted { $0.message < $1.message }
     }
 
-    /// When the next interval ends; nil if no interval is running.
+    /// The time at which the next interval ends; nil if no interval is running.
     var nextEnd: Int64? { intervals.values.map(\.end).min() }
 }

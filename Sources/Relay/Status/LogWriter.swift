@@ -71,7 +71,7 @@ final class LogWriter: Sendable {
 
     private func tell(_ leftOut: [LogLimit.LeftOut]) {
         for lines in leftOut {
-            // The report contains only metadata that all dropped lines have in common.
+            // The report contains only the metadata that all dropped lines have in common, and the kind of event.
             let metadata = lines.metadata.filter { LogLimit.Cause.subjects.contains($0.key) || $0.key == LogKey.event }
             put(lines.level, "\(lines.count) more like this were left out: \(lines.message)", metadata)
         }

@@ -31,7 +31,7 @@ struct StatusBlock {
     /// All lines, joined into one line for a log.
     var line: String { lines.map { $0.split(separator: " ").joined(separator: " ") }.joined(separator: " | ") }
 
-    /// The totals, for the last line of a run.
+    /// The totals, for the last log line of a run.
     var summary: String {
         let outputs = now.outputs.map { output in
             var parts = ["\(output.name): \(output.frames) frames, \(ByteSize(bytes: Int64(clamping: output.bytes)))"]
@@ -144,7 +144,7 @@ struct StatusBlock {
 
     private func output(_ output: OutputStatus) -> String {
         let isWaiting = output.state == .waiting
-        // While an output waits, its `detail` says for which receiver it waits.
+        // While an output waits for a receiver, its `detail` says for which kind.
         let state = isWaiting ? output.detail ?? output.state.rawValue : output.state.rawValue
         var parts = [Self.padded(output.name, 8), Self.padded(state, 11)]
         if let rendition = output.rendition { parts.append("takes \(rendition)") }
@@ -231,7 +231,7 @@ struct StatusBlock {
         return Double(now[keyPath: counter] - before[keyPath: counter]) / interval
     }
 
-    /// Formats a level with one decimal, and a sign if it is negative.
+    /// Formats a level with one decimal, and a minus sign if it is negative.
     private static func level(_ value: Double) -> String { (value <= -0.05 ? "-" : "") + Figure.decimal(abs(value)) }
 
     private static func padded(_ text: String, _ width: Int) -> String {

@@ -4,7 +4,7 @@ internal import LibAV
 internal import Media
 internal import Stitcher
 
-/// The plan of `relay stitch`, for people and for programs.
+/// What `relay stitch` is going to do, as JSON or as text.
 struct StitchDocument: Encodable {
     struct Clip: Encodable {
         let file: String

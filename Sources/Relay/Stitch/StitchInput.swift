@@ -7,7 +7,7 @@ internal import Networking
 internal import Program
 internal import Stitcher
 
-/// A clip in the form of an argument: `file#from=1.5,to=4,transition=fade`.
+/// Reads a clip that is written as an argument: `file#from=1.5,to=4,transition=fade`.
 enum StitchInput {
     static let options = ["from", "to", "transition", "audio-offset", "title"]
     private static let lengths = Duration.zero...Duration.seconds(1_000_000)

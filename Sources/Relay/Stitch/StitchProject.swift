@@ -12,7 +12,7 @@ internal import Studio
 struct StitchProject: NodeReader {
     static let keys = ["name", "transition", "segments"]
     static let segmentKeys = ["name", "file", "in", "out", "duration", "transition", "audioOffset"]
-    /// Every word that is a key.
+    /// All words that are keys in a project.
     static let words = Set(keys + segmentKeys + transitionKeys)
     static let mostSegments = 1000
 
@@ -21,7 +21,7 @@ struct StitchProject: NodeReader {
     private var directory: URL { URL(fileURLWithPath: path).deletingLastPathComponent() }
     private var transition: StitchTransition?
 
-    /// Whether the file `path` is a project, judged by its name.
+    /// Whether the name of the file `path` is that of a project.
     static func isProject(_ path: String) -> Bool {
         [".yaml", ".yml", ".json"].contains { path.lowercased().hasSuffix($0) }
     }
