@@ -53,7 +53,7 @@ package final class ResizedFrame: Sendable {
     private let resizer: FrameResizer
     private let made = Mutex<VideoFrame?>(nil)
 
-    /// A resized version of `source`, rendered by `resizer` on demand.
+    /// Creates a frame that `resizer` makes of `source` when it is requested.
     package init(_ source: VideoFrame, by resizer: FrameResizer) { (self.source, self.resizer) = (source, resizer) }
 
     /// The resized frame. Blocks while it is rendered.

@@ -59,7 +59,7 @@ package struct Placement: Sendable, Hashable {
     package var cornerRadius: Double
     /// The border, if it has one.
     package var border: Border?
-    /// How to place frames that contain bars: the bars are cut off. If it is nil, the bars are visible.
+    /// How to place frames that contain bars: their bars are cut off. If this value is nil, the bars are visible.
     package var shape: Shape?
     /// Whether the size changes in an animation. Scaling is then fast instead of exact; the difference is not visible
     /// in motion.

@@ -29,7 +29,8 @@ package final class PacketBox: Sendable {
 
     /// Offset of the packet's first byte in the file; nil if the demuxer does not report it.
     package var position: Int64? { packet.pointee.pos >= 0 ? packet.pointee.pos : nil }
-    /// Whether the packet's frame must be decoded but not shown, because it is before the beginning of an edit list.
+    /// Whether the packet's frame must be decoded but not shown, because the edit list begins to show frames only after
+    /// it.
     package var isHidden: Bool { packet.pointee.flags & AV_PKT_FLAG_DISCARD != 0 }
     /// Whether the packet's bytes are encrypted.
     package var isEncrypted: Bool {

@@ -2,7 +2,7 @@
 
 internal import CFFmpeg
 
-/// The first bytes of a resource, read by libavformat in the same way as media.
+/// The first bytes of the resource at a URL. libavformat reads them in the same way as media.
 package struct ResourceHead: Sendable {
     /// The bytes.
     package let bytes: [UInt8]

@@ -2,7 +2,8 @@
 
 internal import Glibc
 
-/// The progress at which each pixel changes in a dissolve. It is a fixed noise, the same as in FFmpeg's filter `xfade`.
+/// The progress at which each pixel changes in a dissolve. The values are a fixed noise, the same as in FFmpeg's filter
+/// `xfade`.
 ///
 /// A luma sample comes either from `a` or from `b`. A chroma sample covers four luma samples, and is mixed in the
 /// proportion in which these come from `a` and `b`, so that colors match brightness.

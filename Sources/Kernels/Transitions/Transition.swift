@@ -5,7 +5,7 @@ internal import Media
 /// How one frame changes to another.
 package struct Transition: Sendable, Hashable {
     /// The visible effect. `a` is the old frame, and `b` the new one. "Left" and similar words are the direction of
-    /// motion. Effects that FFmpeg's filter `xfade` has, too, name its option.
+    /// motion. If FFmpeg's filter `xfade` has the same effect, its name there is given.
     package enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
         /// `b` appears at once.
         case cut

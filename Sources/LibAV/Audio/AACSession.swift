@@ -3,7 +3,7 @@
 internal import CFFmpeg
 internal import Media
 
-/// Owns one AAC-LC session of libavcodec. Only one thread may use it at a time; frees its objects in `deinit`.
+/// Owns one AAC-LC session of libavcodec. Only one thread may use it at a time. `deinit` frees libavcodec's objects.
 final class AACSession {
     private let context: UnsafeMutablePointer<AVCodecContext>
     private let frame: UnsafeMutablePointer<AVFrame>

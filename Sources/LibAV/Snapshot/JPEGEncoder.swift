@@ -3,8 +3,8 @@
 internal import CFFmpeg
 internal import Media
 
-/// Owns one JPEG session of libavcodec, for frames of one size. Only one thread may use it at a time; frees its objects
-/// in `deinit`.
+/// Owns one JPEG session of libavcodec, for frames of one size. Only one thread may use it at a time. `deinit` frees
+/// libavcodec's objects.
 final class JPEGEncoder {
     private let context: UnsafeMutablePointer<AVCodecContext>
     private let frame: UnsafeMutablePointer<AVFrame>

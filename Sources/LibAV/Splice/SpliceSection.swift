@@ -13,8 +13,8 @@ package enum SpliceSection {
     /// Adapts `section` to a stream whose times are later by `ticks` of 90 kHz; returns nil if it is not a valid
     /// section.
     ///
-    /// Only `pts_adjustment` and the checksum change. Receivers add this field to every time in the section, also to
-    /// encrypted ones (9.6.1).
+    /// Only `pts_adjustment` and the checksum change. Receivers add `pts_adjustment` to every time in the section, also
+    /// to encrypted ones (9.6.1).
     package static func shifted(_ section: [UInt8], by ticks: Int64) -> [UInt8]? {
         guard let length = length(of: section), checksum(section[..<length]) == 0 else { return nil }
         var section = Array(section[..<length])

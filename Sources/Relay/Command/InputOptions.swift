@@ -276,7 +276,7 @@ struct InputOptions: ParsableArguments {
     /// Applies the certificate that inputs and outputs present to clients that connect with TLS.
     func applyCertificate(to configuration: inout ChannelConfiguration) throws(TextFailure) {
         let isNeeded =
-            // Addresses that cannot be read were refused earlier.
+            // An address that cannot be read was refused earlier, so `try?` hides no error.
             configuration.allInputs.contains { (try? Self.listenURL(of: $0))?.isSecure == true }
             || configuration.outputs.contains { $0.address.destination.listening?.offer?.isSecure == true }
         switch (certificate, key) {

@@ -22,7 +22,7 @@ struct ServedChannel {
     /// The heartbeats of the channel's threads.
     var heartbeats: [Heartbeat] = []
 
-    /// Whether media flows.
+    /// Whether the program has delivered a frame or a packet.
     var isOnAir: Bool { (status?.program.frames ?? 0) > 0 || (status?.passthrough?.packets ?? 0) > 0 }
 }
 
