@@ -1,48 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A table for scaling along one axis: it lists the source samples that make up each sample of the scaled frame, with
-/// their weights in parts of 256.
+/// A table for scaling along one axis. For each sample of the scaled frame, it lists the source samples that are mixed
+/// into it, with their weights in parts of 256.
 ///
-/// If the frame shrinks, each sample is the mean of the source samples that it covers; if it grows, each sample is
-/// interpolated between two source samples. The edges of source and target coincide, as in libswscale. A table is
-/// computed once per size and kept.
+/// If the frame shrinks, each sample is the mean of the source samples that it covers. If it grows, each sample is
+/// interpolated between two source samples. The outer edges of source and target coincide, as in libswscale. An object
+/// holds one table, and computes it again only when the size changes.
 final class AxisTable {
     /// The parameters of a table.
     struct Key: Equatable {
         /// Number of source samples.
         var count: Int
-        /// Start of the visible window, in source samples.
+        /// Start of the window, which is the part of the source that is scaled; in source samples, perhaps a fraction.
         var start: Double
         /// Length of the window, in source samples.
         var length: Double
-        /// Number of target samples that the window fills.
+        /// Number of target samples that the whole window fills.
         var target: Int
-        /// The first visible target sample.
+        /// Index of the first target sample inside the canvas. The table contains only the samples inside the canvas.
         var first: Int
-        /// Number of visible target samples.
+        /// Number of target samples inside the canvas.
         var visible: Int
-        /// Whether samples are interpolated between two source samples even where the frame shrinks.
+        /// Whether a sample is always interpolated between two source samples, even where the frame shrinks.
         var isLinear = false
     }
 
     private var key: Key?
-    /// Number of source samples for each target sample.
+    /// Number of source samples that are mixed into each target sample.
     private(set) var taps = 0
-    /// The first source sample of each target sample.
+    /// For each target sample, the index of its first source sample.
     private(set) var starts: [Int32] = []
-    /// The weights, ``taps`` per target sample; their sum is 256.
+    /// The weights of the source samples: ``taps`` for each target sample, with a sum of 256.
     private(set) var weights: [UInt16] = []
     /// The weights ordered by tap: the first taps of all samples, then the second taps of all samples, and so on.
     private var columns: [UInt16] = []
-    /// Only for tables with two taps: the second tap's weight, repeated for each of ``EightRows``. Like ``starts``,
-    /// padded to a multiple of eight samples.
+    /// Only for tables with two taps: the weight of each second tap, repeated eight times for ``EightRows``. Like
+    /// ``starts``, the array is padded to a multiple of eight target samples.
     private(set) var lanes: [EightRows.Lanes] = []
-    /// Number of visible target samples.
+    /// Number of target samples inside the canvas.
     private var visible: Int { key?.visible ?? 0 }
     private let pairs = Scratch<UInt16>()
     private let sums = Scratch<UInt16>()
 
-    /// Computes the table for `key`, unless it is already computed.
+    /// Computes the table for `key`, unless the object already holds this table.
     func prepare(_ key: Key) {
         guard key != self.key else { return }
         self.key = key
@@ -61,8 +61,8 @@ final class AxisTable {
         if taps == 2 { Self.pad(&starts, weights, &lanes) }
     }
 
-    // A static function with inout arguments: in a method, Swift would check for exclusive access at each sample, and
-    // while a layer moves this runs for each frame.
+    // This function is static and has inout arguments: in a method, Swift would check for exclusive access at each
+    // sample. While a layer moves, the function runs for each frame.
     private static func makeLinear(
         _ key: Key, _ step: Double, _ taps: Int, _ starts: inout [Int32], _ weights: inout [UInt16]
     ) {
@@ -93,11 +93,12 @@ final class AxisTable {
     }
 
     private func makeArea(_ key: Key, _ step: Double) {
-        // The number of source samples that a window of this length can touch. It is one less if both the window's
-        // length and its start are whole numbers.
+        // The largest number of source samples that one target sample can cover. It is one less if both the step and
+        // the start are whole numbers.
         let isWhole = step == step.rounded() && key.start == key.start.rounded()
         let touched = isWhole ? Int(step) : Int(step.rounded(.up)) + 1
-        // Samples are read in pairs, never beyond the end.
+        // The number of taps is rounded up to an even number, because samples are loaded in pairs. It is at most the
+        // number of source samples, so that no pair extends beyond the row.
         taps = min(key.count, (touched + 1) / 2 * 2)
         for index in key.first..<key.first + key.visible {
             let from = min(max(0, key.start + Double(index) * step), Double(key.count) - 1)
@@ -148,7 +149,7 @@ final class AxisTable {
         }
     }
 
-    /// For a source that is too small to load samples in pairs.
+    /// Scales a row that has too few source samples for loading them in pairs.
     private func scaleSlowly(
         _ source: UnsafePointer<UInt8>, _ starts: UnsafePointer<Int32>, _ columns: UnsafePointer<UInt16>, _ count: Int,
         into target: UnsafeMutablePointer<UInt8>
@@ -206,7 +207,8 @@ final class AxisTable {
 
     /// Computes row `index` of the target from rows of the source, without changing their width.
     ///
-    /// `sums` has room for a row. Returns the source's own row if it can be used unchanged, otherwise `target`.
+    /// `sums` is temporary memory for one row. Returns the source's own row if it can be used unchanged, otherwise
+    /// `target`.
     func blend(
         _ source: SourcePlane, row index: Int, sums: UnsafeMutablePointer<UInt16>,
         into target: UnsafeMutablePointer<UInt8>
@@ -227,8 +229,8 @@ final class AxisTable {
         return UnsafePointer(target)
     }
 
-    /// Like ``blend(_:row:sums:into:)``, for a table with two taps and with weights in parts of 8: three times as fast,
-    /// and at most one level too bright.
+    /// Like ``blend(_:row:sums:into:)``, but only for a table with two taps, and with weights rounded to eighths. This
+    /// is three times as fast, and the result is at most one level too bright.
     func blendCoarsely(
         _ source: SourcePlane, row index: Int, into target: UnsafeMutablePointer<UInt8>
     ) -> UnsafePointer<UInt8> {

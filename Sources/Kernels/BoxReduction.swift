@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reduction by integer factors: each sample is the mean of a box of source samples, rounded to the nearest integer.
+/// Reduces planes by integer factors: each sample is the mean of a box of source samples, rounded to the nearest
+/// integer.
 enum BoxReduction {
     /// The largest supported factor.
     static let largest = 16
 
-    /// Fills `part` of `target` with `source` reduced by `columns` and `rows`. The reduced source begins at `origin` in
-    /// the target, and covers `part`. `sums` has room for a row of the source.
+    /// Draws `source` into `target`, reduced by the factors `columns` and `rows`. The upper left corner of the reduced
+    /// source is at `origin` in the target. Only the rectangle `part` is drawn, which lies inside the reduced source.
+    /// `sums` is temporary memory for one row of the source.
     static func draw(
         _ source: SourcePlane, by columns: Int, _ rows: Int, origin: (x: Int, y: Int), part: PixelRectangle,
         into target: TargetPlane, sums: UnsafeMutablePointer<UInt16>
@@ -23,7 +25,7 @@ enum BoxReduction {
         }
     }
 
-    /// Reduces two rows to one row of half their length; processes two samples at once.
+    /// Reduces two rows to one row of half their length. Each load fetches two samples.
     static func halve(
         _ source: UnsafePointer<UInt8>, _ stride: Int, count: Int, into target: UnsafeMutablePointer<UInt8>
     ) {
@@ -36,7 +38,7 @@ enum BoxReduction {
         }
     }
 
-    /// Reduces four rows to one row of a quarter of their length; processes four samples at once, which are added in
+    /// Reduces four rows to one row of a quarter of their length. Each load fetches four samples, which are added in
     /// pairs.
     private static func quarter(
         _ source: UnsafePointer<UInt8>, _ stride: Int, count: Int, into target: UnsafeMutablePointer<UInt8>
@@ -62,7 +64,8 @@ enum BoxReduction {
     ) {
         add(source, stride, rows, count: count * columns, into: sums)
         if columns == 3, rows == 3 { return third(sums, count: count, into: target) }
-        // Multiplies by the reciprocal of the box's size, rounded up: exact for boxes up to 16 by 16.
+        // The division by the box's size is a multiplication by its reciprocal, which is rounded up. The result is
+        // exact for boxes of up to 16 by 16 samples.
         let size = UInt32(columns * rows)
         let reciprocal = ((1 << 24) + size - 1) / size
         for x in 0..<count {
@@ -72,7 +75,8 @@ enum BoxReduction {
         }
     }
 
-    /// Divides sums of nine samples by 9 and rounds to the nearest integer; multiplies by the reciprocal.
+    /// Adds three neighboring column sums, divides the total by 9 and rounds to the nearest integer. The division is a
+    /// multiplication by the reciprocal.
     private static func third(_ sums: UnsafePointer<UInt16>, count: Int, into target: UnsafeMutablePointer<UInt8>) {
         for x in 0..<count {
             let sum = sums[3 &* x] &+ sums[3 &* x &+ 1] &+ sums[3 &* x &+ 2]
@@ -80,7 +84,7 @@ enum BoxReduction {
         }
     }
 
-    /// Adds up the columns of the given rows.
+    /// Adds the samples of `rows` rows column by column, and stores one sum for each column.
     private static func add(
         _ source: UnsafePointer<UInt8>, _ stride: Int, _ rows: Int, count: Int, into sums: UnsafeMutablePointer<UInt16>
     ) {

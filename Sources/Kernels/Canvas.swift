@@ -2,20 +2,20 @@
 
 package import Media
 
-/// A frame that is being drawn. It has one owner, and finally becomes an immutable frame; if it is released before
-/// that, its memory returns to the pool.
+/// A frame that is being drawn. A canvas has one owner. ``finish(pts:timeBase:duration:)`` turns it into an immutable
+/// frame. If the canvas is released before that, its memory returns to the pool.
 package struct Canvas: ~Copyable {
     private let frame: PooledFrame
 
     init(_ frame: PooledFrame) { self.frame = frame }
 
-    /// Luma columns.
+    /// Number of luma columns.
     package var width: Int { frame.memory.width }
-    /// Luma rows.
+    /// Number of luma rows.
     package var height: Int { frame.memory.height }
 
-    /// The planes into which kernels draw. They are valid as long as the canvas is. Kernels take the planes only from a
-    /// canvas that they may change.
+    /// The planes into which kernels draw. They are valid as long as the canvas exists. A kernel may use them only if
+    /// it has the canvas as a mutable value.
     var target: TargetPlanes { frame.memory.target }
 
     /// The whole canvas.
@@ -29,7 +29,8 @@ package struct Canvas: ~Copyable {
         for part in parts { target.fill(part, with: color) }
     }
 
-    /// Copies `parts` of a frame of the same size. All coordinates are even and inside the canvas.
+    /// Copies `parts` of a frame of the canvas's size to the same positions. All coordinates are even and inside the
+    /// canvas.
     mutating func copy(_ source: VideoFrame, parts: [PixelRectangle]) {
         precondition(source.width == width && source.height == height, "a frame is copied to a canvas of its size")
         let target = target
@@ -38,14 +39,14 @@ package struct Canvas: ~Copyable {
         }
     }
 
-    /// Copies a frame of the same size.
+    /// Copies all of `source`, which must have the canvas's size.
     package mutating func copy(_ source: VideoFrame) {
         precondition(source.width == width && source.height == height, "a frame is copied to a canvas of its size")
         let target = target
         source.withPlanes { target.copy($0) }
     }
 
-    /// Returns the finished frame, immutable from now on, with these times.
+    /// Ends the drawing, and returns the canvas as an immutable frame with these times.
     package consuming func finish(pts: Int64, timeBase: TimeBase, duration: Int64 = 0) -> VideoFrame {
         VideoFrame(pts: pts, timeBase: timeBase, duration: duration, width: width, height: height, storage: frame)
     }

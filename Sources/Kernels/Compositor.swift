@@ -2,7 +2,8 @@
 
 package import Media
 
-/// Combines the frames of several sources into one, and renders transitions between two frames. One thread at a time.
+/// Combines the frames of several sources into one, and renders transitions between two frames. Only one thread may use
+/// a compositor at a time.
 ///
 /// ```swift
 /// var compositor = Compositor(VideoFormat.usual)
@@ -14,12 +15,13 @@ package struct Compositor {
     private let renderer: TransitionRenderer
     private let black: VideoFrame
     private let blackColor: PixelColor
-    /// One scaler for each position in the scene's order, because a scaler keeps its tables for one size.
+    /// One scaler for each drawn layer, in the order of the layers. A scaler keeps its tables for only one size, so
+    /// layers do not share one.
     private var scalers: [Scaler] = []
-    /// The parts that no layer covers.
+    /// The parts of the frame that no layer covers.
     private var rest = Uncovered()
 
-    /// A compositor for frames of `format`.
+    /// Creates a compositor for frames of `format`.
     package init(_ format: VideoFormat) {
         self.format = format
         pool = FramePool(width: format.width, height: format.height)
@@ -30,11 +32,12 @@ package struct Compositor {
         black = canvas.finish(pts: 0, timeBase: format.frameRate.timeBase)
     }
 
-    /// Composes `layers`, from back to front, on black. If one layer fills the frame and no other is in front of it,
-    /// its frame is returned without a copy.
+    /// Composes `layers`, from back to front, on black. If one layer fills the frame and no other layer is in front of
+    /// it, that layer's frame is returned without a copy.
     ///
-    /// While the last two layers are exchanged, the result is a mix of both orders: `exchanged`, from 0 to 1, is the
-    /// weight of the reverse order. Neither layer may be ``Placement/full``.
+    /// While the last two layers exchange their order, the result is a mix of both orders. `exchanged`, from 0 to 1, is
+    /// the weight of the reverse order, in which the last layer is behind the other one. Neither of the two layers may
+    /// then be ``Placement/full``.
     package mutating func compose(
         _ layers: [(frame: VideoFrame?, placement: Placement)], exchanged: Double = 0
     ) -> VideoFrame {
@@ -57,7 +60,7 @@ package struct Compositor {
         return canvas.finish(pts: back.pts, timeBase: back.timeBase, duration: back.duration)
     }
 
-    /// The region where `layer` shows through the layer in front of it; nil if `layer` is hidden.
+    /// The region where `layer` shows through the layer in front of it; nil if `layer` covers no pixel.
     private func overlap(with layer: (frame: VideoFrame?, placement: Placement), opacity: Double) -> Overlap? {
         let place = PixelPlacement(layer.placement, of: layer.frame ?? black, program: (format.width, format.height))
         return place.destination.isEmpty ? nil : Overlap(place.outer, radius: place.outerRadius, opacity: opacity)
@@ -74,7 +77,8 @@ package struct Compositor {
         }
     }
 
-    /// Draws `body` over `frame`: in the frame's own memory if no one else holds it, otherwise on a copy.
+    /// Lets `body` draw over `frame`. If nothing else refers to the frame's memory, and the memory belongs to this
+    /// pool, `body` draws in this memory; otherwise it draws on a copy.
     package func draw(over frame: inout VideoFrame?, _ body: (inout Canvas) -> Void) {
         guard let below = frame?.properties else { return }
         var canvas = pool.canvas(taking: &frame)
@@ -99,7 +103,8 @@ extension VideoFrame {
 }
 
 extension PixelPlacement {
-    /// The rectangle that the placement certainly covers, without its rounded corners; nil if it covers no pixel.
+    /// A rectangle that the placement covers completely: its rows between the rounded corners. Nil if the placement
+    /// covers no pixel.
     fileprivate var covered: PixelRectangle? {
         if destination.isEmpty { return nil }
         var covered = outer
@@ -109,22 +114,23 @@ extension PixelPlacement {
     }
 }
 
-/// The part of a rectangle that other rectangles leave uncovered, as disjoint rectangles. Reuses its memory.
+/// The part of a rectangle that other rectangles leave uncovered, stored as rectangles that do not overlap. Their
+/// memory is reused.
 package struct Uncovered {
     /// The uncovered parts.
     package private(set) var parts: [PixelRectangle] = []
     private var former: [PixelRectangle] = []
 
-    /// Empty until ``begin(_:)``.
+    /// Creates an object without parts; ``begin(_:)`` must follow.
     package init() {}
 
-    /// Starts with all of `whole` uncovered.
+    /// Discards all parts, and starts again with the whole rectangle `whole` uncovered.
     package mutating func begin(_ whole: PixelRectangle) {
         parts.removeAll(keepingCapacity: true)
         if !whole.isEmpty { parts.append(whole) }
     }
 
-    /// Removes the part that `cover` hides.
+    /// Removes the area of `cover` from the uncovered parts.
     package mutating func cover(_ cover: PixelRectangle) {
         swap(&parts, &former)
         parts.removeAll(keepingCapacity: true)

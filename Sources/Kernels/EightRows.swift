@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Scales eight rows horizontally at once, by a table with two taps.
+/// Scales eight rows horizontally at the same time, by a table with two taps.
 ///
 /// Indexed loads take most of the time. Therefore the rows are interleaved, so that the eight samples of a column are
-/// next to each other and one load fetches two columns. One thread at a time.
+/// next to each other and one load fetches two columns. Only one thread may use the object at a time.
 final class EightRows {
     /// One number for each row.
     typealias Lanes = SIMD8<UInt16>
@@ -17,7 +17,8 @@ final class EightRows {
     /// Length of the input and output rows in samples, rounded up to a multiple of eight.
     private var (width, length) = (0, 0)
 
-    /// Reserves memory for rows of `width` samples that are scaled to `length` samples. Their values are undefined.
+    /// Reserves memory for rows of `width` samples that are scaled to `length` samples. The contents of the memory are
+    /// undefined.
     func reserve(width: Int, length: Int) {
         (self.width, self.length) = (Self.whole(width), Self.whole(length))
         _ = rows.reserve(Self.count * self.width)
@@ -27,10 +28,10 @@ final class EightRows {
 
     private static func whole(_ count: Int) -> Int { (count + Self.count - 1) / Self.count * Self.count }
 
-    /// An input row, to be filled.
+    /// The memory of an input row, which the caller fills before ``scale(by:)``.
     func row(_ index: Int) -> UnsafeMutablePointer<UInt8> { rows.base + index * width }
 
-    /// An output row.
+    /// An output row, which ``scale(by:)`` has filled.
     func line(_ index: Int) -> UnsafePointer<UInt8> { UnsafePointer(lines.base + index * length) }
 
     /// Scales all rows by `table`, which must have two taps.
@@ -64,7 +65,8 @@ final class EightRows {
             @inline(__always) func column(_ index: Int) -> SIMD8<UInt8> {
                 let both = columns.loadUnaligned(fromByteOffset: 8 &* Int(starts[x &+ index]), as: SIMD16<UInt8>.self)
                 let (left, right) = (Lanes(truncatingIfNeeded: both.lowHalf), Lanes(truncatingIfNeeded: both.highHalf))
-                // 16-bit arithmetic: intermediate overflow cancels out, because the sum fits 16 bits.
+                // Intermediate results may overflow 16 bits. The overflow cancels out, because the final sum fits 16
+                // bits.
                 let sum = left &<< 8 &+ (right &- left) &* lanes[x &+ index] &+ 128
                 return SIMD8<UInt8>(truncatingIfNeeded: sum &>> 8)
             }

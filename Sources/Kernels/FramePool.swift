@@ -5,8 +5,9 @@ internal import Synchronization
 
 /// Reuses memory for the frames that a program renders.
 ///
-/// A ``Canvas`` is drawn, then finished to a frame, whose memory returns to the pool when its last holder releases it.
-/// So a running program does not allocate memory for frames. Any thread may call it.
+/// The pool lends memory as a ``Canvas``, which is drawn and then becomes a frame. When the last reference to the frame
+/// is released, the memory returns to the pool. So a running program does not allocate memory for frames. Any thread
+/// may use the pool.
 package final class FramePool: Sendable {
     /// Luma columns of the pool's frames.
     package let width: Int
@@ -16,32 +17,32 @@ package final class FramePool: Sendable {
     private let limit: Int
     private let spare = Mutex<[FrameMemory]>([])
 
-    /// Creates a pool of frames of this size (both numbers even). It keeps at most `limit` unused frames, but does not
-    /// limit the frames in use.
+    /// Creates a pool of frames of this size; both numbers must be even. The pool keeps at most `limit` unused frames.
+    /// The number of frames in use is not limited.
     package init(width: Int, height: Int, keeping limit: Int = 8) {
         precondition(width > 0 && height > 0 && width % 2 == 0 && height % 2 == 0, "4:2:0 needs even sizes")
         (self.width, self.height, self.limit) = (width, height, limit)
     }
 
-    /// Number of frames that can be reused.
+    /// Number of unused frames that the pool keeps for reuse.
     package var spareCount: Int { spare.withLock { $0.count } }
 
-    /// A canvas, perhaps with the pixels of an earlier frame: the caller must draw all pixels.
+    /// Returns a canvas. It may still contain an earlier frame, so the caller must draw every pixel.
     package func canvas() -> Canvas {
         let memory = spare.withLock { $0.popLast() } ?? FrameMemory(width: width, height: height)
         return Canvas(PooledFrame(memory, of: self))
     }
 
-    /// A canvas with a copy of `frame`, which has the pool's size.
+    /// Returns a canvas with a copy of `frame`, which must have the pool's size.
     package func canvas(showing frame: VideoFrame) -> Canvas {
         var canvas = canvas()
         canvas.copy(frame)
         return canvas
     }
 
-    /// Takes `frame`, which has the pool's size, out of the caller's variable, and returns a canvas with its content.
-    /// If the frame's memory belongs to this pool and has no other holder, it is used for the canvas; otherwise it is
-    /// copied.
+    /// Takes `frame`, which must have the pool's size, out of the caller's variable, and returns a canvas with its
+    /// content. The canvas uses the frame's own memory if this memory belongs to the pool and nothing else refers to
+    /// it. Otherwise the pixels are copied.
     package func canvas(taking frame: inout VideoFrame?) -> Canvas {
         guard let pooled = frame?.storage as? PooledFrame, pooled.belongs(to: self) else {
             guard let other = frame.take() else { return canvas() }
@@ -60,18 +61,18 @@ package final class FramePool: Sendable {
     }
 }
 
-/// The pixels of one frame; rows and planes begin on cache lines.
+/// The memory for the pixels of one frame. Each plane and each row begins at a cache line.
 final class FrameMemory: Sendable {
-    /// Alignment of rows: the size of a cache line, which is also the size of the longest vector.
+    /// The alignment of rows in bytes: the size of a cache line, which is also the size of the longest vector.
     private static let alignment = 64
 
     let width: Int
     let height: Int
     let lumaStride: Int
     let chromaStride: Int
-    // Written only through the one `Canvas` that holds the `PooledFrame` of this memory: a canvas cannot be copied, and
-    // no longer exists when the frame is shared. From then on the memory is read-only, until the last holder of that
-    // `PooledFrame` is gone and the pool's mutex passes the memory to the next canvas. Freed in `deinit`.
+    // Only one `Canvas` writes to this memory: it holds the only `PooledFrame` of this memory, cannot be copied, and is
+    // consumed before the frame is shared. From then on the memory is read-only. When the last reference to the
+    // `PooledFrame` is released, the pool's mutex passes the memory on to the next canvas. `deinit` frees the memory.
     nonisolated(unsafe) let bytes: UnsafeMutablePointer<UInt8>
 
     init(width: Int, height: Int) {
@@ -113,7 +114,8 @@ final class PooledFrame: FrameStorage {
 
     func withPlanes<R>(_ body: (Planes) throws -> R) rethrows -> R {
         let planes = memory.target
-        // Keeps the memory out of the pool while its pixels are read, because only their addresses are still in use.
+        // Keeps this object alive while `body` reads the pixels by their addresses. Otherwise the memory could return
+        // to the pool in the meantime.
         return try withExtendedLifetime(self) {
             try body(
                 Planes(

@@ -3,9 +3,9 @@
 package import Media
 internal import Synchronization
 
-/// Scales frames of one size to another: the whole frame is visible, with bars if the shapes differ.
+/// Scales frames from one size to another. The whole frame is visible, with bars if the aspect ratios differ.
 ///
-/// Any thread may call; one frame is scaled at a time.
+/// Any thread may use it, but only one frame is scaled at a time.
 package final class FrameResizer: Sendable {
     private let placement: Placement
     private let black: PixelColor
@@ -19,7 +19,7 @@ package final class FrameResizer: Sendable {
         pool = FramePool(width: target.width, height: target.height)
     }
 
-    /// `frame` in the other size, with its times and captions.
+    /// Returns `frame` in the target's size, with the same times and captions.
     package func resized(_ frame: VideoFrame) -> VideoFrame {
         scaler.withLock { scaler in
             var canvas = pool.canvas()
@@ -31,7 +31,8 @@ package final class FrameResizer: Sendable {
         }
     }
 
-    /// The position of `source` in `target`. Bars of at most two pixels come from rounding and are not drawn.
+    /// The placement of `source` in `target`. Bars of at most two pixels in total result from rounding, and are left
+    /// out.
     private static func placement(of source: VideoFormat, in target: VideoFormat) -> Placement {
         let place = Placement.Rectangle.all.fitting(aspect: shape(of: source) / shape(of: target))
         let (columns, rows) = (place.width * Double(target.width), place.height * Double(target.height))
@@ -39,20 +40,20 @@ package final class FrameResizer: Sendable {
         return isFull ? .full : Placement(destination: place)
     }
 
-    /// The display aspect ratio.
+    /// The display aspect ratio of frames of `format`.
     private static func shape(of format: VideoFormat) -> Double {
         let pixel = Double(format.sampleAspectRatio.horizontal) / Double(format.sampleAspectRatio.vertical)
         return Double(format.width) * pixel / Double(format.height)
     }
 }
 
-/// A frame in another size. It is rendered when it is first requested, only once for all users.
+/// A frame in another size. It is rendered when it is requested for the first time, and only once for all users.
 package final class ResizedFrame: Sendable {
     private let source: VideoFrame
     private let resizer: FrameResizer
     private let made = Mutex<VideoFrame?>(nil)
 
-    /// A resized version of `source`, rendered by `resizer` on demand.
+    /// Creates a frame that `resizer` makes of `source` when it is requested.
     package init(_ source: VideoFrame, by resizer: FrameResizer) { (self.source, self.resizer) = (source, resizer) }
 
     /// The resized frame. Blocks while it is rendered.

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A region where a layer covers another one that still shows through, for example while two layers are exchanged.
+/// A region where one layer covers another, and the layer behind shows through. This happens while two layers exchange
+/// their order.
 struct Overlap {
-    /// The outer edge of the layer behind. All numbers are even.
+    /// The rectangle of the layer behind, with its border. All numbers are even.
     private let place: PixelRectangle
-    /// The radius of its corners; even.
+    /// The corner radius of that rectangle; even.
     private let radius: Int
     /// Opacity of the layer in front, in parts of 256.
     private let opacity: UInt16
 
-    /// Creates the region `place`, whose corners have the given radius. Samples that are drawn in it are mixed with the
-    /// old ones by `opacity`, from 0 to 1.
+    /// Creates the region of the rectangle `place`, whose corners have the given radius. Samples that are drawn inside
+    /// the region are mixed with the existing samples. `opacity`, from 0 to 1, is the weight of the drawn samples.
     init(_ place: PixelRectangle, radius: Int, opacity: Double) {
         self.init(place, radius, UInt16((min(1, max(0, opacity)) * 256).rounded()))
     }
@@ -22,7 +23,8 @@ struct Overlap {
     /// The same region in a chroma plane.
     var halved: Overlap { Overlap(place.halved, radius / 2, opacity) }
 
-    /// Draws `count` samples at column `x` of row `y`.
+    /// Draws `count` samples into row `y`, from column `x` on. Inside the region they are mixed with the existing
+    /// samples.
     func draw(_ samples: UnsafePointer<UInt8>, count: Int, atX x: Int, y: Int, in target: TargetPlane) {
         let (row, shared) = (target.row(y), columns(ofRow: y, in: x..<x + count))
         (row + x).update(from: samples, count: shared.lowerBound - x)
@@ -31,7 +33,7 @@ struct Overlap {
         (row + shared.upperBound).update(from: samples + (shared.upperBound - x), count: x + count - shared.upperBound)
     }
 
-    /// Fills `rectangle`, which is inside `target`.
+    /// Fills `rectangle`, which is inside `target`. Inside the region, `value` is mixed with the existing samples.
     func fill(_ rectangle: PixelRectangle, with value: UInt8, in target: TargetPlane) {
         guard !rectangle.isEmpty else { return }
         let whole = rectangle.x..<rectangle.x + rectangle.width
@@ -44,7 +46,8 @@ struct Overlap {
         }
     }
 
-    /// The part of `columns` that the region covers in row `y`. Columns that the arc of a corner crosses do not count.
+    /// The part of `columns` that the region covers in row `y`, without the columns that the arc of a rounded corner
+    /// crosses.
     private func columns(ofRow y: Int, in columns: Range<Int>) -> Range<Int> {
         let line = min(y - place.y, place.y + place.height - 1 - y)
         guard line >= 0, place.width > 0 else { return columns.lowerBound..<columns.lowerBound }

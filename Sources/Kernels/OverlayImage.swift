@@ -2,9 +2,10 @@
 
 package import Media
 
-/// A still image with alpha, as planes that are drawn over frames. It is converted once, and drawn over each frame.
+/// A still image with alpha that is drawn over frames. The image is converted to planes once, and then drawn over each
+/// frame.
 ///
-/// Colors are not premultiplied. Immutable, so any thread may draw it.
+/// Colors are not premultiplied by alpha. The object is immutable, so any thread may draw it.
 package final class OverlayImage: Sendable {
     /// Luma columns; even.
     package let width: Int
@@ -23,8 +24,9 @@ package final class OverlayImage: Sendable {
     private let u: Layer
     private let v: Layer
 
-    /// An image of `pixels` in rows of `width` (red, green, blue, alpha; not premultiplied), for frames of `color`. Odd
-    /// sizes get a transparent column or row; an image without pixels is invisible.
+    /// Creates an image from `pixels`: rows of `width` pixels of red, green, blue and alpha, not premultiplied. `color`
+    /// is the color description of the frames over which the image is drawn. If the width or height is odd, a
+    /// transparent column or row is added. An image without pixels is invisible.
     package init(rgba pixels: [UInt8], width: Int, height: Int, color: ColorDescription) {
         precondition(width >= 0 && height >= 0 && pixels.count == width * height * 4, "an image has all its pixels")
         let (columns, rows) = ((width + 1) / 2 * 2, (height + 1) / 2 * 2)
@@ -100,14 +102,15 @@ package final class OverlayImage: Sendable {
 }
 
 extension TargetPlane {
-    /// Draws `count` samples over the samples at `target`, with `alpha` (0 to 255) times `opacity` (0 to 128).
+    /// Draws `count` samples over the samples at `target`. The opacity of each sample is its `alpha` (0 to 255)
+    /// multiplied by `opacity` (0 to 128).
     fileprivate static func over(
         _ color: UnsafePointer<UInt8>, _ alpha: UnsafePointer<UInt8>, opacity: UInt16,
         at target: UnsafeMutablePointer<UInt8>, count: Int
     ) {
         for x in 0..<count {
             let opaque = UInt16(alpha[x])
-            // 0 to 256: full opacity leaves nothing of the old sample.
+            // The weight is from 0 to 256. At 256 nothing of the old sample remains.
             let weight = ((opaque &+ opaque &>> 7) &* opacity) &>> 7
             let value = UInt16(target[x]) &* (256 &- weight) &+ UInt16(color[x]) &* weight &+ 128
             target[x] = UInt8(truncatingIfNeeded: value &>> 8)
@@ -116,14 +119,16 @@ extension TargetPlane {
 }
 
 extension Canvas {
-    /// Draws a frame of the canvas's size with its own alpha times `opacity`, from 0 to 1.
+    /// Draws `frame`, which must have the canvas's size, with its own alpha multiplied by `opacity`, from 0 to 1. Draws
+    /// nothing if the frame has no alpha.
     package mutating func draw(stinger frame: VideoFrame, opacity: Double) {
         guard let storage = frame.storage as? any AlphaFrameStorage else { return }
         storage.withAlpha { draw(frame, alpha: $0, opacity: opacity) }
     }
 
-    /// Draws `frame`, which has the canvas's size, with `alpha` times `opacity` (0 to 1). `alpha` is a plane of luma's
-    /// size; 255 is opaque. For stingers, whose frames have alpha; colors are not premultiplied.
+    /// Draws `frame`, which must have the canvas's size, with `alpha` multiplied by `opacity`, from 0 to 1. `alpha` is
+    /// a plane with the size of the luma plane, in which 255 is opaque. Colors are not premultiplied. This is for
+    /// stingers: videos with alpha that are shown over a change of scene.
     package mutating func draw(_ frame: VideoFrame, alpha: Planes.Plane, opacity: Double = 1) {
         precondition(frame.width == width && frame.height == height, "a stinger has the program's size")
         let weight = UInt16((min(1, max(0, opacity)) * 128).rounded())
@@ -145,8 +150,8 @@ extension Canvas {
 }
 
 extension TargetPlane {
-    /// Draws `count` chroma samples over the samples at `target`. The alpha of each sample is the mean of four luma
-    /// samples, in two rows `stride` apart, loaded in pairs.
+    /// Draws `count` chroma samples over the samples at `target`. The alpha of a chroma sample is the mean of the alpha
+    /// of its four luma samples. These are in two rows, `stride` bytes apart, and each load fetches two of them.
     fileprivate static func over(
         _ color: UnsafePointer<UInt8>, _ alpha: UnsafePointer<UInt8>, stride: Int, opacity: UInt16,
         at target: UnsafeMutablePointer<UInt8>, count: Int

@@ -4,7 +4,7 @@ package import Media
 
 /// A color in the notation `#rrggbb`.
 package struct RGBColor: Sendable, Hashable, Codable, CustomStringConvertible {
-    /// Red, 0 to 255, gamma-coded.
+    /// Red, from 0 to 255; like green and blue, gamma-coded.
     package var red: UInt8
     /// Green.
     package var green: UInt8
@@ -81,7 +81,7 @@ package struct PixelColor: Sendable, Hashable {
     }
 }
 
-/// The conversion of colors to samples (ITU-T H.273, 8.3, equations 38 to 40 and the equations for the two ranges).
+/// Converts RGB colors to YCbCr samples (ITU-T H.273, 8.3, equations 38 to 40 and the equations for the two ranges).
 struct ColorMatrix {
     private let red: Double
     private let blue: Double

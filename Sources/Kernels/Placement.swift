@@ -2,13 +2,13 @@
 
 internal import Media
 
-/// How a source is placed in the program: its visible part, its destination and its border. Animations interpolate this
-/// value.
+/// How a source is placed in the program: its visible part, its destination and its border. An animation interpolates
+/// between two placements.
 ///
-/// Drawing rounds rectangles to even pixels, so that a chroma sample belongs to the same four pixels before and after.
-/// A rectangle may be partly or wholly outside the program.
+/// Drawing rounds rectangles to even pixels, so that the four luma samples of a chroma sample stay together. A
+/// rectangle may be partly or completely outside the program.
 package struct Placement: Sendable, Hashable {
-    /// A rectangle in fractions of width and height.
+    /// A rectangle in fractions of a frame's width and height.
     package struct Rectangle: Sendable, Hashable, Codable {
         /// The left edge.
         package var x: Double
@@ -23,15 +23,15 @@ package struct Placement: Sendable, Hashable {
             (self.x, self.y, self.width, self.height) = (x, y, width, height)
         }
 
-        /// Whether both have the same width and height.
+        /// Whether this rectangle and `other` have the same width and the same height.
         func isAsLarge(as other: Rectangle) -> Bool { (width, height) == (other.width, other.height) }
 
-        /// The full width and height.
+        /// The whole frame.
         package static let all = Rectangle(x: 0, y: 0, width: 1, height: 1)
 
-        /// The largest part with the aspect ratio `aspect`, relative to the aspect ratio of the whole. It is centered
-        /// by default; `across` positions it between the left edge (0) and the right edge (1), `down` between the upper
-        /// edge and the lower edge.
+        /// Returns the largest rectangle inside this one with the aspect ratio `aspect`. Aspect ratios are relative to
+        /// that of the whole frame, which is 1. The result is centered by default. `across` moves it between the left
+        /// edge (0) and the right edge (1), and `down` between the upper edge (0) and the lower edge (1).
         package func fitting(aspect: Double, across: Double = 0.5, down: Double = 0.5) -> Rectangle {
             let own = width / height
             let (w, h) = aspect < own ? (height * aspect, height) : (width, width / aspect)
@@ -39,12 +39,12 @@ package struct Placement: Sendable, Hashable {
         }
     }
 
-    /// A colored border around the destination, outside of it.
+    /// A colored border outside the edges of the destination.
     package struct Border: Sendable, Hashable {
-        /// Its width as a fraction of the program's height, at most a quarter. If it is not 0, the border is at least
-        /// two pixels wide.
+        /// The border's width as a fraction of the program's height, at most a quarter. A border that is not 0 is at
+        /// least two pixels wide.
         package var width: Double
-        /// Its color.
+        /// The border's color.
         package var color: PixelColor
 
         package init(width: Double, color: PixelColor) { (self.width, self.color) = (width, color) }
@@ -52,13 +52,14 @@ package struct Placement: Sendable, Hashable {
 
     /// The visible part of the source.
     package var source: Rectangle
-    /// Its position in the program.
+    /// The position and size of the source in the program.
     package var destination: Rectangle
-    /// The radius of its corners as a fraction of the program's height, at most half. A border has the same corners.
+    /// The corner radius of the destination, as a fraction of the program's height, at most half. The corners of a
+    /// border are rounded, too.
     package var cornerRadius: Double
     /// The border, if it has one.
     package var border: Border?
-    /// How to place frames whose bars are cut off; nil shows frames with their bars.
+    /// How to place frames that contain bars: their bars are cut off. If this value is nil, the bars are visible.
     package var shape: Shape?
     /// Whether the size changes in an animation. Scaling is then fast instead of exact; the difference is not visible
     /// in motion.
@@ -75,11 +76,12 @@ package struct Placement: Sendable, Hashable {
     /// The whole source fills the whole program.
     package static let full = Placement()
 
-    /// The whole source in the lower right corner: a quarter of the width, with a margin of a fortieth.
+    /// Shows the whole source in the lower right corner: a quarter of the program's width, with a margin of a fortieth.
     package static let inset = Placement(destination: .init(x: 0.725, y: 0.725, width: 0.25, height: 0.25))
 
-    /// One of `count` parts side by side (`horizontal`) or one below the other. The middle of the source fills the
-    /// part; with `fits`, the whole source is visible in the part.
+    /// Returns the placement of a source in one of `count` equal parts of the program. The parts are side by side
+    /// (`horizontal`) or one below the other. The middle of the source fills the part; with `fits`, the whole source is
+    /// visible in the part.
     package static func part(_ index: Int, of count: Int, horizontal: Bool, fits: Bool = false) -> Placement {
         let (size, start) = (1 / Double(count), Double(index) / Double(count))
         let place =
@@ -93,8 +95,8 @@ package struct Placement: Sendable, Hashable {
         return Placement(source: shown, destination: place, shape: Shape(area: place, fill: 1))
     }
 
-    /// A cell of a grid, counted row by row from the upper left corner. The whole source is visible, as large as the
-    /// cell allows.
+    /// Returns the placement of a source in cell `index` of a grid. Cells are counted row by row from the upper left
+    /// corner. The whole source is visible, as large as the cell allows.
     package static func cell(_ index: Int, columns: Int, rows: Int) -> Placement {
         let (width, height) = (1 / Double(columns), 1 / Double(rows))
         let cell = Rectangle(
@@ -102,8 +104,8 @@ package struct Placement: Sendable, Hashable {
         return Placement(destination: cell.fitting(aspect: 1), shape: Shape(area: cell))
     }
 
-    /// The placement at `fraction` of the way from this one to `other`. If only one of them has a border, the border
-    /// grows from nothing or shrinks to nothing.
+    /// Returns the placement at `fraction` of the way from this one to `other`. If only one of them has a border, the
+    /// border grows from nothing or shrinks to nothing.
     package func interpolated(to other: Placement, fraction: Double) -> Placement {
         func mix(_ a: Double, _ b: Double) -> Double { a + (b - a) * fraction }
         func mix(_ a: UInt8, _ b: UInt8) -> UInt8 { UInt8(min(255, max(0, mix(Double(a), Double(b)).rounded()))) }
@@ -125,20 +127,20 @@ package struct Placement: Sendable, Hashable {
     }
 }
 
-/// A placement in pixels.
+/// A placement whose rectangles are in pixels.
 struct PixelPlacement: Equatable {
     /// The visible part of the source. All numbers are even.
     var source: PixelRectangle
-    /// Its position in the program. All numbers are even.
+    /// The position and size of the source in the program. All numbers are even.
     var destination: PixelRectangle
-    /// Radius of the corners of `destination`; even, and at most half of a side.
+    /// Corner radius of `destination`; even, and at most half of a side.
     var radius: Int
     /// Width of the border; even.
     var border: Int
 
-    /// The border's outer edge.
+    /// The rectangle of the destination with its border.
     var outer: PixelRectangle { destination.grown(by: border) }
-    /// Radius of the corners of the border's outer edge.
+    /// Corner radius of ``outer``.
     var outerRadius: Int { radius == 0 ? 0 : radius + border }
 
     /// Converts the placement of `frame` in a program of this size.
@@ -170,14 +172,14 @@ struct PixelPlacement: Equatable {
         border = wanted > 0 ? max(2, Self.even(wanted)) : 0
     }
 
-    /// The nearest even number, limited to ±1 million.
+    /// The even number nearest to `value`, limited to ±1 million.
     private static func even(_ value: Double) -> Int {
         value.isFinite ? Int((min(1e6, max(-1e6, value)) / 2).rounded()) * 2 : 0
     }
 
-    /// A span that begins and ends on even pixels. If its length is even before rounding, it keeps that length at any
-    /// position, so that moving objects do not change size; otherwise each end is rounded separately, so that neighbors
-    /// touch.
+    /// Rounds a span of columns or rows to even pixels. A length that is even before rounding stays the same at any
+    /// position, so that moving objects do not change their size. For any other length, each end is rounded separately,
+    /// so that neighbors touch.
     private static func span(_ start: Double, _ length: Double, of whole: Int) -> (start: Int, length: Int) {
         let (begin, size) = (start * Double(whole), max(0, length) * Double(whole))
         let first = even(begin)
@@ -185,8 +187,8 @@ struct PixelPlacement: Equatable {
         return (first, even(begin + size) - first)
     }
 
-    /// The columns or rows of a source that may be visible. If their number is odd, the last one is included only if
-    /// all may be visible.
+    /// Returns the columns or rows of a source that may be visible. If the source has an odd number of them, the last
+    /// one is included only if the whole source may be visible.
     private static func limits(_ start: Double, _ length: Double, of whole: Int) -> Range<Int> {
         if start == 0, length == 1 { return 0..<whole }
         let (first, size) = span(start, length, of: whole)
@@ -194,9 +196,9 @@ struct PixelPlacement: Equatable {
         return min(max(0, first), end - 2)..<end
     }
 
-    /// A span of a source's columns or rows, within `limits`. `scale` is the scaling factor before rounding. If it is
-    /// an integer, the span's length is adjusted so that it remains one: a source at its own size, or at half of it, is
-    /// then scaled by exactly that factor.
+    /// Returns the visible columns or rows of a source, within `limits`. `scale` is the number of source samples for
+    /// each target sample before rounding. If `scale` is an integer, the length is adjusted so that it stays this
+    /// integer: a source at full or half size is then scaled by exactly that factor.
     private static func part(
         _ start: Double, _ length: Double, of whole: Int, within limits: Range<Int>, for target: Int, scale: Double
     ) -> (start: Int, length: Int) {
@@ -213,34 +215,34 @@ struct PixelPlacement: Equatable {
 }
 
 extension Placement {
-    /// How to place a source whose aspect ratio differs from the program's. The frames of such a source have bars,
-    /// which are cut off here.
+    /// How to place a source whose aspect ratio differs from the program's. The frames of such a source contain bars,
+    /// and a shape cuts the bars off.
     package struct Shape: Sendable, Hashable {
         /// The part of the program that the source may use.
         package var area: Rectangle
-        /// How far the source fills the area. 1: the middle of the source fills the area; 0: the whole source is
-        /// visible; values in between occur during a move.
+        /// How far the source fills the area. At 1 the middle of the source fills the area. At 0 the whole source is
+        /// visible. Values in between occur during a move.
         package var fill: Double
         /// Horizontal position in an area that is wider than the source: 0 is the left edge, 1 the right edge.
         package var across: Double
         /// Vertical position in an area that is higher than the source: 0 is the upper edge, 1 the lower edge.
         package var down: Double
-        /// How much of the bars is cut off: 1 means all. It is less only during a move from or to a placement that
-        /// shows the bars.
+        /// How much of the bars is cut off: 1 means all. The value is less than 1 only during a move from or to a
+        /// placement that shows the bars.
         private(set) var cut = 1.0
 
         package init(area: Rectangle, fill: Double = 0, across: Double = 0.5, down: Double = 0.5) {
             (self.area, self.fill, self.across, self.down) = (area, fill, across, down)
         }
 
-        /// Creates a shape that cuts nothing off and has the destination of `placement`. It is one end of a move;
-        /// `other` is the shape at the other end.
+        /// Creates a shape that cuts nothing off and has the destination of `placement`. A move between a placement
+        /// without a shape and one with the shape `other` uses it for the end without a shape.
         private init(uncut placement: Placement, like other: Shape) {
             self = other
             (area, cut) = (placement.destination, 0)
         }
 
-        /// The shape at `fraction` of the way between two placements.
+        /// Returns the shape at `fraction` of the way between two placements; nil if neither of them has a shape.
         static func between(_ from: Placement, _ to: Placement, fraction: Double) -> Shape? {
             guard let start = from.shape ?? to.shape.map({ Shape(uncut: from, like: $0) }),
                 let end = to.shape ?? from.shape.map({ Shape(uncut: to, like: $0) })
@@ -253,8 +255,9 @@ extension Placement {
             return shape.cut == 0 ? nil : shape
         }
 
-        /// The placement of a source whose media fills `region` of its frame: the part of the frame that may be
-        /// visible, the part that is visible, and the destination.
+        /// Returns the placement of a source whose video fills only `region` of its frame. `limits` is the part of the
+        /// frame that may be visible, `source` is the part that is visible, and `destination` is its place in the
+        /// program.
         func places(of region: Rectangle) -> (limits: Rectangle, source: Rectangle, destination: Rectangle) {
             let limits = Rectangle.all.mixed(with: region, fraction: cut)
             let fitted = area.fitting(aspect: limits.width / limits.height, across: across, down: down)
@@ -265,14 +268,14 @@ extension Placement {
 }
 
 extension Placement.Rectangle {
-    /// The rectangle at `fraction` of the way to `other`.
+    /// Returns the rectangle at `fraction` of the way to `other`.
     func mixed(with other: Self, fraction: Double) -> Self {
         func mix(_ a: Double, _ b: Double) -> Double { a + (b - a) * fraction }
         return Self(
             x: mix(x, other.x), y: mix(y, other.y), width: mix(width, other.width), height: mix(height, other.height))
     }
 
-    /// Converts a region of a frame of this size.
+    /// Converts a region of a frame of this size to fractions.
     init(_ region: FrameRegion, of size: (width: Int, height: Int)) {
         let (width, height) = (Double(size.width), Double(size.height))
         self.init(

@@ -18,7 +18,7 @@ package struct PixelRectangle: Sendable, Equatable {
         (self.x, self.y, self.width, self.height) = (x, y, width, height)
     }
 
-    /// Whether it contains no pixel.
+    /// Whether the rectangle contains no pixel.
     package var isEmpty: Bool { width <= 0 || height <= 0 }
 
     /// The intersection with `other`.
@@ -38,7 +38,8 @@ package struct PixelRectangle: Sendable, Equatable {
     var halved: PixelRectangle { PixelRectangle(x: x / 2, y: y / 2, width: width / 2, height: height / 2) }
 }
 
-/// A plane, or a part of a plane, from which a kernel reads. It is valid as long as the function that lent it promises.
+/// A plane, or a part of a plane, from which a kernel reads. The function that lends the plane says how long it is
+/// valid.
 struct SourcePlane {
     let bytes: UnsafePointer<UInt8>
     let stride: Int
@@ -57,7 +58,7 @@ struct SourcePlane {
 
     func row(_ y: Int) -> UnsafePointer<UInt8> { bytes + y &* stride }
 
-    /// The part in `rectangle`, which is inside the plane.
+    /// The part of the plane in `rectangle`, which must be inside the plane.
     func cropped(to rectangle: PixelRectangle) -> SourcePlane {
         SourcePlane(
             bytes: row(rectangle.y) + rectangle.x, stride: stride, width: rectangle.width, height: rectangle.height)
@@ -78,7 +79,7 @@ struct TargetPlane {
     /// The same plane for reading.
     var source: SourcePlane { SourcePlane(bytes: bytes, stride: stride, width: width, height: height) }
 
-    /// Fills `rectangle`, which is inside the plane.
+    /// Fills `rectangle`, which must be inside the plane, with `value`.
     func fill(_ rectangle: PixelRectangle, with value: UInt8) {
         guard !rectangle.isEmpty else { return }
         for y in rectangle.y..<rectangle.y + rectangle.height {
@@ -98,7 +99,7 @@ struct TargetPlane {
         }
     }
 
-    /// Copies all of `source`, which has the same size.
+    /// Copies all of `source`, which must have the same size.
     func copy(_ source: SourcePlane) { copy(source, part: bounds, toX: 0, y: 0) }
 
     /// Mixes `count` samples of `a` and `b`. `weight` is the weight of `b`, in parts of 256.
@@ -113,8 +114,8 @@ struct TargetPlane {
         }
     }
 
-    /// Mixes `count` samples of `a` and `b`. The weight of `b` is `eighths` eighths, from 1 to 7. The mix is computed
-    /// by averaging two values repeatedly; each average is rounded up, and is one processor instruction.
+    /// Mixes `count` samples of `a` and `b`. The weight of `b` is `eighths` eighths, from 1 to 7. The loop averages two
+    /// values three times. Each average is one processor instruction, which rounds up.
     static func mix(
         _ a: UnsafePointer<UInt8>, _ b: UnsafePointer<UInt8>, eighths: UInt16, count: Int,
         into target: UnsafeMutablePointer<UInt8>
@@ -138,8 +139,7 @@ struct TargetPlane {
         for x in 0..<count { target[x] = UInt8(truncatingIfNeeded: (UInt16(a[x]) &* rest &+ part) &>> 8) }
     }
 
-    /// Mixes `count` samples of `target`, in place, with `samples`. `weight` is the weight of `samples`, in parts of
-    /// 256.
+    /// Mixes `count` samples of `samples` into `target`. `weight` is the weight of `samples`, in parts of 256.
     static func mix(
         _ samples: UnsafePointer<UInt8>, weight: UInt16, count: Int, over target: UnsafeMutablePointer<UInt8>
     ) {
@@ -167,14 +167,14 @@ struct TargetPlanes {
     /// The same planes for reading.
     var source: SourcePlanes { SourcePlanes(y: y.source, u: u.source, v: v.source) }
 
-    /// Calls `body` with each plane and the corresponding planes of `a` and `b`, luma first.
+    /// Calls `body` with each of these planes and the corresponding planes of `a` and `b`, luma first.
     func forEach(_ a: SourcePlanes, _ b: SourcePlanes, _ body: (TargetPlane, SourcePlane, SourcePlane) -> Void) {
         body(y, a.y, b.y)
         body(u, a.u, b.u)
         body(v, a.v, b.v)
     }
 
-    /// Copies all of `source`, which has the same size.
+    /// Copies all of `source`, which must have the same size.
     func copy(_ source: SourcePlanes) {
         y.copy(source.y)
         u.copy(source.u)
@@ -190,7 +190,7 @@ struct TargetPlanes {
         v.copy(source.v, part: half, toX: half.x, y: half.y)
     }
 
-    /// Fills `rectangle`. Its coordinates are even and inside the frame.
+    /// Fills `rectangle` with `color`. Its coordinates are even and inside the frame.
     func fill(_ rectangle: PixelRectangle, with color: PixelColor) {
         y.fill(rectangle, with: color.y)
         u.fill(rectangle.halved, with: color.u)
@@ -199,7 +199,7 @@ struct TargetPlanes {
 }
 
 extension VideoFrame {
-    /// Lends the planes for the duration of the call.
+    /// Passes the frame's planes to `body`. They are valid only during the call.
     func withPlanes<R>(_ body: (SourcePlanes) -> R) -> R {
         withExtendedLifetime(storage) {
             storage.withPlanes { planes in

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Rounds the corners of a drawn rectangle by restoring the earlier pixels outside the arcs.
+/// Rounds the corners of a drawn rectangle: outside the arcs, it restores the pixels that were there before.
 ///
-/// It keeps the masks for the last radius, and reuses memory. One thread at a time.
+/// The object keeps the masks for the last radius, and reuses its memory. Only one thread may use it at a time.
 final class RoundedCorners {
-    /// Side length of the square at a corner, in luma samples. It is the arc's radius, which is even.
+    /// The arc's radius in luma samples, which is even. A square with this side length surrounds the arc of each
+    /// corner.
     private var radius = 0
-    /// How much of each pixel in the square of the upper left corner lies inside the arc, in parts of 256.
+    /// For each pixel in the square of the upper left corner, how much of it lies inside the arc, in parts of 256.
     private let luma = Scratch<UInt16>()
     private let chroma = Scratch<UInt16>()
     private let saved = Scratch<UInt8>()
 
-    /// Saves the pixels in the corners of `rectangle`, and computes the mask for `radius`, which is even.
+    /// Saves the pixels in the corner squares of `rectangle`, and computes the mask for `radius`, which must be even.
     func save(_ rectangle: PixelRectangle, radius: Int, of target: TargetPlanes) {
         if radius != self.radius { makeMask(radius) }
         _ = saved.reserve(6 * radius * radius)
         forEachRow(of: rectangle, in: target) { pixels, kept, count in kept.update(from: pixels, count: count) }
     }
 
-    /// Restores the pixels that ``save(_:radius:of:)`` saved of `rectangle`.
+    /// Restores the pixels in the corner squares of `rectangle` that ``save(_:radius:of:)`` saved.
     func restore(_ rectangle: PixelRectangle, of target: TargetPlanes) {
         forEachRow(of: rectangle, in: target) { pixels, kept, count in pixels.update(from: kept, count: count) }
     }
@@ -43,7 +44,8 @@ final class RoundedCorners {
         }
     }
 
-    /// Calls `body` with each visible row of the corners, the position of its saved pixels, and its length.
+    /// Calls `body` for each visible row of the corner squares, with its pixels, its place in the saved pixels, and its
+    /// length.
     private func forEachRow(
         of rectangle: PixelRectangle, in target: TargetPlanes,
         _ body: (_ pixels: UnsafeMutablePointer<UInt8>, _ kept: UnsafeMutablePointer<UInt8>, _ count: Int) -> Void
@@ -59,8 +61,8 @@ final class RoundedCorners {
         }
     }
 
-    /// Calls `body` with each corner of each plane, always in the same order: with the plane, the corner's square in
-    /// the plane, the mask, and which corner it is.
+    /// Calls `body` with each corner of each plane, always in the same order. The arguments are the plane, the corner's
+    /// square in the plane, the mask, and which corner it is.
     private func forEachCorner(
         of rectangle: PixelRectangle, in target: TargetPlanes,
         _ body: (TargetPlane, PixelRectangle, UnsafePointer<UInt16>, _ isRight: Bool, _ isLow: Bool) -> Void
@@ -85,7 +87,8 @@ final class RoundedCorners {
         let chroma = chroma.reserve(half * half)
         for y in 0..<radius {
             for x in 0..<radius {
-                // An arc is nearly straight within one pixel, so its coverage is linear in the distance.
+                // Within one pixel an arc is nearly straight. So the part of a pixel that lies inside the arc is a
+                // linear function of the pixel's distance from the center.
                 let (dx, dy) = (Double(radius - x) - 0.5, Double(radius - y) - 0.5)
                 let covered = Double(radius) - (dx * dx + dy * dy).squareRoot() + 0.5
                 luma[y * radius + x] = UInt16((min(1, max(0, covered)) * 256).rounded())

@@ -2,24 +2,25 @@
 
 package import Media
 
-/// Draws a source at its placement. Each position of a scene has its own scaler, because a scaler keeps its tables for
-/// one size.
+/// Draws frames of a source at a placement. Each layer of a scene has its own scaler, because a scaler keeps its tables
+/// for only one size.
 ///
-/// Unscaled rows are copied; a reduction by integer factors takes the mean of boxes, any other reduction the mean of
-/// the covered area; enlargements are interpolated. A layer whose size changes in an animation is reduced by a power of
-/// two and then interpolated, in half the time. Luma and chroma planes are scaled with coinciding edges, as libswscale
-/// does. A frame allocates memory only if its size is new. One thread at a time.
+/// Rows in their original size are copied. A reduction by integer factors computes the mean of each box of samples, and
+/// any other reduction the mean of the covered area. Enlargements are interpolated. While a layer's size changes in an
+/// animation, the layer is reduced by a power of two and then interpolated, which takes half the time. The edges of
+/// luma and chroma planes coincide, as in libswscale. Only frames of a new size need new memory. Only one thread may
+/// use a scaler at a time.
 package final class Scaler {
     /// The way in which a layer is drawn.
     private struct Manner {
         let isFast: Bool
         let overlap: Overlap?
 
-        /// The same for a chroma plane.
+        /// The same way of drawing, for a chroma plane.
         var halved: Manner { Manner(isFast: isFast, overlap: overlap?.halved) }
     }
 
-    /// A rectangle that a plane fills, and the part of it inside the target.
+    /// The rectangle that a scaled plane fills in the target, and the part of it that is inside the target.
     private struct Place {
         let whole: PixelRectangle
         let visible: PixelRectangle
@@ -40,7 +41,7 @@ package final class Scaler {
     private let outerCorners = RoundedCorners()
     private let cornersBelow = RoundedCorners()
 
-    /// A scaler without tables.
+    /// Creates a scaler without tables.
     package init() {}
 
     /// Draws `frame` on `canvas`. Parts outside the canvas are cut off.
@@ -48,7 +49,7 @@ package final class Scaler {
         draw(frame, at: placement, on: &canvas, over: nil)
     }
 
-    /// Draws `frame` on `canvas`; in an `overlap` the layer behind shows through.
+    /// Draws `frame` on `canvas`. Inside `overlap`, if it is set, the layer behind shows through.
     func draw(_ frame: VideoFrame, at placement: Placement, on canvas: inout Canvas, over overlap: Overlap?) {
         let place = PixelPlacement(placement, of: frame, program: (canvas.width, canvas.height))
         guard !place.destination.isEmpty else { return }
@@ -64,7 +65,8 @@ package final class Scaler {
     ) {
         outerCorners.save(place.outer, radius: place.outerRadius, of: target)
         if let color, place.border > 0 {
-            // The earlier content shows through a corner, and not the border that is drawn behind the layer.
+            // In an overlap, the corners of the layer are mixed with the content behind the layer, and not with the
+            // border. The border is drawn first, so that content is saved before, and restored afterwards.
             let isOver = manner.overlap != nil
             if isOver { cornersBelow.save(place.destination, radius: place.radius, of: target) }
             fillBorder(of: place, with: color, over: manner.overlap, in: target)
@@ -78,7 +80,7 @@ package final class Scaler {
         outerCorners.round(place.outer, of: target)
     }
 
-    /// Fills the border around the destination, and the squares of its corners.
+    /// Fills the border around the destination, and the squares at the destination's corners.
     private func fillBorder(
         of place: PixelPlacement, with color: PixelColor, over overlap: Overlap?, in target: TargetPlanes
     ) {
@@ -136,8 +138,9 @@ package final class Scaler {
         }
     }
 
-    /// Prepares a table that scales `count` samples to `target` samples, of which `visible` are visible, from `first`
-    /// on. If the plane was already reduced, `factor` is the factor of that reduction.
+    /// Prepares a table that scales `count` samples to `target` samples. It contains the `visible` target samples from
+    /// `first` on. For exact scaling `factor` is nil. For fast scaling `factor` is the factor by which the plane is
+    /// reduced before, and the table interpolates.
     private func prepare(
         _ table: AxisTable, _ count: Int, _ factor: Int?, _ target: Int, _ first: Int, _ visible: Int
     ) {
@@ -147,9 +150,9 @@ package final class Scaler {
                 first: first, visible: visible, isLinear: factor != nil))
     }
 
-    /// The factors by which columns and rows are reduced before interpolation: powers of two, which are fast and leave
-    /// a ratio below two. Both factors are equal for a layer that keeps its aspect ratio apart from rounding to even
-    /// numbers.
+    /// The factors by which columns and rows are reduced before interpolation. They are powers of two, because these
+    /// are fast, and the ratio that remains is below two. If a layer keeps its aspect ratio, apart from rounding to
+    /// even numbers, both factors are equal.
     private static func factors(_ columns: Int, _ rows: Int) -> (across: Int, down: Int) {
         func limited(_ factor: Int) -> Int {
             var power = 1
@@ -160,8 +163,8 @@ package final class Scaler {
         return max(columns, rows) <= 2 * least ? (least, least) : (limited(columns), limited(rows))
     }
 
-    /// Returns `source` reduced by these factors; incomplete boxes at the end are dropped. The result is valid until
-    /// the next reduction.
+    /// Returns `source` reduced by these factors. Incomplete boxes at the right and lower edges are left out. The
+    /// result is valid until the next reduction.
     private func reduce(_ source: SourcePlane, by columns: Int, _ rows: Int) -> SourcePlane {
         let (width, height) = (source.width / columns, source.height / rows)
         let target = TargetPlane(bytes: reduced.reserve(width * height), stride: width, width: width, height: height)
@@ -202,7 +205,7 @@ package final class Scaler {
         }
     }
 
-    /// Scales row by row, with a table of any number of taps.
+    /// Scales one row after the other, with tables of any number of taps.
     private func scaleSingly(
         _ source: SourcePlane, to visible: PixelRectangle, over overlap: Overlap?, into target: TargetPlane,
         _ tableX: AxisTable, _ tableY: AxisTable
@@ -221,7 +224,8 @@ package final class Scaler {
 }
 
 extension TargetPlanes {
-    /// Fills `rectangle`, whose coordinates are even and inside the canvas; in an `overlap` the color is mixed in.
+    /// Fills `rectangle` with `color`; its coordinates are even and inside the canvas. Inside `overlap`, the color is
+    /// mixed with the existing samples.
     fileprivate func fill(_ rectangle: PixelRectangle, with color: PixelColor, over overlap: Overlap?) {
         guard let overlap else { return fill(rectangle, with: color) }
         overlap.fill(rectangle, with: color.y, in: y)

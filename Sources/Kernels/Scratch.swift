@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Temporary memory of a kernel; it grows to the largest requested size. One thread at a time.
+/// Temporary memory of a kernel, which grows to the largest requested size. Only one thread may use it at a time.
 final class Scratch<Element: BitwiseCopyable> {
     private(set) var base: UnsafeMutablePointer<Element>
     private var capacity: Int
@@ -12,7 +12,7 @@ final class Scratch<Element: BitwiseCopyable> {
 
     deinit { base.deallocate() }
 
-    /// Room for `count` elements with undefined values.
+    /// Returns memory for `count` elements, whose values are undefined.
     func reserve(_ count: Int) -> UnsafeMutablePointer<Element> {
         if count > capacity {
             base.deallocate()

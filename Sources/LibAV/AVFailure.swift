@@ -4,21 +4,21 @@ internal import CFFmpeg
 
 /// A failed call into libav: the operation, the object to which it was applied, and libav's message.
 package struct AVFailure: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The attempted operation as a verb: "open", "read".
+    /// The operation that failed, as a verb: "open", "read".
     package let operation: String
-    /// The object of the operation, in a form that may be shown: callers mask keys and passwords first.
+    /// The object of the operation, in a form that may be shown. Callers mask keys and passwords before.
     package let subject: String
-    /// libav's code: a negated `errno` or one of its tags.
+    /// libav's error code: a negated `errno`, or one of libav's own codes.
     package let code: Int32
-    /// libav's own text for ``code``, or a better one.
+    /// libav's text for ``code``, or a more precise text from the caller.
     package let message: String
 
-    /// The failure of `operation` on `subject` with libav's `code`.
+    /// Creates the failure of `operation` on `subject` with libav's error code `code`.
     package init(operation: String, subject: String, code: Int32) {
         self.init(operation: operation, subject: subject, code: code, message: Self.text(of: code))
     }
 
-    /// The failure of `operation` on `subject` with libav's `code`, which `message` explains.
+    /// Creates the failure of `operation` on `subject` with libav's error code `code`, which `message` explains.
     init(operation: String, subject: String, code: Int32, message: String) {
         self.operation = operation
         self.subject = subject
@@ -26,26 +26,26 @@ package struct AVFailure: Error, Sendable, Hashable, CustomStringConvertible {
         self.message = message
     }
 
-    /// The failure of `operation` on `subject` because the shared library `library` cannot be loaded.
+    /// Creates the failure of `operation` on `subject` because the shared library `library` cannot be loaded.
     init(operation: String, subject: String, missingLibrary library: String) {
         self.init(
             operation: operation, subject: subject, code: relay_averror(ELIBACC),
             message: "\(library) is not installed, or cannot be loaded")
     }
 
-    /// Whether a shared library could not be loaded; the next call would fail in the same way.
+    /// Whether a shared library could not be loaded. Every further call would fail in the same way.
     package var isMissingLibrary: Bool { code == relay_averror(ELIBACC) }
     /// Whether ``Interrupter/interrupt()`` ended the call.
     package var isInterrupted: Bool { code == relay_averror_exit }
     /// Whether the call exceeded its time limit.
     package var isTimedOut: Bool { code == relay_averror(ETIMEDOUT) }
-    /// Whether libav refused an argument. libav returns the same code for a format that the options do not allow.
+    /// Whether libav refused an argument. It returns the same code if the options do not allow the input's format.
     package var isInvalidArgument: Bool { code == relay_averror(EINVAL) }
-    /// Whether the data itself is damaged, not the transport; the next packet may be good.
+    /// Whether the data is invalid. The transport still works, so the next packet may be good.
     package var isInvalidData: Bool { code == relay_averror_invalid_data }
     /// The code of ``isInvalidData``.
     static var invalidData: Int32 { relay_averror_invalid_data }
-    /// Whether no data was ready, and the call may be repeated.
+    /// Whether no data was available yet, so that the call may be repeated.
     package var isWouldBlock: Bool { code == relay_averror(EAGAIN) }
 
     package var description: String { "cannot \(operation) \(subject): \(message)" }
@@ -56,7 +56,7 @@ package struct AVFailure: Error, Sendable, Hashable, CustomStringConvertible {
         return String(decoding: buffer.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 
-    /// Throws if `code` is a failure.
+    /// Throws if `code`, the result of a libav call, is an error code; otherwise returns it.
     @discardableResult
     static func check(_ code: Int32, _ operation: String, _ subject: String) throws(AVFailure) -> Int32 {
         guard code >= 0 else { throw AVFailure(operation: operation, subject: subject, code: code) }

@@ -2,15 +2,16 @@
 
 internal import CFFmpeg
 
-/// Reads raw bytes from an address that libavformat opens; owns the `AVIOContext`. One thread at a time.
+/// Reads raw bytes from an address that libavformat opens; owns the `AVIOContext`. Only one thread may use it at a
+/// time.
 package final class AddressBytes: ByteStream {
-    // Used by the reading thread only, and closed in `deinit`, after the last read.
+    // Only the reading thread uses the context. `deinit` closes it, after the last read.
     nonisolated(unsafe) private let context: UnsafeMutablePointer<AVIOContext>
-    /// The context calls the interrupter, which must therefore live as long as the context.
+    /// The context calls the interrupter, so the interrupter must live as long as the context.
     private let interrupter: Interrupter
 
-    /// Opens `url` with these options. Blocks; `interrupter` ends the opening and every later read. Errors call the
-    /// input `subject`.
+    /// Opens `url` with these options. Blocks; `interrupter` can end the opening and every later read. `subject` is the
+    /// input's name in error messages.
     package init(url: String, options: Demuxer.Options, interrupter: Interrupter, subject: String) throws(AVFailure) {
         _ = Library.prepared
         self.interrupter = interrupter
@@ -34,7 +35,8 @@ package final class AddressBytes: ByteStream {
     }
 
     package func read(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
-        // A read that exceeded its deadline leaves the context in the end-of-file state: reset it.
+        // After a read that exceeded its deadline, the context is in the state of the end of the file. This resets the
+        // state.
         (context.pointee.eof_reached, context.pointee.error) = (0, 0)
         let bytes = buffer.baseAddress?.assumingMemoryBound(to: UInt8.self)
         let count = avio_read_partial(context, bytes, Int32(clamping: buffer.count))

@@ -2,16 +2,17 @@
 
 internal import CFFmpeg
 
-/// A source of bytes for a ``Demuxer``, in place of a URL.
+/// A source of bytes from which a ``Demuxer`` can read instead of a URL.
 package protocol ByteStream: AnyObject, Sendable {
-    /// Copies the next bytes into `buffer` and returns their count; 0 if no bytes came within some tenths of a second,
-    /// nil at the end. Called by the reading thread.
+    /// Copies the next bytes into `buffer` and returns their count. Returns 0 if no bytes arrived within some tenths of
+    /// a second, and nil at the end of the stream. The reading thread calls it.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int?
 }
 
-/// Lets libavformat read a ``ByteStream``; owns an `AVIOContext`. It must outlive the demuxer that reads from it.
+/// Lets libavformat read a ``ByteStream``; owns an `AVIOContext`. The object must outlive the demuxer that reads from
+/// it.
 final class ByteReader {
-    /// The object behind the opaque pointer of libavformat's callback.
+    /// The object to which the opaque pointer of libavformat's callback points.
     private final class Source {
         let stream: any ByteStream
         let interrupter: Interrupter
@@ -21,16 +22,17 @@ final class ByteReader {
         }
     }
 
-    /// Large enough for several network messages of TS packets.
+    /// The buffer has room for several network messages with TS packets.
     private static let bufferBytes = 32 << 10
 
     let context: UnsafeMutablePointer<AVIOContext>
     private let source: Source
 
-    /// The stream that is read.
+    /// The stream from which libavformat reads.
     var stream: any ByteStream { source.stream }
 
-    /// A reader of `stream`; `interrupter` ends its waits. `subject` stands for the input in error messages.
+    /// Creates a reader of `stream`. `interrupter` can end a wait for bytes. `subject` is the input's name in error
+    /// messages.
     init(_ stream: any ByteStream, interrupter: Interrupter, subject: String) throws(AVFailure) {
         source = Source(stream, interrupter)
         let buffer = av_malloc(Self.bufferBytes)?.assumingMemoryBound(to: UInt8.self)
@@ -55,7 +57,7 @@ final class ByteReader {
     }
 
     deinit {
-        av_freep(&context.pointee.buffer)  // libavformat may have replaced our buffer
+        av_freep(&context.pointee.buffer)  // libavformat may have replaced the buffer of `init`
         var owned: UnsafeMutablePointer<AVIOContext>? = context
         avio_context_free(&owned)
     }

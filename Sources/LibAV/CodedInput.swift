@@ -3,17 +3,17 @@
 internal import CFFmpeg
 package import Media
 
-// Decoder setup for packets that do not come from a libav demuxer.
+// This file prepares decoders for packets that do not come from a libav demuxer.
 
 extension StreamInfo {
-    /// The stream information for the packets of `track`, which is video or audio.
+    /// Creates the stream information for the packets of `track`, which must be video or audio.
     package init(_ track: TrackDescription, subject: String) throws(AVFailure) {
         var owned = avcodec_parameters_alloc()
         defer { avcodec_parameters_free(&owned) }
         let values = try AVFailure.unwrap(owned, "describe", subject)
         values.pointee.codec_type = track.kind == .video ? AVMEDIA_TYPE_VIDEO : AVMEDIA_TYPE_AUDIO
         values.pointee.codec_id = track.codec.libavID
-        // Our AC-3 configuration is for MP4 only; a decoder needs nothing but the packets.
+        // The AC-3 configuration of a track is only for MP4. An AC-3 decoder needs no configuration.
         if track.codec != .ac3 { try values.setExtradata(track.decoderConfiguration, subject: subject) }
         var video: Video?
         if let frames = track.frameFormat {
@@ -35,7 +35,7 @@ extension StreamInfo {
 }
 
 extension UnsafeMutablePointer<AVCodecParameters> {
-    /// Sets a decoder's configuration, if there is one.
+    /// Copies a decoder configuration into the parameters; does nothing if it is empty.
     func setExtradata(_ configuration: SharedBytes, subject: String) throws(AVFailure) {
         guard configuration.count > 0 else { return }
         let memory = try AVFailure.unwrap(
@@ -49,7 +49,7 @@ extension UnsafeMutablePointer<AVCodecParameters> {
 }
 
 extension PacketBox {
-    /// A copy of `packet` for a decoder, with the times `pts` and `dts` in ticks of the packet's time base.
+    /// Creates a copy of `source` for a decoder, with the times `pts` and `dts`, in ticks of the packet's time base.
     package convenience init(_ source: EncodedPacket, pts: Int64, dts: Int64, subject: String) throws(AVFailure) {
         try self.init(subject: subject)
         let count = source.payload.count

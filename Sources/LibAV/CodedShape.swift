@@ -3,15 +3,16 @@
 internal import CFFmpeg
 package import Media
 
-/// The format of coded video frames, as libavcodec reads it from their parameter sets.
+/// The format of coded video frames, which libavcodec reads from their parameter sets.
 package struct CodedShape: Sendable {
     /// Size, pixel aspect ratio and color.
     package let frames: FrameFormat
-    /// Number of frames that the decoder reorders, if it is known.
+    /// Number of frames that the decoder holds for reordering; 0 if libavcodec does not know it.
     package let reorderDepth: Int64
 
-    /// Reads `configuration`, as in ``Media/TrackDescription/decoderConfiguration``, and decodes `keyframe` with it,
-    /// which takes some milliseconds. Throws if that fails, or if the frames have more than `mostPixels` pixels.
+    /// Opens a decoder with `configuration`, which has the form of ``Media/TrackDescription/decoderConfiguration``, and
+    /// decodes `keyframe`. This takes some milliseconds. Throws if it fails, or if the frames have more than
+    /// `mostPixels` pixels.
     package init(
         of codec: Codec, configuration: [UInt8], keyframe: SharedBytes, mostPixels: Int64 = LargestFrame.pixels,
         subject: String
@@ -33,7 +34,7 @@ package struct CodedShape: Sendable {
         reorderDepth = Int64(values.has_b_frames)
     }
 
-    /// A description of the track with this frame format. Players show its frames in `orientation`.
+    /// Returns a description of the track with this frame format. Players show its frames in `orientation`.
     package func track(
         _ codec: Codec, configuration: [UInt8], timeBase: TimeBase, bitrate: Int, nominalRate: FrameRate?,
         orientation: Orientation = .upright
@@ -57,7 +58,7 @@ private final class ShapeReader {
             throw AVFailure(operation: "find a decoder for", subject: subject, code: relay_averror_decoder_not_found)
         }
         context = try AVFailure.unwrap(avcodec_alloc_context3(decoder), "allocate a decoder for", subject)
-        // From here on every property is set: if the initializer throws, `deinit` frees the context.
+        // From here on every property is set. So if the initializer throws, `deinit` frees the context.
         context.pointee.thread_count = 1
         context.pointee.max_pixels = mostPixels
         let room = configuration.count + Int(AV_INPUT_BUFFER_PADDING_SIZE)
@@ -87,7 +88,7 @@ private final class ShapeReader {
             throw context.explained(error)
         }
         guard context.pointee.width <= 0 else { return }
-        // A decoder with its own threads may report the format only with its first frame.
+        // A decoder that has its own threads may know the format only when it returns the first frame.
         try AVFailure.check(avcodec_send_packet(context, nil), "decode", subject)
         let frame = try DecodedFrame(subject: subject)
         _ = avcodec_receive_frame(context, frame.frame)

@@ -3,10 +3,10 @@
 internal import CFFmpeg
 package import Media
 
-/// Support for forwarding coded packets without decoding them.
+/// Describes streams for outputs, which pass coded packets on without decoding them.
 extension Demuxer {
-    /// The coding of the best video and audio for outputs; nil unless both can be forwarded, see
-    /// ``StreamInfo/codedTrack(firstPayload:)``.
+    /// The coding of the best video stream and the best audio stream, in the form for outputs. Nil unless outputs can
+    /// carry both: see ``StreamInfo/codedTrack(firstPayload:)``.
     package var codedDescription: StreamDescription? {
         guard let video = bestVideo?.codedTrack(), let audio = bestAudio?.codedTrack() else { return nil }
         return StreamDescription(video: video, audio: audio)
@@ -14,15 +14,15 @@ extension Demuxer {
 }
 
 extension StreamInfo {
-    /// The coding of the stream's packets, in the stream's time base; nil if they cannot be forwarded unchanged. Video
-    /// must be H.264 or HEVC with 4-byte lengths and separate parameter sets, or AV1 (as in MP4, FLV and Matroska);
-    /// audio must be AAC, Opus, MP3 or AC-3. AC-3 needs its first payload: without it there is no decoder
-    /// configuration.
+    /// The coding of the stream's packets, in the stream's time base; nil if outputs cannot carry the packets
+    /// unchanged. Video must be H.264 or HEVC with 4-byte lengths and separate parameter sets, or AV1 (as in MP4, FLV
+    /// and Matroska). Audio must be AAC, Opus, MP3 or AC-3. The configuration of AC-3 is read from `firstPayload`;
+    /// without this payload it stays empty.
     package func codedTrack(firstPayload: [UInt8]? = nil) -> TrackDescription? {
         codedTrack(parameters.extraData ?? [], firstPayload: firstPayload)
     }
 
-    /// The same, with `record` instead of the stream's own decoder configuration.
+    /// Like ``codedTrack(firstPayload:)``, but with `record` in place of the stream's own decoder configuration.
     func codedTrack(_ record: [UInt8], firstPayload: [UInt8]? = nil) -> TrackDescription? {
         guard let codec else { return nil }
         let values = parameters.pointer.pointee
@@ -38,7 +38,7 @@ extension StreamInfo {
                 nominalRate: video.averageRate, reorderDepth: Int64(values.video_delay),
                 displayMatrix: video.orientation.displayMatrix(video.width, video.height))
         case .aac, .opus, .mp3, .ac3:
-            // A track that began after probing has no format yet; read it from the track's first frame.
+            // A track that began after probing has no format yet, so the format is read from the track's first frame.
             let stated = firstPayload.flatMap { codec == .mp3 ? MP3Header($0)?.format : AC3Header.format($0) }
             let rate = values.sample_rate > 0 ? values.sample_rate : stated?.sampleRate ?? 0
             guard rate > 0, !record.isEmpty || codec == .mp3 || codec == .ac3 else { return nil }
@@ -47,7 +47,7 @@ extension StreamInfo {
             return TrackDescription(
                 audio: codec,
                 format: AudioFormat(
-                    // Opus is decoded at 48 kHz, whatever the recording's rate was (RFC 7845, 5.1).
+                    // Opus is always decoded at 48 kHz, whatever the sample rate of the original was (RFC 7845, 5.1).
                     sampleRate: codec == .opus ? 48_000 : rate, channels: channels),
                 timeBase: timeBase, decoderConfiguration: SharedBytes(codec == .ac3 ? dac3 : record),
                 bitrate: Int(values.bit_rate), frameLength: Self.frameLength(codec, values.frame_size))
@@ -55,7 +55,7 @@ extension StreamInfo {
         }
     }
 
-    /// The codec's display name.
+    /// The codec's name for people.
     package var codecTitle: String { codec?.description ?? codecName.uppercased() }
 
     /// The codec, if outputs support it.
@@ -69,9 +69,9 @@ extension StreamInfo {
         switch codec {
         // AVCDecoderConfigurationRecord: version 1, and in the fifth byte the size of a length, minus one.
         case .h264: record.count > 6 && record[0] == 1 && record[4] & 3 == 3
-        // HEVCDecoderConfigurationRecord has that size in its 22nd byte.
+        // HEVCDecoderConfigurationRecord: version 1, and in the 22nd byte the size of a length, minus one.
         case .hevc: record.count > 22 && record[0] == 1 && record[21] & 3 == 3
-        // An AV1CodecConfigurationRecord: marker and version 1.
+        // AV1CodecConfigurationRecord: the first byte has the marker bit and version 1.
         case .av1: record.count >= 4 && record[0] == 0x81
         default: false
         }
@@ -97,8 +97,8 @@ extension CodecParameters {
 }
 
 extension PacketBox {
-    /// The packet in the form for outputs: its bytes copied once, its times unchanged. Nil without bytes or a decoding
-    /// time. `track` must describe the packet's stream, in the stream's time base.
+    /// Returns the packet in the form for outputs. Its bytes are copied once, and its times do not change. Returns nil
+    /// if it has no bytes or no decoding time. `track` must describe the packet's stream, in the stream's time base.
     package func encodedPacket(of track: TrackDescription) -> EncodedPacket? {
         let values = packet.pointee
         guard let times = times(in: track.timeBase), let data = values.data, values.size > 0 else { return nil }
@@ -123,7 +123,7 @@ extension Codec {
         case .ac3: AV_CODEC_ID_AC3
         case .pcm: AV_CODEC_ID_PCM_F32LE
         case .scte35: AV_CODEC_ID_SCTE_35
-        // libavformat supports neither data messages nor relay's own texts.
+        // libavcodec has no ID for RTMP's data messages (AMF0), nor for relay's own text packets.
         case .amf0, .text: AV_CODEC_ID_NONE
         }
     }

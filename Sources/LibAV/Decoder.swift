@@ -3,45 +3,46 @@
 internal import CFFmpeg
 package import Media
 
-/// Decodes the packets of one stream; owns an `AVCodecContext`. One thread at a time.
+/// Decodes the packets of one stream; owns an `AVCodecContext`. Only one thread may use it at a time.
 package final class Decoder {
     /// How the decoder uses threads.
     package enum Threading: Sendable {
-        /// Two frames at a time: faster, one frame of delay.
+        /// Decodes two frames at a time. This is faster, but delays output by one frame.
         case frames
-        /// Two slices of one frame at a time, if the coding allows it: no delay.
+        /// Decodes two slices of one frame at a time, if the coding allows it. This adds no delay.
         case slices
     }
 
-    /// What ``receive()`` found.
+    /// The result of ``receive()``.
     package enum Output {
         /// A frame.
         case frame(DecodedFrame)
-        /// No frame until the next packet is sent.
+        /// No frame is ready until the next packet is sent.
         case needsPacket
-        /// No more frames: the decoder is drained.
+        /// The input has ended, and no more frames follow.
         case ended
     }
 
-    /// Limit for a sample's magnitude: 36 dB above full scale. Even after a gain of 20 dB, a mix of many sources, the
-    /// filters and the squaring of a sum, values stay far below the maximum of a `Float` and of the AAC encoder.
+    /// Limit for the magnitude of an audio sample: 36 dB above full scale. Even after a gain of 20 dB, the mixing of
+    /// many sources, the filters and the squaring of a sum, values then stay far below the maximum of a `Float` and of
+    /// the AAC encoder.
     static let loudestSample: Float = 64
 
     private let context: UnsafeMutablePointer<AVCodecContext>
-    /// Codec and input, for errors.
+    /// The codec and the input, for error messages.
     package let subject: String
-    /// Number of samples in all frames so far that were infinite, not a number or beyond ``loudestSample``.
+    /// Number of audio samples so far that were infinite, not a number or beyond ``loudestSample``, and were replaced.
     package private(set) var repairedSamples: Int64 = 0
 
-    /// A decoder for `stream`. At most two threads, so that it does not compete with the encoder. It refuses frames of
-    /// more than `mostPixels` pixels, see ``LargestFrame``; nil means libav's own limit.
+    /// Creates a decoder for `stream`. It uses at most two threads, so that it does not compete with the encoder. It
+    /// refuses frames of more than `mostPixels` pixels, see ``LargestFrame``; nil means libav's own limit.
     package convenience init(
         _ stream: StreamInfo, threading: Threading, mostPixels: Int64? = nil, subject: String
     ) throws(AVFailure) {
         try self.init(stream, threading: threading, mostPixels: mostPixels, subject: subject, preferring: nil)
     }
 
-    /// Uses the decoder that libavcodec calls `name`, if it is available.
+    /// Creates a decoder that uses libavcodec's decoder `name`, if it is available, and otherwise the default decoder.
     init(
         _ stream: StreamInfo, threading: Threading, mostPixels: Int64? = nil, subject: String, preferring name: String?
     ) throws(AVFailure) {
@@ -54,7 +55,7 @@ package final class Decoder {
                 operation: "find a decoder for", subject: self.subject, code: relay_averror_decoder_not_found)
         }
         context = try AVFailure.unwrap(avcodec_alloc_context3(codec), "allocate a decoder for", self.subject)
-        // From here on every property is set: if the initializer throws, `deinit` frees the context.
+        // From here on every property is set. So if the initializer throws, `deinit` frees the context.
         try AVFailure.check(avcodec_parameters_to_context(context, parameters), "set up", self.subject)
         // The decoder needs the packets' time base to correct the pts of audio when it removes priming.
         context.pointee.pkt_timebase = AVRational(num: stream.timeBase.numerator, den: stream.timeBase.denominator)
@@ -68,8 +69,8 @@ package final class Decoder {
         try AVFailure.check(avcodec_open2(context, codec, nil), "open a decoder for", self.subject)
     }
 
-    /// A decoder for packets of `track`, whose frames are at most ``LargestFrame``; their times are in the track's time
-    /// base.
+    /// Creates a decoder for packets of `track`. It refuses frames larger than ``LargestFrame``. All times are in the
+    /// track's time base.
     package convenience init(_ track: TrackDescription, subject: String) throws(AVFailure) {
         try self.init(
             try StreamInfo(track, subject: subject), threading: .slices, mostPixels: LargestFrame.pixels,
@@ -81,8 +82,8 @@ package final class Decoder {
         avcodec_free_context(&owned)
     }
 
-    /// Sends a packet, or nil to end the input. Call it only when ``receive()`` asked for a packet. If it throws, this
-    /// packet is lost; the next one may be good.
+    /// Sends a packet; nil ends the input. Call it only when ``receive()`` has returned ``Output/needsPacket``. If it
+    /// throws, this packet is lost, but the next one may be good.
     package func send(_ packet: PacketBox?) throws(AVFailure) {
         try check(avcodec_send_packet(context, packet?.packet))
     }
@@ -95,7 +96,7 @@ package final class Decoder {
         }
     }
 
-    /// Like ``send(_:)``, for a packet that was already read.
+    /// Like ``send(_:)``, for a packet in relay's own form.
     package func send(coded packet: EncodedPacket) throws(AVFailure) {
         try send(try PacketBox(packet, pts: packet.pts, dts: packet.dts, subject: subject))
     }
@@ -108,9 +109,9 @@ package final class Decoder {
         frame.frame.pointee.flags |= AV_FRAME_FLAG_CORRUPT
     }
 
-    /// Returns the next frame. If it throws, a frame is lost; the next one may be good. All audio samples are finite
-    /// and at most ``loudestSample``. Samples that are not finite are replaced by silence, and louder ones by the
-    /// limit, because they would break encoders and filters; their frame counts as damaged.
+    /// Returns the next frame. If it throws, a frame is lost, but the next one may be good. Audio samples that are not
+    /// finite are replaced by silence, and samples beyond ``loudestSample`` by this limit, because both would break
+    /// encoders and filters. A frame with replaced samples counts as damaged.
     package func receive() throws(AVFailure) -> Output {
         let frame = try DecodedFrame(subject: subject)
         let code = avcodec_receive_frame(context, frame.frame)
@@ -121,13 +122,13 @@ package final class Decoder {
         return .frame(frame)
     }
 
-    /// The frame rate in the coded stream; nil if it has none, or before the first frame.
+    /// The frame rate that the coded stream states; nil if it states none, and before the first frame.
     package var statedRate: FrameRate? { context.pointee.framerate.asFrameRate }
 
-    /// The number of frames that the decoder reorders, as far as it knows.
+    /// The number of frames that the decoder holds for reordering, as far as it knows.
     package var reorderedFrames: Int { Int(max(0, context.pointee.has_b_frames)) }
 
-    /// Discards all packets sent so far. Call it before packets of another position, and to continue after the end of
-    /// the input.
+    /// Discards everything that was sent so far. Call it after a seek, and to send packets again after the end of the
+    /// input.
     package func flush() { avcodec_flush_buffers(context) }
 }

@@ -4,34 +4,35 @@ internal import CFFmpeg
 package import Media
 
 extension Demuxer {
-    /// A program of a multiplex (ISO/IEC 13818-1, 2.4.4.8), or a variant of a playlist.
+    /// A program of a transport stream (ISO/IEC 13818-1, 2.4.4.8), or a variant of a playlist.
     package struct Program: Sendable {
-        /// The program number, or the variant's index from 0.
+        /// The program number; for a playlist, the variant's index from 0.
         package let number: Int
-        /// The service's name, if it has only plain letters, digits and spaces.
+        /// The service's name; nil if it is missing, or has other characters than letters, digits and spaces.
         package let name: String?
-        /// The indices of its streams.
+        /// The indices of the program's streams.
         package let streams: Set<Int>
     }
 
-    /// The audio that libavformat rates as the best match for `video`.
+    /// The audio stream that libavformat rates as the best match for `video`.
     package func bestAudio(beside video: StreamInfo?) -> StreamInfo? {
         guard let video, video.index != bestVideo?.index else { return bestAudio }
         let index = av_find_best_stream(context, AVMEDIA_TYPE_AUDIO, -1, Int32(video.index), nil, 0)
         return streams.first { $0.index == Int(index) }
     }
 
-    /// The kind of the stream `index`, if it appeared after the input was opened and belongs to the same program as a
-    /// stream in `read`; nil otherwise. libavformat creates such a stream for each new PID in a transport stream's
-    /// program map, and for the first packet of a track in FLV. If those programs have no stream left, a program that was not there at the opening replaces them.
+    /// Returns the kind of the stream `index` if this stream appeared after the input was opened and belongs to the
+    /// same program as a stream in `read`; otherwise nil. libavformat creates a stream for each new PID in the program
+    /// map table of a transport stream, and for the first packet of a track in FLV. If the programs of `read` have no
+    /// streams any more, a program that is new since the opening takes their place.
     ///
-    /// libavformat's option `merge_pmt_versions` is no help: it matches new streams to old ones by their position in
-    /// the map, whatever their kind, so audio added in front of the video becomes video.
+    /// libavformat's option `merge_pmt_versions` cannot be used for this. It matches new streams to old ones by their
+    /// position in the table, and ignores their kind: audio that is added in front of the video would become video.
     package func kindOfLateStream(_ index: Int, beside read: Set<Int>) -> TrackKind? {
         guard index >= openedStreams, index < Int(context.pointee.nb_streams),
             let parameters = context.pointee.streams?[index]?.pointee.codecpar
         else { return nil }
-        // Compares programs by number, because a new map moves streams out of the earlier program.
+        // Programs are compared by their numbers, because a new table moves streams out of their earlier program.
         let own = Set(programs.filter { !$0.streams.isDisjoint(with: read) }.map(\.number))
         let opened = Set(programs.map(\.number))
         let current = Self.programs(of: context)

@@ -3,8 +3,8 @@
 internal import CFFmpeg
 package import Media
 
-/// Reads packets from a file, a URL or a device; owns an `AVFormatContext`. One thread at a time, except for its
-/// ``Interrupter``.
+/// Reads packets from a file, a URL or a device; owns an `AVFormatContext`. Only one thread may use it at a time,
+/// except for its ``Interrupter``.
 ///
 /// ```swift
 /// let demuxer = try Demuxer(
@@ -18,28 +18,28 @@ package final class Demuxer {
     package struct Options: Sendable {
         /// The name of a demuxer or device (`v4l2`, `alsa`, `lavfi`, …); nil to probe the format.
         package var format: String?
-        /// libav's own options; an input ignores those that it does not know.
+        /// Options with libav's names. An input ignores options that it does not know.
         package var values: [String: String]
-        /// Time limit for opening; nil means none.
+        /// Time limit for opening the input; nil means no limit.
         package var openTimeout: Duration?
-        /// Time limit for one read; nil means none.
+        /// Time limit for one read; nil means no limit.
         package var readTimeout: Duration?
-        /// Whether reads return at once if there is no data, because the input ignores deadlines, as capture devices
-        /// do. ``Demuxer/readPacket()`` then throws an error whose ``AVFailure/isWouldBlock`` is true.
+        /// Whether reads return at once if there is no data. This is for inputs that ignore deadlines, such as capture
+        /// devices. ``Demuxer/readPacket()`` then throws an error whose ``AVFailure/isWouldBlock`` is true.
         package var isPolled = false
-        /// How many pixels the frames of a stream may have, see ``LargestFrame``; nil means libav's own limit. Opening
-        /// an input whose frames have more fails.
+        /// The maximum number of pixels in a stream's frames, see ``LargestFrame``; nil means libav's own limit. If an
+        /// input has larger frames, it cannot be opened.
         package var mostPixels: Int64?
-        /// The tracks that the input had when it was opened before; nil if it was not. If it has them again, probing is
-        /// brief.
+        /// The tracks that the input had when it was opened the last time; nil if it was not opened before. If it has
+        /// the same tracks again, probing is brief.
         package var known: KnownTracks?
-        /// The clock for packets of a live format without timestamps, such as Motion JPEG by HTTP: they get the times at
-        /// which they were read. Nil leaves them the times that libavformat invents. An input of a known duration is
-        /// not live, and is left as it is.
+        /// The clock for packets of a live format without timestamps, such as Motion JPEG by HTTP. Such packets get the
+        /// times at which they were read; without a clock, they keep the times that libavformat invents. An input with
+        /// a known duration is not live, and its packets keep their times.
         package var arrivalClock: (any MonotonicClock)?
-        /// Called when the format's name is known: returns the maximum duration of a playlist's segments, or nil for an
-        /// input without segments. It may use the interrupter. Probing and each read then use
-        /// ``Demuxer/readTimeout(_:target:)``.
+        /// Returns the maximum duration of a playlist's segments, or nil for an input without segments. The demuxer
+        /// calls it when it knows the format's name, and passes its interrupter, which the closure may use. The
+        /// duration determines the time limit of probing and of each read: see ``Demuxer/readTimeout(_:target:)``.
         package var targetDuration: (@Sendable (_ formatName: String, Interrupter) -> Duration?)?
 
         package init(
@@ -54,52 +54,52 @@ package final class Demuxer {
     }
 
     let context: UnsafeMutablePointer<AVFormatContext>
-    /// The source of the bytes, if it is not a URL.
+    /// Passes the bytes to libavformat, if the input is not a URL.
     private let reader: ByteReader?
     private let interrupter: Interrupter
     private let subject: String
     /// The maximum duration of a playlist's segments, if it is known; nil for an input without segments.
     package let targetDuration: Duration?
     private let readTimeout: Duration?
-    /// Whether the next read continues with the deadline of the last read: see ``keepsDeadline(after:_:)``.
+    /// Whether the deadline of the last read also applies to the next read: see ``keepsDeadline(after:_:)``.
     private var isWaiting = false
-    /// The times of packets that have none; nil for a format with timestamps.
+    /// The times of packets without timestamps; nil for a format with timestamps.
     private var arrivals: ArrivalStamps?
-    /// Packets that were read ahead, the next one last.
+    /// Packets that ``readPacket()`` returns before it reads again. The next one is the last in the array.
     private var ahead: [PacketBox] = []
     /// The streams that continue selected ones under other PIDs.
     var continuations = StreamContinuations()
 
     /// All video and audio streams, except attached pictures.
     package let streams: [StreamInfo]
-    /// The number of streams of any kind when the input was opened.
+    /// The number of streams of any kind that the input had when it was opened.
     let openedStreams: Int
-    /// The programs of a multiplex, or the variants of a playlist; empty for most inputs.
+    /// The programs of a transport stream, or the variants of a playlist; empty for most inputs.
     package let programs: [Program]
     /// The video stream that libav rates best.
     package let bestVideo: StreamInfo?
-    /// The audio stream that belongs to ``bestVideo``, else the best one.
+    /// The audio stream that belongs to ``bestVideo``; without such a stream, the one that libav rates best.
     package let bestAudio: StreamInfo?
 
-    /// Opens `url` and reads as much of it as is needed to know its streams. Blocks; `interrupter` ends it. Errors call
-    /// the input `subject`.
+    /// Opens `url`, and reads as much of it as is needed to know its streams. Blocks; `interrupter` can end the call.
+    /// `subject` is the input's name in error messages.
     package convenience init(
         url: String, options: Options, interrupter: Interrupter, subject: String
     ) throws(AVFailure) {
         try self.init(url, nil, options, interrupter, subject)
     }
 
-    /// The time limit of one read, for an input whose segments last `target`; `usual` is the limit for other inputs. A
-    /// client reloads a playlist after one target duration, and after half of one if it has no new segment (RFC 8216,
-    /// 6.3.4), so 1.5 target durations pass between two punctual segments. The limit is 3 target durations, so that a
-    /// segment may be late by 1.5.
+    /// Returns the time limit of one read for an input whose segments last `target`; `usual` is the limit for other
+    /// inputs. A client reloads a playlist after one target duration, and after half of one if the playlist has no new
+    /// segment (RFC 8216, 6.3.4). So 1.5 target durations pass between two punctual segments. The limit is 3 target
+    /// durations, so that a segment may be late by 1.5.
     package static func readTimeout(_ usual: Duration?, target: Duration?) -> Duration? {
         guard let usual, let target else { return usual }
         return max(usual, target * 3)
     }
 
     /// Opens the container in `bytes`, like ``init(url:options:interrupter:subject:)``. `options` should name the
-    /// format: if libavformat probes it, it may choose a format that opens other files.
+    /// format. If libavformat has to find out the format, it may choose one that opens other files.
     package convenience init(
         reading bytes: any ByteStream, options: Options, interrupter: Interrupter, subject: String
     ) throws(AVFailure) {
@@ -118,7 +118,7 @@ package final class Demuxer {
         context = try Self.open(url, reader, options, interrupter, subject)
         targetDuration = options.targetDuration?(Self.formatName(of: context), interrupter)
         readTimeout = Self.readTimeout(options.readTimeout, target: targetDuration)
-        // If the playlist has just begun, probing waits for its next segment.
+        // If the playlist has only just begun, probing waits for its next segment.
         if let targetDuration { interrupter.allow(Self.readTimeout(options.openTimeout, target: targetDuration)) }
         var known = options.known
         if let before = known, !before.areTracks(of: context) { known = nil }
@@ -166,7 +166,7 @@ package final class Demuxer {
         context.pointee.duration.asTimestamp.flatMap { $0 > 0 ? .microseconds($0) : nil }
     }
 
-    /// The first timestamp found when the input was opened; nil if it has no timestamps.
+    /// The first timestamp that was found when the input was opened; nil if the input has no timestamps.
     package var firstStamp: Duration? { context.pointee.start_time.asTimestamp.map { .microseconds($0) } }
 
     /// The first timestamp of `stream`, in its ticks; nil if it is not known.
@@ -185,7 +185,7 @@ package final class Demuxer {
         context.pointee.iformat.map { String(cString: $0.pointee.name) } ?? ""
     }
 
-    /// Whether the format allows timestamps to jump, as MPEG-TS does.
+    /// Whether timestamps may jump in this format, as in MPEG-TS.
     package var mayJump: Bool { formatFlags & AVFMT_TS_DISCONT != 0 }
 
     private var formatFlags: Int32 { context.pointee.iformat?.pointee.flags ?? 0 }
@@ -202,11 +202,11 @@ package final class Demuxer {
         return nil
     }
 
-    /// Makes the demuxer deliver only packets of the streams in `indices` from now on, and of streams that appear
-    /// later. If a stream appears later that continues one of `indices` under another PID of a transport stream, its
-    /// packets are delivered with the index of the stream that it continues. ``TransportStreamBytes`` end
-    /// when the coding of one of these streams changes, or the coding of any stream if `followsAll` is set because a
-    /// wanted stream is missing.
+    /// Makes the demuxer deliver only packets of the streams in `indices` from now on, and of streams that appear later.
+    /// If a stream that appears later continues one of `indices` under another PID of a transport stream, its packets
+    /// are delivered with the index of the stream that it continues. If the demuxer reads from
+    /// ``TransportStreamBytes``, the bytes end when the coding of one of these streams changes. With `followsAll`, they
+    /// end when the coding of any stream changes; this is for the time while a wanted stream is missing.
     package func select(_ indices: Set<Int>, followsAll: Bool = false) {
         let chosen = indices.compactMap { context.pointee.streams?[$0]?.pointee.id }
         transportStream?.follow(followsAll ? nil : Set(chosen.map(Int.init)))
@@ -218,13 +218,14 @@ package final class Demuxer {
         }
     }
 
-    /// The byte source, if another demuxer can continue with it; else nil.
+    /// The object that supplies the bytes, if another demuxer can continue to read from it; otherwise nil.
     package var transportStream: TransportStreamBytes? { reader?.stream as? TransportStreamBytes }
 
-    /// Delivers `packets`, which ``readPacket()`` has returned before, once more, and before all other packets.
+    /// Puts back `packets`, which ``readPacket()`` has returned before: it returns them again, before all other
+    /// packets.
     package func putBack(_ packets: [PacketBox]) { ahead += packets.reversed() }
 
-    /// Returns the next packet, or nil at the end. Blocks; the interrupter ends it.
+    /// Returns the next packet, or nil at the end. Blocks; the interrupter can end the call.
     package func readPacket() throws(AVFailure) -> PacketBox? {
         if let packet = ahead.popLast() { return packet }
         let box = try PacketBox(subject: subject)
@@ -240,14 +241,15 @@ package final class Demuxer {
         return box
     }
 
-    /// Whether the next read continues with the deadline of a read that returned `code`: it found no data, or it
-    /// returned a packet although the deadline had passed. libavformat returns the packets that its parsers and playlists
-    /// hold when a read fails, and forgets the failure with some protocols, such as RTSP.
+    /// Whether the deadline of a read that returned `code` also applies to the next read. This is so if the read found
+    /// no data, or if it returned a packet although the deadline had passed: when a read fails, libavformat returns the
+    /// packets that its parsers and playlists hold, and with some protocols, such as RTSP, forgets the failure.
     static func keepsDeadline(after code: Int32, _ interrupter: Interrupter) -> Bool {
         code >= 0 ? interrupter.hasTimedOut : code == relay_averror(EAGAIN) && !interrupter.mustEnd
     }
 
-    /// Seeks to the last packet of `stream` at or before `pts`, in ticks of the stream, from which decoding can start.
+    /// Seeks in `stream` to the last packet at or before `pts` from which decoding can start. `pts` is in ticks of the
+    /// stream.
     package func seek(_ stream: StreamInfo, to pts: Int64) throws(AVFailure) {
         ahead = []
         interrupter.allow(readTimeout)
@@ -259,7 +261,8 @@ package final class Demuxer {
     package func seekToStart() throws(AVFailure) {
         ahead = []
         interrupter.allow(readTimeout)
-        // libavformat seeks to a time in MPEG-TS by bisection and may miss the first keyframe; a seek to byte 0 cannot.
+        // In MPEG-TS, libavformat seeks to a time by bisection and may miss the first keyframe. A seek to byte 0 cannot
+        // miss it.
         if formatFlags & AVFMT_TS_DISCONT != 0, formatFlags & AVFMT_NO_BYTE_SEEK == 0,
             avformat_seek_file(context, -1, 0, 0, 0, AVSEEK_FLAG_BYTE) >= 0
         {
@@ -294,15 +297,15 @@ extension Demuxer {
         var dictionary: OpaquePointer?
         defer { av_dict_free(&dictionary) }
         for (key, value) in options.values { av_dict_set(&dictionary, key, value, 0) }
-        // On failure libav frees the context itself.
+        // If opening fails, libav frees the context itself.
         try check(relay_open_input(&context, url, format, &dictionary), "open", subject, interrupter)
         return try AVFailure.unwrap(context, "open", subject)
     }
 
-    /// Reads as much as is needed to know the streams. Returns libav's code.
+    /// Reads as much of the input as is needed to know its streams. Returns libav's status code.
     private static func probe(_ context: UnsafeMutablePointer<AVFormatContext>, mostPixels: Int64?) -> Int32 {
         guard let mostPixels else { return avformat_find_stream_info(context, nil) }
-        // libav reads one dictionary for each stream that is known before it probes.
+        // libav expects an array with one dictionary for each stream that is known before probing.
         var options = [OpaquePointer?](repeating: nil, count: Int(context.pointee.nb_streams))
         for index in options.indices { av_dict_set(&options[index], "max_pixels", "\(mostPixels)", 0) }
         defer { for index in options.indices { av_dict_free(&options[index]) } }
@@ -324,7 +327,7 @@ extension Demuxer {
         return found
     }
 
-    /// Throws if `code` is a failure, and distinguishes an expired deadline from an interruption.
+    /// Throws if `code` is an error code. The error says whether a deadline has passed or the call was interrupted.
     private static func check(
         _ code: Int32, _ operation: String, _ subject: String, _ interrupter: Interrupter
     ) throws(AVFailure) {
@@ -332,7 +335,7 @@ extension Demuxer {
         if interrupter.isInterrupted {
             throw AVFailure(operation: operation, subject: subject, code: relay_averror_exit)
         }
-        // After a missed deadline, libav stores the error of that call and returns it again from the next call.
+        // After a missed deadline, libav stores the error of that call, and the next call returns the stored error.
         let timedOut = interrupter.hasTimedOut || code == relay_averror_exit
         throw AVFailure(operation: operation, subject: subject, code: timedOut ? relay_averror(ETIMEDOUT) : code)
     }
@@ -343,19 +346,19 @@ extension Demuxer {
 extension Demuxer {
     /// One packet in the container's index.
     package struct IndexEntry: Sendable, Equatable {
-        /// Offset of its first byte in the file.
+        /// Offset of the packet's first byte in the file.
         package var position: Int64
         /// Size in bytes.
         package var size: Int64
         /// Decoding time in ticks of the stream.
         package var dts: Int64
-        /// Whether the container marks it as a point where decoding can start.
+        /// Whether the container marks the packet as a point where decoding can start.
         package var isKeyframe: Bool
-        /// Whether its frame must be decoded but not shown.
+        /// Whether the packet's frame must be decoded but not shown.
         package var isHidden: Bool
     }
 
-    /// The container's index of `stream` in decoding order; empty or incomplete for a container without a complete
+    /// The container's index of `stream` in decoding order. It is empty or incomplete if the container has no complete
     /// index.
     package func index(of stream: StreamInfo) -> [IndexEntry] {
         guard stream.index < Int(context.pointee.nb_streams), let found = context.pointee.streams?[stream.index] else {
@@ -376,7 +379,7 @@ extension Demuxer {
 
     /// Whether the file ends before the last packet of `stream` in its index. Reads the file's size from the disk.
     package func isCutOff(_ stream: StreamInfo) -> Bool {
-        // Other containers have an incomplete index, or none.
+        // Containers other than MP4 have an incomplete index, or none.
         guard formatName.contains("mp4"), let file = context.pointee.pb, stream.index < Int(context.pointee.nb_streams),
             let found = context.pointee.streams?[stream.index]
         else { return false }
@@ -388,7 +391,7 @@ extension Demuxer {
         return position > bytes - Int64(size)
     }
 
-    /// The end time of `packet`, of any stream; nil if its times are unknown.
+    /// The time at which `packet` ends, whatever its stream is; nil if its times are unknown.
     package func end(of packet: PacketBox) -> Duration? {
         guard packet.streamIndex < Int(context.pointee.nb_streams), let pts = packet.pts ?? packet.dts,
             let base = context.pointee.streams?[packet.streamIndex]?.pointee.time_base.asTimeBase

@@ -3,20 +3,21 @@
 internal import CFFmpeg
 internal import Media
 
-/// A chain of libavfilter filters with one input and one output; owns an `AVFilterGraph`. One thread at a time.
+/// A chain of libavfilter filters with one input and one output; owns an `AVFilterGraph`. Only one thread may use it at
+/// a time.
 final class FilterGraph {
     private let libavfilter: relay_avfilter
     private let graph: UnsafeMutablePointer<AVFilterGraph>
     private let source: UnsafeMutablePointer<AVFilterContext>
     private let sink: UnsafeMutablePointer<AVFilterContext>
-    /// Operation and object, for errors.
+    /// What the graph does, and with which input; for error messages.
     private let (operation, subject): (String, String)
 
-    /// A graph of `filters` for frames like `decoded`, with pts in `timeBase`.
+    /// Creates a graph of `filters` for frames like `decoded`, with pts in `timeBase`.
     convenience init(
         filters: String, like decoded: DecodedFrame, timeBase: TimeBase, subject: String
     ) throws(AVFailure) {
-        // Two threads: the encoder needs the other cores.
+        // Only two threads, because the encoder needs the other cores.
         try self.init(
             filters, from: "buffer", to: "buffersink", threads: 2,
             input: "video_size=\(decoded.width)x\(decoded.height):pix_fmt=\(decoded.frame.pointee.format)"
@@ -24,7 +25,8 @@ final class FilterGraph {
             operation: "convert frames of", subject: subject)
     }
 
-    /// A graph of `filters` between a source and a sink with these names. `input` describes the input frames.
+    /// Creates a graph of `filters` between libavfilter's source and sink of these names. `input` describes the input
+    /// frames.
     init(
         _ filters: String, from sourceName: String, to sinkName: String, threads: Int32, input: String,
         operation: String, subject: String
@@ -42,7 +44,8 @@ final class FilterGraph {
             libavfilter.graph_free(&owned)
             throw error
         }
-        // Set last: once every property is set, an error runs `deinit`, which frees the graph as well.
+        // The properties are set last. Once all of them are set, an error would run `deinit`, which would free the
+        // graph a second time.
         self.libavfilter = libavfilter
         self.graph = graph
         (self.operation, self.subject) = (operation, subject)
@@ -57,7 +60,7 @@ final class FilterGraph {
     /// The time base of the output frames.
     var timeBase: TimeBase? { libavfilter.buffersink_get_time_base(sink).asTimeBase }
 
-    /// Sends a frame; nil ends the input. Unless `keeps` is set, the call empties the caller's frame.
+    /// Sends a frame; nil ends the input. If `keeps` is false, the call takes the content out of the caller's frame.
     func push(_ decoded: DecodedFrame?, keeps: Bool = true) throws(AVFailure) {
         let flags = keeps ? Int32(AV_BUFFERSRC_FLAG_KEEP_REF) : 0
         try AVFailure.check(libavfilter.buffersrc_add_frame_flags(source, decoded?.frame, flags), operation, subject)
@@ -81,7 +84,7 @@ final class FilterGraph {
     private static func load(_ operation: String, _ subject: String) throws(AVFailure) -> relay_avfilter {
         let table = UnsafeMutablePointer<relay_avfilter>.allocate(capacity: 1)
         defer { table.deallocate() }
-        // The call fills the whole table, or fails.
+        // `relay_load_avfilter` either fills the whole table or fails.
         guard relay_load_avfilter(table) >= 0 else {
             throw AVFailure(
                 operation: operation, subject: subject, missingLibrary: "libavfilter.so.\(LIBAVFILTER_VERSION_MAJOR)")
@@ -90,7 +93,7 @@ final class FilterGraph {
     }
 }
 
-/// The steps that set up a graph.
+/// The steps by which ``FilterGraph`` sets up a graph.
 extension relay_avfilter {
     func make(
         _ name: String, _ arguments: String?, in graph: UnsafeMutablePointer<AVFilterGraph>, _ subject: String
@@ -105,7 +108,8 @@ extension relay_avfilter {
         _ source: UnsafeMutablePointer<AVFilterContext>, _ sink: UnsafeMutablePointer<AVFilterContext>,
         by filters: String, in graph: UnsafeMutablePointer<AVFilterGraph>, _ subject: String
     ) throws(AVFailure) {
-        // `outputs` are the open outputs in front of the parsed chain, and `inputs` are the open inputs behind it.
+        // libavfilter's names: `outputs` are the open outputs in front of the chain that is parsed, and `inputs` are
+        // the open inputs behind it.
         var outputs = inout_alloc()
         var inputs = inout_alloc()
         defer {

@@ -6,32 +6,33 @@ internal import Synchronization
 
 /// Ends a blocking call of libav from another thread, or after a time limit.
 ///
-/// libav polls it about ten times a second while it waits for the network, and between the blocks that it reads.
+/// libav polls the interrupter about ten times a second while it waits for the network, and between the blocks that it
+/// reads.
 package final class Interrupter: Sendable {
     private let clock: any MonotonicClock
     private let stopped = Atomic<Bool>(false)
     private let deadline = Atomic<Int64>(.max)
 
-    /// An interrupter whose deadlines use `clock`.
+    /// Creates an interrupter whose deadlines use `clock`.
     package init(clock: any MonotonicClock = SystemClock()) { self.clock = clock }
 
-    /// Ends the running call and every later one. May be called on any thread, any number of times.
+    /// Ends the running call and every later one. Any thread may call it, any number of times.
     package func interrupt() { stopped.store(true, ordering: .releasing) }
 
     /// Whether ``interrupt()`` was called.
     package var isInterrupted: Bool { stopped.load(ordering: .acquiring) }
 
-    /// Gives the following calls `limit` from now; nil means no limit.
+    /// Sets the deadline of the following calls to `limit` from now; nil means no deadline.
     func allow(_ limit: Duration?) {
         let end = limit.map { clock.now &+ $0.inNanoseconds } ?? .max
         deadline.store(end, ordering: .releasing)
     }
 
-    /// Ends the running call as if its time limit had passed. Later calls have their own limits. May be called on any
-    /// thread, any number of times.
+    /// Ends the running call as if its time limit had passed. Later calls have time limits of their own. Any thread may
+    /// call it, any number of times.
     package func expire() { deadline.store(.min, ordering: .releasing) }
 
-    /// The callback that libav polls. The interrupter must outlive every use of it.
+    /// The callback that libav polls. The interrupter must outlive every use of the callback.
     var callback: AVIOInterruptCB {
         AVIOInterruptCB(
             callback: { opaque in

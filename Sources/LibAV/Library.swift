@@ -2,14 +2,14 @@
 
 internal import CFFmpeg
 
-/// libav's setup, once per process.
+/// Sets up libav, once per process.
 enum Library {
-    /// Silences libav's own log, which prints URLs with their keys, and initializes the network.
+    /// Turns off libav's own log, which would print URLs with their keys, and initializes libav's network code.
     static let prepared: Void = {
         av_log_set_level(AV_LOG_QUIET)
         avformat_network_init()
     }()
 
-    /// Loads libavdevice and registers its devices; false if it is not installed.
+    /// Loads libavdevice and registers its devices. False if libavdevice is not installed.
     static let hasDevices = relay_load_devices() >= 0
 }

@@ -3,23 +3,25 @@
 internal import CFFmpeg
 package import Media
 
-/// Muxes coded packets of a video track, an audio track or both into a container, and passes on the container's bytes.
-/// It owns an `AVFormatContext`.
+/// Writes the coded packets of a video track, an audio track or both into a container, and passes on the container's
+/// bytes. It owns an `AVFormatContext`.
 ///
-/// One thread at a time; the bytes are passed on during the call, on its thread. If libavformat refuses a packet, an
-/// ``AVFailure`` with the container's name is thrown; bytes written before stay valid.
+/// Only one thread may use it at a time. The container's bytes are passed on during a call, on the caller's thread. If
+/// libavformat refuses a packet, the call throws an ``AVFailure`` with the container's name; the bytes that were passed
+/// on before stay valid.
 package final class Muxer {
     /// Options of a container.
     package struct Options {
         /// libavformat's name of the container, such as `mpegts`.
         package var format: String
-        /// The container's options, by libavformat's names.
+        /// The container's options, with libavformat's names.
         package var values: [String: String]
         /// Metadata of the whole container, such as `service_name`.
         package var metadata: [String: String]
-        /// libavformat's `max_delay`; for MPEG-TS half the distance from a PCR to the DTS next to it.
+        /// libavformat's `max_delay`. In MPEG-TS, the DTS of a packet is later than the PCR beside it by twice this
+        /// time.
         package var maximumDelay: Duration
-        /// Limit for the bytes passed on in one call.
+        /// The maximum number of bytes that are passed on at once.
         package var bufferBytes: Int
 
         /// Options for the container `format`.
@@ -35,13 +37,13 @@ package final class Muxer {
         }
     }
 
-    /// The object behind the opaque pointer of libavformat's callback.
+    /// The object to which the opaque pointer of libavformat's callback points.
     private final class Sink {
         let write: (UnsafeRawBufferPointer) -> Void
         init(_ write: @escaping (UnsafeRawBufferPointer) -> Void) { self.write = write }
     }
 
-    /// "hvc1", least significant byte first, as libavformat expects it.
+    /// The codec tag "hvc1" as libavformat expects it: with the least significant byte first.
     private static let hvc1: UInt32 = 0x3163_7668
 
     private let context: UnsafeMutablePointer<AVFormatContext>
@@ -86,20 +88,20 @@ package final class Muxer {
         avformat_free_context(context)
     }
 
-    /// The time base of `track`, which libavformat chooses when the container starts.
+    /// The time base of `track`. libavformat chooses it when the container starts.
     package func timeBase(of track: TrackKind) -> TimeBase {
         guard let stream = stream(track) else { return .mpegTS }
         return TimeBase(stream.pointee.time_base.num, stream.pointee.time_base.den)
     }
 
-    /// Writes one packet, its times moved by `shift` ticks of ``timeBase(of:)``. Packets of both tracks must come in
-    /// decoding order. A packet of a track that the container does not have is ignored.
+    /// Writes one packet, with its times moved by `shift` ticks of ``timeBase(of:)``. Packets of both tracks must come
+    /// in decoding order. A packet of a track that the container does not have is ignored.
     package func write(_ packet: EncodedPacket, shift: Int64 = 0) throws(AVFailure) {
         guard let index = index(packet.track) else { return }
         let target = timeBase(of: packet.track)
         let raw = self.packet
         var payload = packet.payload
-        // libavformat inserts parameter sets only directly before the slices.
+        // libavformat inserts parameter sets only directly before the slices, which is behind SEI that may need them.
         if packet.isKeyframe, packet.description.codec == .h264, format == "mpegts" {
             payload = ConfigurationRecord.completed(payload, by: packet.description.decoderConfiguration)
         }
@@ -118,15 +120,15 @@ package final class Muxer {
         try AVFailure.check(status, "write", format)
     }
 
-    /// Ends a fragment of a fragmented MP4 (`frag_custom`), or the PES packet in which MPEG-TS collects audio, and
-    /// passes it on.
+    /// Ends a fragment of a fragmented MP4 (with `frag_custom`), or the PES packet in which libavformat collects audio
+    /// for MPEG-TS, and passes its bytes on.
     package func flushFragment() throws(AVFailure) {
         let status = av_write_frame(context, nil)
         avio_flush(context.pointee.pb)
         try AVFailure.check(status, "write", format)
     }
 
-    /// Passes on the bytes in libavformat's buffer.
+    /// Passes on all bytes that libavformat has buffered.
     package func flush() { avio_flush(context.pointee.pb) }
 
     /// Ends the container; no packet can be written afterwards.
@@ -153,7 +155,7 @@ extension Muxer {
     }
 
     private func openOutput(bufferBytes: Int) throws(AVFailure) {
-        let opaque = Unmanaged.passUnretained(sink).toOpaque()  // the muxer outlives its AVIO context
+        let opaque = Unmanaged.passUnretained(sink).toOpaque()  // the muxer owns both, so the sink lives long enough
         let output = relay_avio_writer(
             av_malloc(bufferBytes)?.assumingMemoryBound(to: UInt8.self), Int32(bufferBytes), opaque,
             { opaque, bytes, count in
@@ -167,7 +169,7 @@ extension Muxer {
         }
         context.pointee.pb = output
         context.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
-        context.pointee.flush_packets = 0  // the caller decides when to flush: at the end of a frame
+        context.pointee.flush_packets = 0  // the caller flushes, at the end of each frame
     }
 
     private func addStream(_ track: TrackDescription) throws(AVFailure) -> UnsafeMutablePointer<AVStream> {
@@ -177,7 +179,7 @@ extension Muxer {
         parameters.pointee.codec_type = track.kind == .video ? AVMEDIA_TYPE_VIDEO : AVMEDIA_TYPE_AUDIO
         parameters.pointee.codec_id = track.codec.libavID
         parameters.pointee.bit_rate = Int64(track.bitrate)
-        // We have the AC-3 configuration that MP4 needs, but libavcodec has no field for it.
+        // The AC-3 configuration of a track has the form that MP4 needs. libavcodec has no field for it.
         if track.codec != .ac3 { try parameters.setExtradata(track.decoderConfiguration, subject: format) }
         return stream
     }
@@ -195,7 +197,7 @@ extension Muxer {
         parameters.pointee.width = Int32(frames.width)
         parameters.pointee.height = Int32(frames.height)
         parameters.pointee.sample_aspect_ratio = aspect
-        // The tag means that parameter sets are in the header only, which Apple's players require.
+        // The tag `hvc1` says that parameter sets are only in the header. Apple's players require it.
         if video.codec == .hevc, format == "mp4" { parameters.pointee.codec_tag = Self.hvc1 }
         parameters.pointee.video_delay = Int32(clamping: video.reorderDepth)
         return stream.pointee.index

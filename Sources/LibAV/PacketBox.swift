@@ -5,9 +5,10 @@ internal import Media
 
 /// One compressed packet from a demuxer; owns an `AVPacket`.
 ///
-/// The thread that read it may change its times before it passes the packet on; from then on the packet is read-only.
+/// The thread that reads the packet may change its times, until it passes the packet on. From then on the packet is
+/// read-only.
 package final class PacketBox: Sendable {
-    // Written only by the thread that read it, before others hold the object; freed in `deinit`.
+    // Only the reading thread writes to the packet, before another thread holds the object. `deinit` frees the packet.
     nonisolated(unsafe) let packet: UnsafeMutablePointer<AVPacket>
 
     init(subject: String) throws(AVFailure) {
@@ -19,35 +20,36 @@ package final class PacketBox: Sendable {
         av_packet_free(&owned)
     }
 
-    /// The packet's stream, as ``StreamInfo/index``.
+    /// The index of the packet's stream: ``StreamInfo/index``.
     package var streamIndex: Int { Int(packet.pointee.stream_index) }
     /// Size in bytes.
     package var size: Int { Int(packet.pointee.size) }
-    /// Whether the container or the transport reports missing or wrong bytes.
+    /// Whether the container or the transport reports that bytes of the packet are missing or wrong.
     package var isCorrupt: Bool { packet.pointee.flags & AV_PKT_FLAG_CORRUPT != 0 }
 
-    /// Offset of its first byte in the file; nil if the demuxer does not report it.
+    /// Offset of the packet's first byte in the file; nil if the demuxer does not report it.
     package var position: Int64? { packet.pointee.pos >= 0 ? packet.pointee.pos : nil }
-    /// Whether its frame must be decoded but not shown: an edit list begins after it.
+    /// Whether the packet's frame must be decoded but not shown, because the edit list begins to show frames only after
+    /// it.
     package var isHidden: Bool { packet.pointee.flags & AV_PKT_FLAG_DISCARD != 0 }
-    /// Whether its bytes are encrypted.
+    /// Whether the packet's bytes are encrypted.
     package var isEncrypted: Bool {
         var count: Int32 = 0
         return relay_packet_side_data(packet, AV_PKT_DATA_ENCRYPTION_INFO, &count) != nil
     }
 
-    /// Audio samples at its beginning and end that a decoder drops: priming and padding.
+    /// The number of audio samples that a decoder drops at the packet's beginning (priming) and at its end (padding).
     package var skippedSamples: (first: Int64, last: Int64) {
         var count: Int32 = 0
         guard let data = relay_packet_side_data(packet, AV_PKT_DATA_SKIP_SAMPLES, &count), count >= 8 else {
             return (0, 0)
         }
-        // Two 32-bit numbers, least significant byte first (libavcodec/packet.h).
+        // The side data begins with two 32-bit numbers, with the least significant byte first (libavcodec/packet.h).
         func number(_ place: Int) -> Int64 { (0..<4).reduce(0) { $0 | Int64(data[place + $1]) << (8 * $1) } }
         return (number(0), number(4))
     }
 
-    /// Whether the container or the parser marks it as a point where decoding can start.
+    /// Whether the container or the parser marks the packet as a point where decoding can start.
     package var isKeyframe: Bool { packet.pointee.flags & AV_PKT_FLAG_KEY != 0 }
 
     /// Presentation time in ticks of the stream's time base, if it is known.
@@ -55,7 +57,7 @@ package final class PacketBox: Sendable {
     /// Decoding time in ticks of the stream's time base, if it is known.
     package var dts: Int64? { packet.pointee.dts.asTimestamp }
 
-    /// A copy of the bytes.
+    /// A copy of the packet's bytes.
     package var content: [UInt8] {
         guard let data = packet.pointee.data else { return [] }
         return Array(UnsafeBufferPointer(start: data, count: size))
@@ -64,8 +66,9 @@ package final class PacketBox: Sendable {
     /// Duration in ticks of the stream's time base; 0 if unknown.
     package var duration: Int64 { max(0, packet.pointee.duration) }
 
-    /// The packet's times, safe for arithmetic, in ticks of `base`, its stream's time base: at most a century, and a
-    /// duration of at most a minute. Nil without a plausible decoding time.
+    /// The packet's times in ticks of `base`, which is its stream's time base. Arithmetic with them cannot overflow:
+    /// times are at most a century, and the duration is at most a minute. Nil if the packet has no decoding time within
+    /// a century.
     func times(in base: TimeBase) -> (pts: Int64, dts: Int64, duration: Int64)? {
         guard let dts = base.believed(dts) else { return nil }
         return (max(base.believed(pts) ?? dts, dts), dts, min(duration, base.ticks(.seconds(60))))
@@ -80,7 +83,7 @@ package final class PacketBox: Sendable {
         packet.pointee.dts = dts
     }
 
-    /// Moves both times by `ticks`.
+    /// Moves the presentation time and the decoding time by `ticks`.
     package func shift(by ticks: Int64) {
         if let pts { packet.pointee.pts = pts &+ ticks }
         if let dts { packet.pointee.dts = dts &+ ticks }
@@ -88,18 +91,18 @@ package final class PacketBox: Sendable {
 }
 
 extension Int64 {
-    /// The value, or nil for libav's "no timestamp".
+    /// The value; nil if it is libav's value for "no timestamp".
     var asTimestamp: Int64? { self == relay_av_nopts ? nil : self }
 }
 
 extension AVRational {
-    /// The fraction as a time base, if it is positive and a tick is shorter than an hour: no real clock is so coarse,
-    /// and a few such ticks would overflow 64-bit nanoseconds.
+    /// The fraction as a time base, if it is positive and a tick is shorter than an hour. No real clock is coarser, and
+    /// a few longer ticks could overflow 64-bit nanoseconds.
     var asTimeBase: TimeBase? { num > 0 && den > 0 && num / den < 3600 ? TimeBase(num, den) : nil }
     /// The fraction as a rate, if it is positive.
     var asFrameRate: FrameRate? { num > 0 && den > 0 ? FrameRate(num, den) : nil }
     /// The fraction as a pixel aspect ratio, if it is positive and both parts fit 16 bits, as ITU-T H.264 table E-1
-    /// requires; else nil.
+    /// requires; otherwise nil.
     var asAspectRatio: SampleAspectRatio? {
         var (across, down) = (Int32(0), Int32(0))
         av_reduce(&across, &down, Int64(num), Int64(den), 65_535)

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads the tables of a transport stream (ISO/IEC 13818-1, 2.4.4) as its packets pass, and detects a map that changes
-/// the coding of a stream. libavformat keeps the first coding of a PID.
+/// Reads the tables of a transport stream (ISO/IEC 13818-1, 2.4.4) from its packets, and detects when a program map
+/// table (PMT, called map here) changes the coding of a stream. This is necessary because libavformat keeps the first
+/// coding of a PID.
 ///
-/// A value without I/O.
+/// This type is a value, and does no I/O.
 struct ProgramMapWatch: Sendable {
-    /// The bytes of a transport packet.
+    /// The size of a transport packet in bytes.
     static let packetBytes = 188
 
-    /// A stream's coding in the map: its stream type, and for private data (type 6) the formats that its descriptors
-    /// name.
+    /// A stream's coding in the map: its stream type, and for private data (type 6) also the formats that its
+    /// descriptors name.
     private struct Coding: Hashable {
         let type: UInt8
         let formats: [UInt8]
@@ -20,14 +21,14 @@ struct ProgramMapWatch: Sendable {
         var coding: Coding
         /// Number of consecutive maps with the current coding.
         var count = 1
-        /// A different coding, and the number of consecutive maps with it.
+        /// Another coding, and the number of consecutive maps that had it.
         var next: (coding: Coding, count: Int)?
     }
 
-    /// After this many consecutive maps with the same coding, a single map with another coding counts as a change.
+    /// If the coding was in at least this many consecutive maps, a single map with another coding counts as a change.
     private static let knownCount = 5
-    /// Before that, only this many consecutive maps with the other coding count as a change. If two senders use one
-    /// address and their maps alternate, the coding in the maps of one of them stays in use.
+    /// While the coding was in fewer consecutive maps, it takes this many consecutive maps with another coding for a
+    /// change. So if two senders use one address and their maps alternate, the coding of one of them stays in use.
     private static let surprisingCount = 10
 
     /// An incomplete section, with the transport packets that carried it.
@@ -40,22 +41,22 @@ struct ProgramMapWatch: Sendable {
     private static let longestSection = 1024
     /// `stream_type` of private data in PES packets (table 2-34).
     private static let privateData: UInt8 = 6
-    /// Descriptors that name the format of private data: registration, AC-3, E-AC-3, DTS, AAC, extension (ETSI EN 300
-    /// 468, table 12).
+    /// The tags of descriptors that name the format of private data: registration, AC-3, E-AC-3, DTS, AAC, extension
+    /// (ETSI EN 300 468, table 12).
     private static let namingDescriptors: Set<UInt8> = [0x05, 0x6A, 0x7A, 0x7B, 0x7C, 0x7F]
 
     /// The PIDs of the streams to watch; nil for all.
     var followed: Set<Int>?
-    /// The newest packets of the association table (PAT) and of each map (PMT), from which a demuxer can start.
+    /// For each PID, the packets of the newest program association table (PAT) or map. A demuxer can start with them.
     private var tables: [Int: [UInt8]] = [:]
     private var mapPIDs: Set<Int> = []
     private var sections: [Int: Section] = [:]
     private var streams: [Int: Stream] = [:]
 
-    /// A watch that knows no streams yet.
+    /// Creates a watch that knows no streams yet.
     init() {}
 
-    /// The newest tables as packets, for a demuxer that starts in mid-stream.
+    /// The packets of the newest tables, for a demuxer that starts in the middle of the stream.
     var head: [UInt8] { (tables[0] ?? []) + mapPIDs.sorted().flatMap { tables[$0] ?? [] } }
 
     /// Reads one transport packet. Returns whether it completes a map that changes the coding of a watched stream.
@@ -67,7 +68,7 @@ struct ProgramMapWatch: Sendable {
         let isStart = packet[1] & 0x40 != 0
         var section = isStart ? Section() : sections[pid] ?? Section()
         guard isStart || !section.bytes.isEmpty else { return false }
-        // A section starts after the pointer field. If an earlier section ends in this packet, its end is skipped.
+        // A section starts after the pointer field. If an earlier section ends in the same packet, its end is skipped.
         let first = isStart ? start + 1 + Int(packet[start]) : start
         guard first < packet.count else { return false }
         section.bytes += packet[first...]
@@ -79,13 +80,13 @@ struct ProgramMapWatch: Sendable {
         }
         sections[pid] = nil
         let content = Array(section.bytes.prefix(length))
-        // A damaged section has a CRC remainder other than 0 (annex A).
+        // A section is damaged if the remainder of its CRC is not 0 (annex A).
         guard length > 12, content[5] & 1 == 1, SpliceSection.checksum(content[...]) == 0 else { return false }
         tables[pid] = section.packets
         return pid == 0 ? associate(content) : map(content)
     }
 
-    /// Offset of the payload in `packet`; nil if it has none.
+    /// Offset of the payload in `packet`; nil if the packet has no payload.
     private static func payload(of packet: UnsafeRawBufferPointer) -> Int? {
         guard packet[3] & 0x10 != 0 else { return nil }
         let start = packet[3] & 0x20 == 0 ? 4 : 5 + Int(packet[4])
@@ -95,7 +96,7 @@ struct ProgramMapWatch: Sendable {
     /// Reads a program association section (2.4.4.3).
     private mutating func associate(_ section: [UInt8]) -> Bool {
         guard section[0] == 0 else { return false }
-        // The first section starts a new table.
+        // The section with number 0 starts a new table.
         if section[6] == 0 { mapPIDs = [] }
         for place in stride(from: 8, to: section.count - 7, by: 4) {
             let program = Int(section[place]) << 8 | Int(section[place + 1])
@@ -125,7 +126,7 @@ struct ProgramMapWatch: Sendable {
         return isChanged
     }
 
-    /// Records the coding of the stream `pid` in one map. Returns whether the coding changes here.
+    /// Records the coding that one map gives for the stream `pid`. Returns whether this counts as a change.
     private mutating func note(_ coding: Coding, of pid: Int) -> Bool {
         guard var stream = streams[pid] else {
             streams[pid] = Stream(coding: coding)
@@ -151,7 +152,8 @@ struct ProgramMapWatch: Sendable {
         var (found, rest): ([UInt8], ArraySlice<UInt8>) = ([], descriptors)
         while rest.count >= 2, let tag = rest.first {
             let count = min(rest.count, 2 + Int(rest[rest.startIndex + 1]))
-            // A registration descriptor names the format by four letters, an extension by its tag.
+            // A registration descriptor names the format by four letters, and an extension descriptor by its extension
+            // tag.
             let named = tag == 0x05 ? rest.prefix(6).dropFirst(2) : tag == 0x7F ? rest.prefix(3).dropFirst(2) : []
             if namingDescriptors.contains(tag) { found += [tag] + named }
             rest = rest.dropFirst(count)

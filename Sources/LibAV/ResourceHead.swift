@@ -2,13 +2,14 @@
 
 internal import CFFmpeg
 
-/// The first bytes of a resource, read by libavformat in the same way as media.
+/// The first bytes of the resource at a URL. libavformat reads them in the same way as media.
 package struct ResourceHead: Sendable {
     /// The bytes.
     package let bytes: [UInt8]
 
-    /// Reads at most `limit` bytes of `url`, for at most `timeout`. `headers` are added to an HTTP request. Blocks;
-    /// `interrupter` ends it, and must have no other user meanwhile. `subject` stands for the input in error messages.
+    /// Reads at most `limit` bytes of `url`, for at most `timeout`. An HTTP request also gets the lines in `headers`.
+    /// Blocks; `interrupter` can end the call, and no other call may use it meanwhile. `subject` is the input's name in
+    /// error messages.
     package init(
         of url: String, headers: String? = nil, limit: Int, timeout: Duration, interrupter: Interrupter, subject: String
     ) throws(AVFailure) {

@@ -7,19 +7,19 @@ package import Media
 package struct StreamInfo: Sendable {
     /// Information about a video stream.
     package struct Video: Sendable {
-        /// Columns as coded, before rotation.
+        /// Number of columns as coded, before rotation.
         package let width: Int
-        /// Rows as coded, before rotation.
+        /// Number of rows as coded, before rotation.
         package let height: Int
-        /// The average rate from the container or from probing.
+        /// The average frame rate, from the container or from probing.
         package let averageRate: FrameRate?
-        /// The lowest rate that can express every timestamp.
+        /// The lowest frame rate that can express every timestamp.
         package let baseRate: FrameRate?
         /// The pixel aspect ratio as coded, if it is known.
         package let sampleAspectRatio: SampleAspectRatio?
-        /// Color tags; for RGB, which is converted, ``Media/ColorDescription/bt709``.
+        /// The color tags. RGB video is converted, so its tags are those of ``Media/ColorDescription/bt709``.
         package let color: ColorDescription
-        /// How frames must be rotated or mirrored.
+        /// How frames must be rotated or mirrored to be upright.
         package let orientation: Orientation
         /// Whether the container or the codec marks frames as interlaced.
         package let isInterlaced: Bool
@@ -31,7 +31,7 @@ package struct StreamInfo: Sendable {
     package let index: Int
     /// The kind of track.
     package let kind: TrackKind
-    /// The time base of its packets and frames.
+    /// The time base of the stream's packets and frames.
     package let timeBase: TimeBase
     /// The number of bits of a transmitted timestamp: 33 in MPEG-TS, 32 in FLV, 64 if timestamps never wrap.
     package let stampBits: Int
@@ -39,12 +39,12 @@ package struct StreamInfo: Sendable {
     package let codecName: String
     /// The properties of the video; nil for audio.
     package private(set) var video: Video?
-    /// Samples per second, for audio; 0 for video.
+    /// For audio, the number of samples per second; 0 for video.
     package let sampleRate: Int
-    /// Number of channels, for audio, if probing found it; else 0.
+    /// For audio, the number of channels, if probing found it; otherwise 0.
     package private(set) var channels = 0
-    /// The languages from the container, in lower case: usually one; with dual mono in MPEG-TS, one for each side (EN
-    /// 300 468, 6.2.18; ISO/IEC 13818-1, 2.6.18). Letters and hyphens only.
+    /// The languages from the container, in lower case, with letters and hyphens only. There is usually one language.
+    /// Dual mono in MPEG-TS has one for each channel (EN 300 468, 6.2.18; ISO/IEC 13818-1, 2.6.18).
     package private(set) var languages: [String] = []
 
     /// The stream's number in its format, such as its PID in MPEG-TS; 0 if it has none.
@@ -55,10 +55,10 @@ package struct StreamInfo: Sendable {
 
 /// Owns a copy of an `AVCodecParameters`.
 final class CodecParameters: Sendable {
-    // Written only in `init`; read-only from then on; freed in `deinit`.
+    // Written only in `init`, and read-only from then on. `deinit` frees it.
     nonisolated(unsafe) let pointer: UnsafeMutablePointer<AVCodecParameters>
 
-    /// A copy of `source`, with another decoder `configuration` if that is given.
+    /// Creates a copy of `source`. If `configuration` is given, it replaces the decoder configuration.
     init(
         copying source: UnsafeMutablePointer<AVCodecParameters>, configuration: SharedBytes? = nil, subject: String
     ) throws(AVFailure) {
@@ -78,8 +78,8 @@ final class CodecParameters: Sendable {
 }
 
 extension StreamInfo {
-    /// Reads a stream of an opened container; nil if it is neither video nor audio. The packets have times in
-    /// `timeBase`, which do not wrap; nil means those of the container.
+    /// Reads a stream of an opened container; nil if the stream is neither video nor audio. If `own` is given, the
+    /// packets have times in this time base, and their times do not wrap; otherwise they have the container's times.
     init?(
         _ stream: UnsafeMutablePointer<AVStream>, timeBase own: TimeBase? = nil, subject: String
     ) throws(AVFailure) {
@@ -137,8 +137,9 @@ extension StreamInfo.Video {
 }
 
 extension StreamInfo {
-    /// This video stream with the size, pixel aspect ratio and color of one of its frames. `rate` is the rate in the
-    /// coded stream, for a stream without another one. `reordered` is the number of frames that the decoder reorders.
+    /// Returns this stream's information with the size, pixel aspect ratio and color of one of its frames. `rate` is
+    /// the frame rate that the coded stream states; it is used if the container has none. `reordered` is the number of
+    /// frames that the decoder reorders.
     package func described(by frame: DecodedFrame, rate: FrameRate?, reordered: Int) -> StreamInfo {
         guard let known = video else { return self }
         let values = frame.frame.pointee
@@ -154,7 +155,7 @@ extension StreamInfo {
         return described
     }
 
-    /// This stream with `configuration` for its decoder.
+    /// Returns this stream's information with `configuration` as the decoder's configuration.
     package func configured(by configuration: [UInt8]) throws(AVFailure) -> StreamInfo {
         var configured = self
         configured.parameters = try CodecParameters(
@@ -167,7 +168,7 @@ extension StreamInfo {
 }
 
 extension StreamInfo.Video {
-    /// Creates the information from a frame format and a track description.
+    /// Creates the information from a frame format and a track description, without a demuxer.
     init(_ frames: FrameFormat, _ track: TrackDescription) {
         (width, height) = (frames.width, frames.height)
         (averageRate, baseRate) = (track.nominalRate, nil)
@@ -178,7 +179,7 @@ extension StreamInfo.Video {
 }
 
 extension ColorDescription {
-    /// Converts libav's tags. RGB has no YCbCr tags of its own; it is converted to limited-range BT.709.
+    /// Converts libav's color tags. RGB has no tags for YCbCr; it is converted to limited-range BT.709.
     init(
         format: AVPixelFormat, primaries: AVColorPrimaries, transfer: AVColorTransferCharacteristic,
         matrix: AVColorSpace, range: AVColorRange

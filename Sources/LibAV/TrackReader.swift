@@ -3,38 +3,39 @@
 internal import CFFmpeg
 package import Media
 
-/// Converts the packets of one stream of a demuxer to the form for outputs: NAL units preceded by their lengths, AAC
-/// without ADTS. The coded data does not change. One thread at a time.
+/// Converts the packets of one stream of a demuxer to the form for outputs: NAL units preceded by their lengths, and
+/// AAC without ADTS headers. The coded data does not change. Only one thread may use it at a time.
 ///
-/// A change of the parameter sets creates another description, which takes effect at a keyframe. Sets that change in
-/// the middle of a GOP also stay among its frames, so that these can be decoded.
+/// When the parameter sets change, the track gets a new description, which takes effect at a keyframe. Sets that change
+/// in the middle of a GOP also stay in the GOP's frames, so that a decoder can decode these frames.
 package final class TrackReader {
     private enum Form {
-        /// The form of MP4 and FLV.
+        /// The form of MP4 and FLV, which outputs need.
         case plain
         /// NAL units with start codes.
         case byteStream
-        /// AAC with a header before each frame.
+        /// AAC with an ADTS header before each frame.
         case adts
         /// Audio in a codec that no output carries, which is decoded.
         case decoded(SampleReader)
     }
 
-    /// The stream that is read.
+    /// The stream whose packets are converted.
     package let stream: StreamInfo
-    /// The coding of the packets; nil until a packet reveals it.
+    /// The description of the converted packets; nil until a packet reveals it.
     package private(set) var track: TrackDescription?
     private let codec: Codec
     private let form: Form
     private let subject: String
     private var units: AnnexBReader
-    /// The lengths in the frames of the form of MP4, which outputs get with 4 bytes.
+    /// The size of the lengths in the input's frames, in the form of MP4. Outputs always get lengths of 4 bytes.
     private var lengths = UnitLengths()
-    /// A configuration that takes effect at the next keyframe.
+    /// A decoder configuration that takes effect at the next keyframe.
     private var pending: [UInt8]?
 
-    /// A reader of `stream`; nil if no output carries its coding. If `decodesOtherAudio` is set, audio that no output
-    /// carries is decoded, and nil means that it cannot be decoded. `subject` stands for the input in error messages.
+    /// Creates a reader of `stream`; nil if no output can carry its coding. If `decodesOtherAudio` is set, audio that no
+    /// output carries is decoded, and nil means that it cannot be decoded. `subject` is the input's name in error
+    /// messages.
     package init?(_ stream: StreamInfo, subject: String, decodesOtherAudio: Bool = false) {
         var samples: SampleReader?
         if decodesOtherAudio, stream.kind == .audio, stream.codec == nil {
@@ -58,8 +59,8 @@ package final class TrackReader {
         if case .byteStream = form, !extraData.isEmpty { begin(with: extraData) }
     }
 
-    /// Converts a packet, in ticks of the stream's time base. Nil if the packet has no bytes or no decoding time, or
-    /// depends on earlier packets that are missing.
+    /// Converts a packet; its times are in ticks of the stream's time base. Returns nil if the packet has no bytes or
+    /// no decoding time, or depends on earlier packets that are missing.
     package func read(_ box: PacketBox) throws(AVFailure) -> EncodedPacket? {
         guard box.dts != nil, box.size > 0 else { return nil }
         switch form {
@@ -79,7 +80,7 @@ package final class TrackReader {
             pending = UnitLengths.widened(record: configuration, codec)
         }
         if let configuration = pending, configuration != track?.decoderConfiguration.array {
-            // Parameter sets that arrive between two keyframes stay among the frames until the next keyframe.
+            // Parameter sets that arrive between two keyframes are put into the frames until the next keyframe.
             if !box.isKeyframe, codec == .h264 || codec == .hevc, let track {
                 let payload = lengths.widened(SharedBytes(box.bytes)).flatMap {
                     ConfigurationRecord.payload($0, from: track.decoderConfiguration, to: configuration, codec)
@@ -93,7 +94,7 @@ package final class TrackReader {
             track = stream.codedTrack(firstPayload: box.bytes)
         }
         guard let track else { return nil }
-        // Most frames are not widened; they are copied once, into the packet.
+        // Most inputs have lengths of 4 bytes already. Their frames are copied only once, into the packet.
         if lengths.areWide { return box.encodedPacket(of: track) }
         return lengths.widened(SharedBytes(box.bytes)).flatMap {
             box.encodedPacket(of: track, payload: $0, isKeyframe: box.isKeyframe)
@@ -133,14 +134,14 @@ package final class TrackReader {
 
 extension TrackReader {
     private func readByteStream(_ box: PacketBox) throws(AVFailure) -> EncodedPacket? {
-        // In streams without IDR frames, the parser finds where decoding can start.
+        // In streams without IDR frames, libav's parser finds the packets at which decoding can start.
         guard let unit = units.read(box.bytes, isRandomAccess: box.isKeyframe) else { return nil }
         if unit.isKeyframe { try follow(unit.payload) }
         return track.flatMap { box.encodedPacket(of: $0, payload: unit.payload, isKeyframe: unit.isKeyframe) }
     }
 
-    /// Describes the track by the parameter sets that are active at `keyframe`. Sets that changed earlier were carried
-    /// among the frames.
+    /// Describes the track by the parameter sets that are active at `keyframe`. If they changed before this keyframe,
+    /// the frames contained them until now.
     private func follow(_ keyframe: SharedBytes) throws(AVFailure) {
         guard let configuration = units.sets.configuration, configuration != track?.decoderConfiguration.array else {
             return
@@ -150,7 +151,7 @@ extension TrackReader {
             configuration)
     }
 
-    /// Reads the parameter sets, separated by start codes, that probing found.
+    /// Reads the parameter sets that probing found; start codes separate them.
     private func begin(with extraData: [UInt8]) {
         _ = units.read(extraData)
         guard let configuration = units.sets.configuration, let video = stream.video, video.width > 0, video.height > 0
@@ -187,7 +188,8 @@ extension PacketBox {
         return Array(UnsafeBufferPointer(start: data, count: size))
     }
 
-    /// The decoder configuration that begins at this packet, if the container changes it in mid-stream.
+    /// The decoder configuration that applies from this packet on, if the container changes it in the middle of the
+    /// stream.
     package var newConfiguration: [UInt8]? {
         var count: Int32 = 0
         guard let data = relay_packet_side_data(packet, AV_PKT_DATA_NEW_EXTRADATA, &count), count > 0 else {
@@ -221,8 +223,8 @@ package struct ADTSFrame: Sendable, Equatable {
         96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8000, 7350,
     ]
 
-    /// The consecutive frames in `bytes`, up to the first bytes that are not a frame. A header with several access
-    /// units does not count as a frame.
+    /// Returns the consecutive frames in `bytes`, up to the first bytes that are not a frame. A header for several
+    /// access units does not count as a frame.
     package static func frames(_ bytes: [UInt8]) -> [ADTSFrame] {
         var frames: [ADTSFrame] = []
         var start = 0

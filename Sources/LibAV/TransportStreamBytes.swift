@@ -2,13 +2,13 @@
 
 internal import Synchronization
 
-/// The bytes of a live input. When a transport stream's map changes the coding of a stream, the bytes end for the
-/// present demuxer, and the next demuxer continues at the same position: no byte is lost, and the connection stays
-/// open. Other formats pass unchanged.
+/// The bytes of a live input. When the program map table of a transport stream changes the coding of a stream, the
+/// bytes end for the current demuxer. The next demuxer continues at the same position, so that no byte is lost and the
+/// connection stays open. Bytes of other formats are passed on unchanged.
 package final class TransportStreamBytes: ByteStream {
     private struct State {
         var watch = ProgramMapWatch()
-        /// Bytes for the next call: part of a packet, or the bytes after a change.
+        /// Bytes for the next call of ``read(into:)``: part of a packet, or the bytes after a change.
         var rest: [UInt8] = []
         var isChanged = false
     }
@@ -31,10 +31,10 @@ package final class TransportStreamBytes: ByteStream {
     /// Also watches the stream `pid`, unless all streams are watched.
     func follow(also pid: Int) { state.withLock { _ = $0.watch.followed?.insert(pid) } }
 
-    /// Prepares for the next demuxer, which first gets the newest tables.
+    /// Prepares for the next demuxer. The newest tables are the first bytes that it gets.
     package func resume() {
         state.withLock { state in
-            // At a change the new map comes before the remaining bytes.
+            // After a change, ``forward(_:_:)`` has already put the newest tables before the remaining bytes.
             if !state.isChanged { state.rest = state.watch.head + state.rest }
             state.isChanged = false
             state.watch.followed = nil
@@ -50,7 +50,7 @@ package final class TransportStreamBytes: ByteStream {
             return (count, false)
         }
         if held.isEnd { return nil }
-        // Complete packets that were kept back come first, before another read.
+        // Complete packets that were kept back are passed on before the source is read again.
         if held.count >= Self.packetBytes { return forward(buffer, held.count) }
         guard held.count < buffer.count else { return held.count }
         let behind = UnsafeMutableRawBufferPointer(rebasing: buffer[held.count...])
@@ -58,8 +58,8 @@ package final class TransportStreamBytes: ByteStream {
         return forward(buffer, held.count + count)
     }
 
-    /// Checks the first `count` bytes of `buffer`. Returns how many of them the demuxer gets now; nil if the coding
-    /// changes before the first byte. Stores the other bytes.
+    /// Checks the first `count` bytes of `buffer`, and returns how many of them the demuxer gets now. Returns nil if
+    /// the coding changes at the first byte. Stores the other bytes for later calls.
     private func forward(_ buffer: UnsafeMutableRawBufferPointer, _ count: Int) -> Int? {
         let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
         return state.withLock { state in
@@ -79,7 +79,7 @@ package final class TransportStreamBytes: ByteStream {
                 }
                 place += Self.packetBytes
             }
-            // Bytes out of sync are not kept back: libavformat finds the next packet.
+            // Bytes without a sync byte are not kept back, because libavformat finds the next packet itself.
             guard place < count, bytes[place] == Self.syncByte else { return count }
             state.rest.insert(contentsOf: bytes[place...], at: 0)
             return place

@@ -2,8 +2,8 @@
 
 /// Blurs a plane by halving it several times and enlarging the result.
 ///
-/// Enlarging interpolates, so repeated halving and doubling looks like a smooth blur; the smaller planes cost next to
-/// nothing.
+/// Because enlarging interpolates, repeated halving and doubling looks like a smooth blur. The smaller planes take very
+/// little time.
 private struct Levels {
     /// The maximum number of halvings: at 1080 lines, a blur with a radius of about 16 pixels.
     static let deepest = 4
@@ -12,16 +12,16 @@ private struct Levels {
     private let width: Int
     private let height: Int
 
-    /// Creates the smaller planes for a plane of this size, in memory from ``base`` on.
+    /// Reserves memory in `scratch` for the smaller versions of a plane of this size.
     init(_ scratch: Scratch<UInt8>, width: Int, height: Int) {
         (self.width, self.height) = (width, height)
-        // The sizes of the planes are rounded up.
+        // The memory is a little larger than needed, because the sizes of the smaller planes are rounded up.
         base = scratch.reserve((width + 32) * (height + 32) / 2)
     }
 
     private static func size(_ whole: Int, _ level: Int) -> Int { (whole + (1 << level) - 1) >> level }
 
-    /// The plane after this number of halvings, which is at least one.
+    /// The plane that is halved `level` times, at least once.
     func plane(_ level: Int) -> TargetPlane {
         var start = base
         for before in 1..<level { start += Self.size(width, before) * Self.size(height, before) }
@@ -29,7 +29,7 @@ private struct Levels {
         return TargetPlane(bytes: start, stride: columns, width: columns, height: Self.size(height, level))
     }
 
-    /// Computes the smaller planes of `source`, up to the one that is halved `deepest` times.
+    /// Halves `source` repeatedly, `deepest` times, and stores each of the smaller planes.
     func reduce(_ source: SourcePlane, to deepest: Int) {
         var larger = source
         for level in 1...deepest {
@@ -41,7 +41,8 @@ private struct Levels {
 }
 
 extension TargetPlane {
-    /// Fills this plane with `source` at half size. Odd columns and rows at the end count twice.
+    /// Fills this plane with `source` at half size. If `source` has an odd number of columns or rows, the last one
+    /// counts twice.
     fileprivate func halve(_ source: SourcePlane) {
         let whole = source.width / 2
         for y in 0..<height {
@@ -51,13 +52,13 @@ extension TargetPlane {
         }
     }
 
-    /// Fills this plane with `source` at double size. `sums` holds intermediate results.
+    /// Fills this plane with `source` at double size. `sums` is temporary memory.
     fileprivate func double(_ source: SourcePlane, _ sums: Scratch<UInt16>) {
         for y in 0..<height { Self.double(source, y, sums, count: width, into: row(y)) }
     }
 
-    /// Fills this plane with a mix of `source` at double size, which has `weight` in parts of 256, and `sharp`, which
-    /// may be in the same memory.
+    /// Fills this plane with a mix of `source` at double size and `sharp`. `weight` is the weight of `source`, in parts
+    /// of 256. `sharp` may be in the memory of this plane.
     fileprivate func double(
         _ source: SourcePlane, over sharp: SourcePlane, weight: UInt16, _ sums: Scratch<UInt16>, _ rows: Scratch<UInt8>
     ) {
@@ -69,7 +70,7 @@ extension TargetPlane {
         }
     }
 
-    /// Row `y` of `source` at double size.
+    /// Computes row `y` of `source` at double size.
     private static func double(
         _ source: SourcePlane, _ y: Int, _ sums: Scratch<UInt16>, count: Int, into target: UnsafeMutablePointer<UInt8>
     ) {
@@ -89,7 +90,7 @@ extension TargetPlane {
         target[count - 1] = UInt8(truncatingIfNeeded: (line[count / 2] &* 3 &+ line[count / 2 - 1] &+ 8) &>> 4)
     }
 
-    /// Mixes `count` samples at `target` with the samples at `other`. `weight` is the weight of the latter, in parts of
+    /// Mixes `count` samples at `target` with the samples at `other`. `weight` is the weight of `other`, in parts of
     /// 256.
     private static func mix(
         _ other: UnsafePointer<UInt8>, weight: UInt16, count: Int, into target: UnsafeMutablePointer<UInt8>
@@ -120,7 +121,7 @@ extension TransitionRenderer {
         }
     }
 
-    /// Blurs one plane, with a number of halvings that need not be whole.
+    /// Blurs one plane by `depth` halvings. If `depth` is a fraction, the results of two numbers of halvings are mixed.
     private func blur(_ source: SourcePlane, depth: Double, into target: TargetPlane) {
         let levels = Levels(levels.0, width: source.width, height: source.height)
         let lower = Int(depth) + 1
@@ -144,8 +145,8 @@ extension TransitionRenderer {
         enlarge(first, from: Levels.deepest, a, weight: 256, into: target)
     }
 
-    /// Enlarges the plane at `level` to the size of `target`, level by level. In the first step it is mixed with the
-    /// next larger plane: `weight` is its weight in parts of 256.
+    /// Enlarges the plane at `level` to the size of `target`, level by level. In the first step the enlarged plane is
+    /// mixed with the plane of the next larger level. `weight` is the weight of the enlarged plane, in parts of 256.
     private func enlarge(
         _ levels: Levels, from level: Int, _ source: SourcePlane, weight: UInt16, into target: TargetPlane
     ) {

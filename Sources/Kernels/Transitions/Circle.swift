@@ -6,7 +6,7 @@ extension TransitionRenderer {
     /// `b` appears within a centered circle, whose radius grows with the progress. The circle's edge is blurred over
     /// one pixel.
     func circle(_ a: SourcePlanes, _ b: SourcePlanes, _ progress: Double, _ target: TargetPlanes) {
-        // At the end the circle, with its edge, reaches beyond the corners.
+        // At progress 1 the circle, with its blurred edge, reaches beyond the corners of the frame.
         let whole = (Double(width * width + height * height)).squareRoot() / 2 + 1
         let radius = progress * whole
         target.forEach(a, b) { plane, a, b in
@@ -22,12 +22,12 @@ extension TransitionRenderer {
         into target: UnsafeMutablePointer<UInt8>
     ) {
         let (middle, dy) = (Double(width) / 2, Double(y) + 0.5 - Double(height) / 2)
-        /// Half the length of the row's part that is inside the circle.
+        /// Half the length of the part of the row that is inside a circle of this radius.
         func half(_ radius: Double) -> Double { radius <= abs(dy) ? 0 : (radius * radius - dy * dy).squareRoot() }
         let (outer, inner) = (half(radius + 0.5), half(max(0, radius - 0.5)))
         let first = max(0, Int(middle - outer))
         let last = min(width, Int((middle + outer).rounded(.up)))
-        // Pixels whose center is inside the inner circle.
+        // The pixels from `full` to `end` have their centers inside the inner circle.
         let full = inner == 0 ? 0 : min(width, max(0, Int((middle - inner).rounded(.up))))
         let end = inner == 0 ? 0 : max(full, min(width, Int(middle + inner)))
         memcpy(target, a, first)

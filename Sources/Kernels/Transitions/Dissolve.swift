@@ -2,10 +2,11 @@
 
 internal import Glibc
 
-/// The moment at which each pixel changes in a dissolve, taken from a fixed noise, the same as in xfade.
+/// The progress at which each pixel changes in a dissolve. The values are a fixed noise, the same as in FFmpeg's filter
+/// `xfade`.
 ///
-/// A luma sample comes either from `a` or from `b`. A chroma sample belongs to four luma samples and is mixed in their
-/// proportion, so that no color appears that neither frame has there.
+/// A luma sample comes either from `a` or from `b`. A chroma sample covers four luma samples, and is mixed in the
+/// proportion in which these come from `a` and `b`, so that colors match brightness.
 struct DissolveNoise {
     private let width: Int
     private let thresholds: [UInt8]
@@ -13,7 +14,7 @@ struct DissolveNoise {
     init(width: Int, height: Int) {
         self.width = width
         thresholds = (0..<width * height).map { index in
-            // libavfilter, vf_xfade.c, frand(): the same constants, in the same precision.
+            // The constants and the precision are those of frand() in libavfilter's vf_xfade.c.
             let (x, y) = (Float(index % width), Float(index / width))
             let noise = sinf(x * 12.9898 + y * 78.233) * 43758.545
             return UInt8(min(255, (noise - noise.rounded(.down)) * 256))
@@ -40,13 +41,14 @@ struct DissolveNoise {
         _ count: Int, into target: UnsafeMutablePointer<UInt8>
     ) {
         for x in 0..<count {
-            // Load both values before choosing one: otherwise the loop branches, and is twenty times slower.
+            // Both values are loaded before one is chosen. Otherwise the loop would branch, and be twenty times slower.
             let (old, new) = (a[x], b[x])
             target[x] = noise[x] < limit ? new : old
         }
     }
 
-    /// Mixes a row of chroma by the noise of two luma rows of length `width`, which is loaded two samples at once.
+    /// Mixes a row of chroma samples by the noise of two luma rows, which have the length `width`. Each load fetches
+    /// two values of the noise.
     private static func mix(
         _ a: UnsafePointer<UInt8>, _ b: UnsafePointer<UInt8>, _ noise: UnsafePointer<UInt8>, _ width: Int,
         _ limit: UInt8, into target: UnsafeMutablePointer<UInt8>
@@ -56,7 +58,7 @@ struct DissolveNoise {
         for x in 0..<width / 2 {
             let first = upper.loadUnaligned(fromByteOffset: 2 &* x, as: UInt16.self)
             let second = lower.loadUnaligned(fromByteOffset: 2 &* x, as: UInt16.self)
-            // A negative difference has its highest bit set.
+            // A negative difference has its highest bit set. `count` is the number of luma samples that come from `b`.
             let count =
                 ((first & 255) &- limit) &>> 15 &+ ((first &>> 8) &- limit) &>> 15
                 &+ ((second & 255) &- limit) &>> 15 &+ ((second &>> 8) &- limit) &>> 15

@@ -3,10 +3,11 @@
 internal import Glibc
 
 extension TransitionRenderer {
-    /// A turning card with `a` on its front and `b` on its back. Its visible width follows the cosine of its angle.
+    /// Draws a card that turns about its vertical axis, with `a` on the front and `b` on the back. Its visible width is
+    /// proportional to the cosine of its angle.
     ///
-    /// A row is halved until the ratio is below two, and then interpolated, so that a card that is nearly edge-on does
-    /// not flicker.
+    /// Each row is halved until at most a reduction by less than two remains, and is then interpolated. So a card that
+    /// is nearly edge-on does not flicker.
     func flipHorizontally(
         _ a: SourcePlanes, _ b: SourcePlanes, _ progress: Double, before color: PixelColor, _ target: TargetPlanes
     ) {
@@ -17,8 +18,8 @@ extension TransitionRenderer {
         draw(shown.v, seen / 2, chromaX, color.v, into: target.v)
     }
 
-    /// Like ``flipHorizontally(_:_:_:before:_:)``, but about the horizontal axis. A row is the mean of the source rows
-    /// that it covers.
+    /// Like ``flipHorizontally(_:_:_:before:_:)``, but the card turns about its horizontal axis. Each row is the mean
+    /// of the source rows that it covers.
     func flipVertically(
         _ a: SourcePlanes, _ b: SourcePlanes, _ progress: Double, before color: PixelColor, _ target: TargetPlanes
     ) {
@@ -29,10 +30,10 @@ extension TransitionRenderer {
         drawRows(shown.v, seen / 2, chromaY, color.v, into: target.v)
     }
 
-    /// The visible size of a card. The number is chosen so that both edges are on even pixels if the center is.
+    /// The visible width or height of the card. It is chosen so that both edges are on even pixels if the center is.
     private static func seen(_ progress: Double, of whole: Int) -> Int {
         let wanted = abs(cos(progress * .pi)) * Double(whole)
-        // Both sides lose the same even number.
+        // The card loses the same even number of pixels on both sides.
         return max(0, whole - Int(((Double(whole) - wanted) / 4).rounded()) * 4)
     }
 
@@ -57,13 +58,13 @@ extension TransitionRenderer {
         }
     }
 
-    /// A row after it was halved `times` times. `scratch` has room for a row.
+    /// Halves a row `times` times and returns the result. `scratch` is temporary memory for one row.
     private static func halve(
         _ row: UnsafePointer<UInt8>, _ width: Int, _ times: Int, _ scratch: UnsafeMutablePointer<UInt8>
     ) -> UnsafePointer<UInt8> {
         var (source, count) = (row, width)
-        // Alternate between the two halves of the memory: a loop that writes to the place from which it reads would not
-        // be vectorized.
+        // The results alternate between the two halves of the memory: a loop that writes to the place from which it
+        // reads would not be vectorized.
         for time in 0..<times {
             count /= 2
             let target = time % 2 == 0 ? scratch : scratch + width / 2

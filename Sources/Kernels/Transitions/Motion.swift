@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The direction of motion in a transition: slides, pushes and wipes copy rows unchanged.
+/// The direction of motion of slides, pushes and wipes. These transitions copy samples unchanged.
 ///
 /// Edges are on even pixels, so that luma and chroma change at the same position.
 enum Motion {
@@ -35,7 +35,7 @@ enum Motion {
         target.forEach(a, b) { plane, a, b in
             let whole = isHorizontal ? plane.width : plane.height
             let part = whole == length ? shown : shown / 2
-            // `b` is visible in `part`, on the side from which it comes; `a` in the rest.
+            // `b` fills `part` columns or rows, on the side from which it comes; `a` fills the rest.
             let (startB, startA) = isForward ? (0, part) : (whole - part, 0)
             let fromB = movesB ? (isForward ? whole - part : 0) : startB
             let fromA = movesA ? (isForward ? 0 : part) : startA
@@ -44,7 +44,7 @@ enum Motion {
         }
     }
 
-    /// Copies `length` columns or rows.
+    /// Copies `length` columns or rows of `source`, from position `from` to position `to` of `plane`.
     private func copy(_ source: SourcePlane, from: Int, to: Int, _ length: Int, _ plane: TargetPlane) {
         if isHorizontal {
             let part = PixelRectangle(x: from, y: 0, width: length, height: plane.height)

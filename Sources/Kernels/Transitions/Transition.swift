@@ -4,24 +4,26 @@ internal import Media
 
 /// How one frame changes to another.
 package struct Transition: Sendable, Hashable {
-    /// The visible effect. "Left" and the like are the direction of motion. `a` is the old frame, `b` the new one.
+    /// The visible effect. `a` is the old frame, and `b` the new one. "Left" and similar words are the direction of
+    /// motion. If FFmpeg's filter `xfade` has the same effect, its name there is given.
     package enum Kind: String, Sendable, Hashable, Codable, CaseIterable {
         /// `b` appears at once.
         case cut
-        /// Sources move and change size from the old scene's placements to the new scene's. Each frame of the
-        /// transition is composed from the sources. Between two finished frames, this is ``fade``.
+        /// Sources move and change size, from their placements in the old scene to those in the new scene. Each frame
+        /// of the transition is composed from the sources. If there are only two finished frames, the effect is
+        /// ``fade``.
         case move
         /// A linear mix of `a` and `b`: xfade's `fade`.
         case fade
-        /// `b` replaces `a` pixel by pixel, in the order of a fixed noise: xfade's `dissolve`.
+        /// `b` replaces `a` pixel by pixel, in a fixed random order: xfade's `dissolve`.
         case dissolve
         /// `b` moves in over `a`, which does not move.
         case slideLeft = "slide-left"
-        /// Like ``slideLeft``, to the right.
+        /// Like ``slideLeft``, but to the right.
         case slideRight = "slide-right"
-        /// Like ``slideLeft``, upwards.
+        /// Like ``slideLeft``, but upwards.
         case slideUp = "slide-up"
-        /// Like ``slideLeft``, downwards.
+        /// Like ``slideLeft``, but downwards.
         case slideDown = "slide-down"
         /// `b` moves in and pushes `a` out: xfade's `slideleft`.
         case pushLeft = "push-left"
@@ -31,7 +33,7 @@ package struct Transition: Sendable, Hashable {
         case pushUp = "push-up"
         /// Like ``pushLeft``, downwards: xfade's `slidedown`.
         case pushDown = "push-down"
-        /// Neither moves; the edge between `a` and `b` moves to the left: xfade's `wipeleft`.
+        /// Neither frame moves; the edge between `a` and `b` moves to the left: xfade's `wipeleft`.
         case wipeLeft = "wipe-left"
         /// Like ``wipeLeft``, to the right: xfade's `wiperight`.
         case wipeRight = "wipe-right"
@@ -41,12 +43,12 @@ package struct Transition: Sendable, Hashable {
         case wipeDown = "wipe-down"
         /// `a` grows from its center and fades to `b`.
         case zoomIn = "zoom-in"
-        /// `b` appears enlarged and shrinks to its size: ``zoomIn`` backwards.
+        /// `b` appears enlarged and shrinks to its size: ``zoomIn`` in reverse.
         case zoomOut = "zoom-out"
-        /// A card with `a` on its front turns about its vertical axis and shows `b` on its back. The background is a
-        /// color.
+        /// A card with `a` on its front turns about its vertical axis and shows `b` on its back. The background is
+        /// ``Transition/color``.
         case flipHorizontal = "flip-horizontal"
-        /// Like ``flipHorizontal``, about the horizontal axis.
+        /// Like ``flipHorizontal``, but the card turns about its horizontal axis.
         case flipVertical = "flip-vertical"
         /// `b` appears in a circle that grows from the center.
         case circle
@@ -55,7 +57,7 @@ package struct Transition: Sendable, Hashable {
         /// `a` fades to a color, and the color to `b`.
         case dip
 
-        /// Whether the transition shows a color.
+        /// Whether the transition uses ``Transition/color``.
         package var hasColor: Bool {
             switch self {
             case .dip, .flipHorizontal, .flipVertical: true
@@ -63,7 +65,7 @@ package struct Transition: Sendable, Hashable {
             }
         }
 
-        /// The kind with the display name `word`; a name without a direction is accepted too.
+        /// Reads the name of a kind; `flip`, `slide`, `push`, `wipe` and `zoom` without a direction are accepted, too.
         package init?(word: String) {
             switch word {
             case "flip": self = .flipHorizontal
@@ -80,7 +82,7 @@ package struct Transition: Sendable, Hashable {
     package var kind: Kind
     /// How the progress depends on time.
     package var easing: Easing
-    /// The color of ``Kind/dip``, and of the background of a turning card.
+    /// The color of ``Kind/dip``, and the background of a turning card.
     package var color: PixelColor
 
     package init(_ kind: Kind, easing: Easing = .linear, color: PixelColor = .black) {
@@ -97,7 +99,8 @@ package enum Easing: String, Sendable, Hashable, Codable, CaseIterable {
     /// Slow at the end.
     case out
 
-    /// The progress, 0 to 1, at `time`, 0 to 1. It is 0 at 0, 1 at 1, and never decreases.
+    /// Returns the progress, from 0 to 1, at `time`, from 0 to 1. The progress is 0 at time 0 and 1 at time 1, and
+    /// never decreases.
     package func progress(at time: Double) -> Double {
         let t = min(1, max(0, time))
         return switch self {

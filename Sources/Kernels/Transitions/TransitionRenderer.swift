@@ -2,11 +2,11 @@
 
 package import Media
 
-/// Draws transitions between frames of one size. The result depends only on the two frames and the progress, but the
-/// renderer has temporary memory. One thread at a time.
+/// Draws transitions between frames of one size. The result depends only on the two frames, the transition and the
+/// progress. The renderer has temporary memory, so only one thread may use it at a time.
 ///
-/// The initializer computes the noise of ``Transition/Kind/dissolve``, which takes longer than a frame: create the
-/// renderer before the program runs, or on another thread.
+/// The initializer computes the noise of ``Transition/Kind/dissolve``, which takes longer than the duration of a frame.
+/// So create the renderer before the program runs, or on another thread.
 package final class TransitionRenderer {
     let width: Int
     let height: Int
@@ -26,8 +26,8 @@ package final class TransitionRenderer {
         noise = DissolveNoise(width: width, height: height)
     }
 
-    /// Draws the frame at `progress` between `a` and `b`: `a` itself at 0, `b` at 1. The caller applies the easing; the
-    /// progress may also decrease or stop.
+    /// Draws the frame at `progress` between `a` and `b`: at 0 it is `a` itself, at 1 `b`. The caller applies the
+    /// easing. From call to call, the progress may also decrease or stay the same.
     package func render(
         _ a: VideoFrame, _ b: VideoFrame, _ transition: Transition, progress: Double, into canvas: inout Canvas
     ) {
@@ -73,6 +73,6 @@ package final class TransitionRenderer {
         }
     }
 
-    /// Converts a fraction to parts of 256.
+    /// Converts a fraction from 0 to 1 to a weight in parts of 256.
     static func weight(_ fraction: Double) -> UInt16 { UInt16((min(1, max(0, fraction)) * 256).rounded()) }
 }

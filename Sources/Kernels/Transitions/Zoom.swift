@@ -3,9 +3,9 @@
 internal import Glibc
 
 extension TransitionRenderer {
-    /// The factor by which a frame is enlarged at the end.
+    /// The factor by which `a` is enlarged at progress 1.
     private static let enlargement = 4.0
-    /// The progress at which the other frame begins to fade in.
+    /// The progress at which `b` begins to fade in.
     private static let fadeStart = 0.25
 
     /// `a` grows from its center at a constant rate of enlargement, and fades to `b`.
@@ -30,15 +30,15 @@ extension TransitionRenderer {
                 visible: count, isLinear: true))
     }
 
-    /// Enlarges `a` and mixes it with `b`. `weight` is the weight of `b`, in parts of 256. Each source row is enlarged
-    /// once, then rows are mixed in pairs.
+    /// Enlarges `a` and mixes it with `b`. `weight` is the weight of `b`, in parts of 256. Each row of `a` is enlarged
+    /// horizontally only once; then neighboring rows are mixed.
     private func enlarge(
         _ a: SourcePlane, _ b: SourcePlane, _ weight: UInt16, _ tableX: AxisTable, _ tableY: AxisTable,
         into target: TargetPlane
     ) {
         let base = rows.reserve(2 * target.width)
         var (upper, lower) = (base, base + target.width)
-        // The numbers of the source rows that the two buffers contain.
+        // The indices of the source rows that the two buffers contain.
         var (above, below) = (-1, -1)
         for y in 0..<target.height {
             let (row, part) = tableY.pair(y)

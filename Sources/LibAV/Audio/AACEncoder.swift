@@ -2,32 +2,32 @@
 
 package import Media
 
-/// Encodes audio as AAC-LC. One thread at a time.
+/// Encodes audio as AAC-LC. Only one thread may use it at a time.
 ///
-/// An AAC encoder emits priming samples before the first one. Packets carry their true times: the first packet begins
-/// ``priming`` samples before the first input sample, so that audio stays in sync with video.
+/// An AAC encoder emits priming samples before the first input sample. Packets carry their true times: the first packet
+/// begins ``priming`` samples before the first input sample, so that audio stays in sync with video.
 ///
-/// If libavcodec refuses a frame, silence replaces that frame and its neighbors, which overlap with it; the packets
-/// still follow each other without a gap. Because libavcodec keeps the refused frame, a new session replaces the old
-/// one. The encoder fails after ``mostRefusals`` refusals without ``goodRun`` good frames in between.
+/// If libavcodec refuses a frame, silence replaces this frame and its neighbors, because neighboring frames overlap.
+/// The packets still follow each other without a gap. libavcodec keeps the refused frame, so a new session replaces the
+/// old one. The encoder fails after ``mostRefusals`` refusals without ``goodRun`` good frames in between.
 package final class AACEncoder {
     /// Number of refusals after which the encoder fails: 2 s of audio at 48 kHz. A session encodes a frame only when it
-    /// gets the next one, and therefore refuses at most every second frame.
+    /// gets the next frame, so it refuses at most every second frame.
     package static let mostRefusals = 50
-    /// Number of consecutive good frames after which earlier refusals are forgotten.
+    /// Number of consecutive good frames after which earlier refusals no longer count.
     private static let goodRun = 8
 
     private var session: AACSession
     private var pending: AudioBuffer
     private var nextSample: Int64 = 0
-    /// End of the last output packet, in samples; nil before the first.
+    /// The time at which the last output packet ends, in samples; nil before the first packet.
     private var packetEnd: Int64?
-    /// Position of the first sample.
+    /// The program sample at which the input begins.
     private var start: Int64 = 0
-    /// Refusals since the last good run, and frames encoded since the last refusal.
+    /// The number of refusals since the last good run, and the number of frames encoded since the last refusal.
     private var (recentRefusals, goodFrames) = (0, 0)
 
-    /// Rate and channels of input and output.
+    /// Sample rate and number of channels, of input and output.
     package let format: AudioFormat
     /// Bits per second.
     package let bitrate: Int
@@ -35,7 +35,7 @@ package final class AACEncoder {
     package let frameLength: Int
     /// Number of samples that the encoder emits before the first input sample.
     package let priming: Int
-    /// The description to which the packets refer.
+    /// The track description that all packets share.
     package let description: TrackDescription
     /// The number of refused frames, and the reason for the last refusal.
     package private(set) var refused: (frames: Int64, reason: AVFailure?) = (0, nil)
@@ -55,7 +55,8 @@ package final class AACEncoder {
     /// ``encode(_:)``.
     package func begin(at sample: Int64) { (start, nextSample) = (sample, sample) }
 
-    /// Encodes `audio` directly after the earlier input, ignores its position, and returns the packets that are ready.
+    /// Encodes `audio` as the continuation of the earlier input, and returns the packets that are ready. The position
+    /// in `audio` is ignored.
     package func encode(_ audio: AudioBuffer) throws(AVFailure) -> [EncodedPacket] {
         pending.append(audio)
         var packets: [EncodedPacket] = []
@@ -77,13 +78,13 @@ package final class AACEncoder {
             try session.end()
             try receive(into: &packets)
         } catch {
-            // The encoder works one frame behind: the frame that it refused is the previous one.
+            // The encoder works one frame behind, so the refused frame is the previous one.
             refused = (refused.frames + 1, error)
         }
         return packets
     }
 
-    /// Encodes a frame of the pending samples.
+    /// Encodes the pending samples in `range` as one frame.
     private func encode(_ range: Range<Int>, into packets: inout [EncodedPacket]) throws(AVFailure) {
         let sample = nextSample
         nextSample += Int64(range.count)
@@ -100,8 +101,8 @@ package final class AACEncoder {
         }
     }
 
-    /// Replaces the session by a new one. The new session's first packet follows the last output packet; silence fills
-    /// the gap up to the next sample.
+    /// Replaces the session by a new one, whose first packet follows the last output packet. Silence fills the time up
+    /// to the next sample.
     private func restart(into packets: inout [EncodedPacket]) throws(AVFailure) {
         session = try AACSession(format: format, bitrate: bitrate)
         let silence = AudioBuffer.silence(at: 0, count: frameLength, format: format)

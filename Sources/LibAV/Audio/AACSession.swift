@@ -3,7 +3,7 @@
 internal import CFFmpeg
 internal import Media
 
-/// Owns one AAC-LC session of libavcodec. One thread at a time; frees its objects in `deinit`.
+/// Owns one AAC-LC session of libavcodec. Only one thread may use it at a time. `deinit` frees libavcodec's objects.
 final class AACSession {
     private let context: UnsafeMutablePointer<AVCodecContext>
     private let frame: UnsafeMutablePointer<AVFrame>
@@ -13,7 +13,7 @@ final class AACSession {
     var frameLength: Int { Int(context.pointee.frame_size) }
     /// Number of samples that the encoder emits before the first input sample.
     var priming: Int { Int(context.pointee.initial_padding) }
-    /// The AudioSpecificConfig.
+    /// The decoder configuration, an AudioSpecificConfig (ISO/IEC 14496-3, 1.6.2.1).
     var configuration: SharedBytes {
         SharedBytes(UnsafeBufferPointer(start: context.pointee.extradata, count: Int(context.pointee.extradata_size)))
     }
@@ -63,8 +63,8 @@ final class AACSession {
         avcodec_free_context(&context)
     }
 
-    /// Sends the samples of `audio` in `range` to the encoder, at most ``frameLength``. The first is the program's
-    /// sample number `sample`.
+    /// Sends the samples of `audio` in `range` to the encoder, at most ``frameLength``. The first of them is sample
+    /// number `sample` of the program.
     func send(_ audio: AudioBuffer, _ range: Range<Int>, at sample: Int64) throws(AVFailure) {
         try check(av_frame_make_writable(frame))
         frame.pointee.nb_samples = Int32(range.count)
@@ -84,7 +84,7 @@ final class AACSession {
     /// Tells the encoder that no audio follows.
     func end() throws(AVFailure) { try check(avcodec_send_frame(context, nil)) }
 
-    /// Returns the next packet, with its time in samples and its bytes; nil if none is ready.
+    /// Returns the next packet: its time in samples, and its bytes. Returns nil if no packet is ready.
     func receive() throws(AVFailure) -> (pts: Int64, payload: SharedBytes)? {
         let result = avcodec_receive_packet(context, packet)
         if result == relay_averror(EAGAIN) || result == relay_averror_eof { return nil }

@@ -3,13 +3,14 @@
 internal import CFFmpeg
 package import Media
 
-/// A chain of libavfilter's audio filters. One thread at a time.
+/// A chain of libavfilter's audio filters. Only one thread may use it at a time.
 package final class AudioFilter {
     private let graph: FilterGraph
     private let subject: String
     private var position: Int64 = 0
 
-    /// A graph of `filters` for mono or stereo audio of `format`. `subject` stands for the input in error messages.
+    /// Creates a chain of `filters` for mono or stereo audio of `format`. `subject` is the input's name in error
+    /// messages.
     package init(_ filters: String, format: AudioFormat, subject: String) throws(AVFailure) {
         _ = Library.prepared
         self.subject = subject
@@ -20,7 +21,7 @@ package final class AudioFilter {
             operation: "filter", subject: subject)
     }
 
-    /// Sends audio that follows directly after the earlier input; its position is ignored. Nil ends the input.
+    /// Sends `audio` as the continuation of the earlier input; its position is ignored. Nil ends the input.
     package func push(_ audio: AudioBuffer?) throws(AVFailure) {
         guard let audio else { return try graph.push(nil) }
         guard audio.count > 0 else { return }
@@ -43,15 +44,15 @@ package final class AudioFilter {
         try graph.push(decoded, keeps: false)
     }
 
-    /// Returns a frame that is ready, or nil.
+    /// Returns the next filtered frame; nil if no frame is ready.
     package func pull() throws(AVFailure) -> DecodedFrame? { try graph.pull() }
 }
 
 extension DecodedFrame {
-    /// The number in the metadata that a filter attached under `key`; nil if there is no such number.
+    /// The number that a filter has attached to the frame's metadata under `key`; nil if it has attached none.
     package func number(_ key: String) -> Double? { frame.pointee.metadata.text(key).flatMap(Double.init) }
 
-    /// Appends the samples of planar floating-point audio, which must have as many channels as `channels`.
+    /// Appends the frame's samples to `channels`. The frame must be planar floating-point audio with as many channels.
     package func appendSamples(to channels: inout [[Float]]) {
         guard frame.pointee.format == AV_SAMPLE_FMT_FLTP.rawValue else { return }
         for index in channels.indices where index < Int(relay_frame_channels(frame)) {

@@ -2,21 +2,22 @@
 
 package import Media
 
-/// Decodes the packets of one audio track into the program's format. One thread at a time.
+/// Decodes the packets of one audio track into the program's format. Only one thread may use it at a time.
 package final class AudioPacketDecoder {
     /// How the packets are coded.
     package let track: TrackDescription
     private let decoder: Decoder
     private let resampler: Resampler
 
-    /// A decoder of the packets of `track`.
+    /// Creates a decoder of the packets of `track`.
     package init(_ track: TrackDescription, subject: String) throws(AVFailure) {
         self.track = track
         decoder = try Decoder(track, subject: subject)
         resampler = Resampler(target: .program, subject: subject)
     }
 
-    /// Decodes a packet and returns the audio that follows earlier output. If it throws, this packet is lost.
+    /// Decodes a packet, and returns its audio, which continues the audio of the packets before. If it throws, this
+    /// packet is lost.
     package func decode(_ packet: EncodedPacket) throws(AVFailure) -> [AudioBuffer] {
         try decoder.send(coded: packet)
         var audio: [AudioBuffer] = []

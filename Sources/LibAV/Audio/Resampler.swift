@@ -5,13 +5,13 @@ package import Media
 
 /// Converts decoded audio of any rate, layout and sample type to the program's format; owns a `SwrContext`.
 ///
-/// Output buffers follow each other without a gap from the position given to ``start(at:)``. A sample's position is its
-/// time: samples that the filter delays are output in a later buffer, at their own position. Mono goes to both channels
-/// at full level; more channels are mixed down by ITU-R BS.775 without attenuation, unless some of them are selected. A
-/// compensating resampler can stretch or shrink the audio a little; it filters even if the input already has the
-/// target's rate. One thread at a time.
+/// Output buffers follow each other without a gap, from the position given to ``start(at:)``. A sample's position is
+/// its time. The filter delays some samples: they are output in a later buffer, but at their own positions. Mono is
+/// copied to both channels at full level. More channels are mixed down by ITU-R BS.775 without attenuation, unless some
+/// channels are selected. A compensating resampler can stretch or shrink the audio a little, and filters even if the
+/// input already has the target's rate. Only one thread may use it at a time.
 package final class Resampler {
-    /// The properties that require a new context when they change.
+    /// The properties of the input. When one of them changes, a new context is necessary.
     private struct Shape: Hashable {
         var rate: Int32
         var format: Int32
@@ -26,16 +26,17 @@ package final class Resampler {
     private var stretch = 0.0
     private var shape: Shape?
     private var context: OpaquePointer?
-    /// Number of samples that the running context received, in the input's rate, and number that it has output.
+    /// The number of samples that the current context has received, at the input's rate, and the number that it has
+    /// output.
     private var taken: Int64 = 0
     private var given: Int64 = 0
 
     /// The position of the next output sample, in samples of the target.
     package private(set) var position: Int64 = 0
 
-    /// Creates a resampler into `target`. ``compensate(by:)`` works only if `compensates` is set. `channels` selects
-    /// input channels, counted from 0, which become the target's channels without mixing; a channel that the input
-    /// lacks is silent. Nil mixes all channels.
+    /// Creates a resampler into the format `target`. ``compensate(by:)`` works only if `compensates` is set. `channels`
+    /// selects input channels, counted from 0. They become the target's channels without mixing; a channel that the
+    /// input lacks is silent. If `channels` is nil, all input channels are mixed.
     package init(target: AudioFormat, subject: String, compensates: Bool = false, channels: [Int]? = nil) {
         precondition(channels.map { $0.count == target.channels } ?? true, "one channel for each of the target")
         self.channels = channels
@@ -46,32 +47,32 @@ package final class Resampler {
 
     deinit { swr_free(&context) }
 
-    /// Number of samples, in the target's rate, that were received but are not output yet. The first sample of the next
-    /// run is output at ``position`` plus this number.
+    /// Number of samples, at the target's rate, that were received but are not output yet. The first sample of the next
+    /// input frame is output at ``position`` plus this number.
     package var pending: Int64 {
         guard compensates else { return due - given }
         return context == nil ? 0 : swr_get_delay(context, Int64(target.sampleRate))
     }
 
-    /// Total number of output samples that correspond to all input so far.
+    /// The total number of output samples that are due for all input so far.
     private var due: Int64 {
         guard let shape else { return 0 }
         return TimeBase(1, shape.rate).rescale(taken, to: target.timeBase)
     }
 
-    /// Sets the position of the next run's first sample. Samples that the filter still delays are lost; call
-    /// ``flush()`` first.
+    /// Sets the position of the first sample of the next input frame. Samples that the filter still delays are lost, so
+    /// call ``flush()`` first.
     package func start(at position: Int64) {
         close()
         self.position = position
     }
 
-    /// Stretches the following audio: 0.0001 yields 100 ppm more samples. Limited to ±0.01. Only a compensating
-    /// resampler can do this.
+    /// Stretches the following audio: a `stretch` of 0.0001 yields 100 ppm more samples. The value is limited to ±0.01.
+    /// Only a compensating resampler can do this.
     package func compensate(by stretch: Double) { self.stretch = min(0.01, max(-0.01, stretch)) }
 
-    /// Converts one run of audio. When the input's rate, sample type or layout changes, the old filter's tail is output
-    /// first.
+    /// Converts one decoded audio frame. When the input's rate, sample type or layout changes, the samples that the old
+    /// filter still delays are output first.
     package func convert(_ frame: DecodedFrame) throws(AVFailure) -> AudioBuffer {
         let values = frame.frame.pointee
         let current = Shape(
@@ -81,7 +82,7 @@ package final class Resampler {
         if let shape, shape != current { head = try flush() }
         if context == nil { try open(current) }
         if compensates {
-            // The compensation covers the next 10 s of samples, and is set again at each run.
+            // The compensation covers the next 10 s of samples, and each call sets it again.
             let distance = 10 * target.sampleRate
             let delta = Int32((stretch * Double(distance)).rounded())
             try AVFailure.check(swr_set_compensation(context, delta, distance), "stretch audio of", subject)
@@ -94,7 +95,7 @@ package final class Resampler {
         return head
     }
 
-    /// Returns the tail that the filter delays, cut to the length of the input.
+    /// Returns the samples that the filter still delays. The whole output is then as long as the input.
     package func flush() throws(AVFailure) -> AudioBuffer {
         let missing = Int(max(0, pending))
         var rest = AudioBuffer.silence(at: position, count: 0, format: target)
@@ -125,7 +126,7 @@ extension Resampler {
             try AVFailure.check(swr_set_matrix(context, [1, 1], 1), "set up audio of", subject)
         }
         if compensates {
-            // Without interpolation between the filter's phases, a 10 kHz tone would have noise at -64 dB.
+            // Interpolates between the filter's phases: without it, a 10 kHz tone would have noise at -64 dB.
             for (name, value) in [("flags", Int64(SWR_FLAG_RESAMPLE)), ("linear_interp", 1)] {
                 try AVFailure.check(
                     av_opt_set_int(UnsafeMutableRawPointer(context), name, value, 0), "set up audio of", subject)

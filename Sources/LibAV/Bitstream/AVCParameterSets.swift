@@ -2,15 +2,15 @@
 
 internal import Media
 
-/// The parameter sets of an `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1.2), for a writer that puts
-/// frames of several encoders into one track.
+/// The parameter sets of an `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1.2). A writer that puts frames of
+/// several encoders into one track needs them.
 package struct AVCParameterSets: Sendable, Equatable {
     /// The record's first four bytes: version, profile, constraints, level.
     private let head: [UInt8]
     private let sps: [[UInt8]]
     private let pps: [[UInt8]]
 
-    /// Reads the sets of `record`; nil if it is not a record with 4-byte lengths, or lacks sets.
+    /// Reads the parameter sets of `record`; nil if it is not a record with 4-byte lengths, or lacks an SPS or a PPS.
     package init?(record: [UInt8]) {
         guard record.count > 6, record[0] == 1, record[4] & 3 == 3 else { return nil }
         let sets = ConfigurationRecord.sets(record, .h264)
@@ -20,10 +20,10 @@ package struct AVCParameterSets: Sendable, Equatable {
         guard !sps.isEmpty, !pps.isEmpty else { return nil }
     }
 
-    /// All sets, as NAL units.
+    /// All parameter sets, as NAL units.
     package var units: [[UInt8]] { sps + pps }
 
-    /// The IDs by which slices and sets refer to the sets (ITU-T H.264, 7.4.2.1.1 and 7.4.2.2).
+    /// The IDs by which slices and PPSs refer to the parameter sets (ITU-T H.264, 7.4.2.1.1 and 7.4.2.2).
     package var numbers: Set<Int> {
         let sps = self.sps.map { unit in
             var reader = BitReader(unit[...], header: 1)
@@ -45,8 +45,8 @@ package struct AVCParameterSets: Sendable, Equatable {
         }
     }
 
-    /// Whether `payload`, a frame with 4-byte lengths, begins with an IDR frame (7.4.1.2.4), and whether it contains
-    /// parameter sets that differ from these.
+    /// Returns whether `payload`, a frame with 4-byte lengths, begins with an IDR frame (7.4.1.2.4), and whether it
+    /// contains parameter sets that differ from these.
     package func looks(at payload: [UInt8]) -> (isIDR: Bool, hasOtherSets: Bool) {
         var hasOtherSets = false
         let slice = NALUnit.firstSlice(of: payload, .h264) { role, unit in
@@ -56,13 +56,14 @@ package struct AVCParameterSets: Sendable, Equatable {
         return (slice?.isKeyframe ?? false, hasOtherSets)
     }
 
-    /// Merges the sets of both records, whose IDs must differ, into one record with the higher profile and the higher
-    /// level of the two. Equal sets appear once. Nil if there are more sets than a record can hold.
+    /// Merges the parameter sets of both records into one record with the higher profile and the higher level of the
+    /// two. Their IDs must differ, but equal sets are stored once. Returns nil if there are more sets than a record can
+    /// hold.
     package func joined(with other: AVCParameterSets) -> [UInt8]? {
         let sps = Self.distinct(sps + other.sps)
         let pps = Self.distinct(pps + other.pps)
         guard sps.count <= 31, pps.count <= 255 else { return nil }
-        // Ranks profiles by what a decoder must support: baseline, main, high.
+        // Ranks the profiles by what a decoder must support: baseline, then main, then high.
         let ranks: [UInt8: Int] = [66: 0, 77: 1, 88: 1, 100: 2]
         func rank(_ sets: AVCParameterSets) -> Int { ranks[sets.head[1]] ?? 3 }
         let leading = rank(other) > rank(self) ? other : self
@@ -73,7 +74,7 @@ package struct AVCParameterSets: Sendable, Equatable {
         record += sps.flatMap(Self.counted)
         record.append(UInt8(pps.count))
         record += pps.flatMap(Self.counted)
-        // Records of high profiles repeat chroma format and bit depths: 4:2:0, 8 bits.
+        // Records of high profiles also contain the chroma format and the bit depths: here 4:2:0 and 8 bits.
         if ![66, 77, 88].contains(record[1]) { record += [0xFC | 1, 0xF8, 0xF8, 0] }
         return record
     }

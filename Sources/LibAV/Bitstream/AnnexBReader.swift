@@ -2,22 +2,23 @@
 
 package import Media
 
-/// Converts access units from the form of transport streams and RTP (ITU-T H.264 and H.265, annex B: start codes,
-/// parameter sets among the frames) to the form of MP4 and FLV: NAL units preceded by their lengths, parameter sets
-/// outside the frames.
+/// Converts access units from the form of transport streams and RTP to the form of MP4 and FLV. In the first form
+/// (ITU-T H.264 and H.265, annex B), start codes separate NAL units, and parameter sets are among them. In the second
+/// form, each NAL unit follows its length, and parameter sets are outside the frames.
 ///
-/// NAL units are copied byte by byte, SEI included. New parameter sets in the middle of a GOP stay in front of the
-/// frame that needs them, because the sets outside the frames change at a keyframe only. One thread at a time.
+/// NAL units, including SEI, are copied without a change. New parameter sets in the middle of a GOP stay in front of
+/// the frame that needs them, because the parameter sets outside the frames change only at a keyframe. Only one thread
+/// may use a reader at a time.
 package struct AnnexBReader: Sendable {
     /// One access unit.
     package struct AccessUnit: Sendable {
-        /// NAL units preceded by 4-byte lengths.
+        /// The NAL units, each preceded by its length in 4 bytes.
         package let payload: SharedBytes
-        /// Whether decoding can start here.
+        /// Whether decoding can start at this unit.
         package let isKeyframe: Bool
-        /// Whether no other frame refers to it.
+        /// Whether no other frame refers to this one.
         package let isDisposable: Bool
-        /// Whether the parameter sets change with this unit.
+        /// Whether the active parameter sets change with this unit.
         package let changesConfiguration: Bool
     }
 
@@ -25,11 +26,11 @@ package struct AnnexBReader: Sendable {
     package private(set) var sets: ParameterSets
     private var codec: Codec { sets.codec }
 
-    /// A reader of H.264 or HEVC.
+    /// Creates a reader of H.264 or HEVC.
     package init(_ codec: Codec) { sets = ParameterSets(codec) }
 
-    /// Reads one access unit; nil if it has no frame. The unit's parameter sets are stored in either case.
-    /// `isRandomAccess` marks a unit without an IDR frame at which decoding can start.
+    /// Reads one access unit; returns nil if it contains no frame. Its parameter sets are stored in either case.
+    /// `isRandomAccess` says that decoding can start at this unit, although it may have no IDR frame.
     package mutating func read(_ bytes: [UInt8], isRandomAccess: Bool = false) -> AccessUnit? {
         let units = Self.units(bytes)
         let before = sets
@@ -55,7 +56,7 @@ package struct AnnexBReader: Sendable {
             changesConfiguration: before != sets)
     }
 
-    /// The NAL units between start codes, without trailing zeros.
+    /// Splits `bytes` at the start codes into NAL units without trailing zeros.
     static func units(_ bytes: [UInt8]) -> [ArraySlice<UInt8>] {
         var units: [ArraySlice<UInt8>] = []
         var (start, index) = (Int?.none, 0)
@@ -66,7 +67,7 @@ package struct AnnexBReader: Sendable {
             if limit > start { units.append(bytes[start..<limit]) }
         }
         while index + 2 < bytes.count {
-            // A third byte above 1 cannot belong to a start code.
+            // If the third byte is above 1, none of the three bytes begins a start code.
             if bytes[index + 2] > 1 {
                 index += 3
             } else if bytes[index] == 0, bytes[index + 1] == 0, bytes[index + 2] == 1 {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads the bits of a NAL unit's payload, without the emulation prevention bytes (ITU-T H.264, 7.4.1: a 3 after two
-/// zeros). Reads past the end return 0 and set ``isExhausted``.
+/// Reads the bits of a NAL unit's payload. It skips the emulation prevention bytes (ITU-T H.264, 7.4.1: a 3 after two
+/// zeros). A read past the end returns 0 and sets ``isExhausted``.
 struct BitReader {
     private let bytes: [UInt8]
     private var position = 0
     /// Whether a read went past the end.
     private(set) var isExhausted = false
 
-    /// A reader of `unit` that skips its first `header` bytes.
+    /// Creates a reader of `unit` that skips the first `header` bytes.
     init(_ unit: ArraySlice<UInt8>, header: Int) {
         var bytes: [UInt8] = []
         var zeros = 0
@@ -23,7 +23,7 @@ struct BitReader {
         self.bytes = bytes
     }
 
-    /// The next `count` bits, at most 32, most significant bit first.
+    /// Reads `count` bits, at most 32, with the most significant bit first.
     mutating func bits(_ count: Int) -> UInt32 {
         var value: UInt32 = 0
         for _ in 0..<count {
@@ -44,7 +44,7 @@ struct BitReader {
         if position > bytes.count * 8 { isExhausted = true }
     }
 
-    /// An unsigned Exp-Golomb code (9.1); 0 if it is longer than the standard allows.
+    /// Reads an unsigned Exp-Golomb code (9.1); returns 0 if the code is longer than the standard allows.
     mutating func golomb() -> UInt32 {
         var zeros = 0
         while !flag() {
@@ -57,7 +57,7 @@ struct BitReader {
         return (1 << zeros) - 1 + bits(zeros)
     }
 
-    /// A signed Exp-Golomb code (9.1.1).
+    /// Reads a signed Exp-Golomb code (9.1.1).
     mutating func signedGolomb() -> Int32 {
         let code = Int64(golomb())
         return Int32(clamping: code & 1 == 1 ? (code + 1) / 2 : -code / 2)

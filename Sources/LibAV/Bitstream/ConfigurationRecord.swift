@@ -5,9 +5,10 @@ package import Media
 /// Reads the parameter sets from decoder configurations: `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1.2)
 /// and `HEVCDecoderConfigurationRecord` (8.3.3.1.2).
 package enum ConfigurationRecord {
-    /// Inserts, at the front of `payload`, the parameter sets that `new` has and `old` lacks, each preceded by its
-    /// length in 4 bytes. `payload` is a frame in the middle of a GOP; a decoder configured with `old` can decode the
-    /// result. Returns `payload` itself if `old` has all sets; nil if the SPS changes, because that needs a keyframe.
+    /// Inserts at the front of `payload`, each preceded by its length in 4 bytes, the parameter sets that `new` has and
+    /// `old` lacks. `payload` is a frame in the middle of a GOP. A decoder that was configured with `old` can decode
+    /// the result. Returns `payload` itself if `old` has all sets. Returns nil if the SPS changes, because that needs a
+    /// keyframe.
     package static func payload(
         _ payload: SharedBytes, from old: SharedBytes, to new: [UInt8], _ codec: Codec
     ) -> SharedBytes? {
@@ -18,9 +19,9 @@ package enum ConfigurationRecord {
         return SharedBytes(joined(added) + payload.array)
     }
 
-    /// Inserts the parameter sets of `configuration` before the SEI of `keyframe`, an H.264 frame, because SEI may
+    /// Inserts the parameter sets of `configuration` into `keyframe`, an H.264 frame, before its SEI, because SEI may
     /// refer to them (ITU-T H.264, 7.4.1.2.3). Returns `keyframe` itself if it has no SEI before its slices, or already
-    /// has sets there.
+    /// has parameter sets there.
     static func completed(_ keyframe: SharedBytes, by configuration: SharedBytes) -> SharedBytes {
         keyframe.withUnsafeBytes { bytes in
             var (place, position, hasInformation) = (0, 0, false)
@@ -41,7 +42,7 @@ package enum ConfigurationRecord {
         }
     }
 
-    /// NAL units, each preceded by its length in 4 bytes.
+    /// Joins NAL units, each preceded by its length in 4 bytes.
     private static func joined(_ units: [[UInt8]]) -> [UInt8] {
         units.flatMap { unit in (0..<4).map { UInt8(truncatingIfNeeded: unit.count >> (24 - 8 * $0)) } + unit }
     }
@@ -49,7 +50,7 @@ package enum ConfigurationRecord {
     /// The complete parameter sets in `record`; empty for other codecs.
     static func sets(_ record: [UInt8], _ codec: Codec) -> [[UInt8]] {
         var (sets, position): ([[UInt8]], Int) = ([], 0)
-        // After a truncated set the position of the next one is unknown.
+        // Reading ends at a truncated set, because the position of the next set is then unknown.
         func take(_ count: Int) {
             for _ in 0..<count {
                 guard position + 2 <= record.count else { return position = record.count }

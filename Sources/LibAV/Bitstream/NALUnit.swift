@@ -4,14 +4,14 @@ internal import Media
 
 /// The header of a NAL unit (ITU-T H.264, 7.3.1; H.265, 7.3.1.2).
 struct NALUnit {
-    /// The role of a unit, as far as relay needs it.
+    /// The role of a NAL unit. Roles that relay need not distinguish are combined.
     enum Role: Equatable {
-        /// A part of a frame; `isKeyframe` says that decoding can start there.
+        /// A slice of a frame; `isKeyframe` says whether decoding can start at this frame.
         case slice(isKeyframe: Bool)
         case vps, sps, pps
-        /// A delimiter, end of stream or filler: containers do not need it.
+        /// An access unit delimiter, end of stream or filler, which containers do not need.
         case delimiter
-        /// SEI, and any other unit that belongs to a frame.
+        /// SEI, or any other unit that belongs to a frame.
         case other
     }
 
@@ -19,7 +19,7 @@ struct NALUnit {
     /// Whether other frames may refer to this one.
     let isReference: Bool
 
-    /// Whether it is a slice of a frame at which decoding can start.
+    /// Whether the unit is a slice of a frame at which decoding can start.
     var isKeyframe: Bool { if case .slice(let isKeyframe) = role { isKeyframe } else { false } }
 
     /// Reads the unit `bytes`, which must not be empty.
@@ -27,7 +27,7 @@ struct NALUnit {
         let first = bytes.first ?? 0
         if codec == .hevc {
             let type = first >> 1 & 0x3F
-            // Even types below 16 are not referenced within their sub-layer (table 7-1).
+            // Units of even types below 16 are not referenced within their sub-layer (table 7-1).
             isReference = type > 15 || type & 1 == 1
             role =
                 switch type {

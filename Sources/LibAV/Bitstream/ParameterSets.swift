@@ -2,7 +2,7 @@
 
 package import Media
 
-/// The parameter sets of H.264 or HEVC video from the stream, and the decoder configuration made of them.
+/// The parameter sets that H.264 or HEVC video has sent in the stream, and the decoder configuration made of them.
 package struct ParameterSets: Sendable, Equatable {
     /// H.264 or HEVC.
     package let codec: Codec
@@ -14,9 +14,9 @@ package struct ParameterSets: Sendable, Equatable {
     /// Starts without sets. `codec` must be H.264 or HEVC.
     package init(_ codec: Codec) { self.codec = codec }
 
-    /// Stores the sets of one access unit. If there is an SPS among them, they replace all sets, because encoders
-    /// repeat all sets in front of keyframes. Otherwise each set is added, or replaces the set with the same ID. A set
-    /// that occurs twice in the unit is stored once.
+    /// Stores the parameter sets of one access unit. If there is an SPS among them, they replace all earlier sets,
+    /// because encoders repeat all sets in front of keyframes. Otherwise each set is added, or replaces the earlier set
+    /// with the same ID. A set that occurs twice in the unit is stored once.
     mutating func take(_ units: [ArraySlice<UInt8>]) {
         var found = ParameterSets(codec)
         for unit in units {
@@ -41,15 +41,15 @@ package struct ParameterSets: Sendable, Equatable {
         Self.put(set, into: &vps) { $0.dropFirst(2).first.map { UInt32($0 >> 4) } }
     }
 
-    /// Ignores further SPSs if there are 32, the number of possible IDs (ITU-T H.264, 7.4.2.1.1; H.265, 7.4.3.2.1): the
-    /// data is then damaged.
+    /// Ignores an SPS if there are 32 already, the number of possible IDs (ITU-T H.264, 7.4.2.1.1; H.265, 7.4.3.2.1).
+    /// More of them mean that the data is damaged.
     private mutating func put(sps set: [UInt8]) {
         guard sps.count < 32, !sps.contains(set) else { return }
         sps.append(set)
     }
 
-    /// Ignores a PPS whose ID is not possible (ITU-T H.264, 7.4.2.2; H.265, 7.4.3.3.1), because damaged or hostile data
-    /// would otherwise add more and more sets.
+    /// Ignores a PPS with an impossible ID (ITU-T H.264, 7.4.2.2; H.265, 7.4.3.3.1). Otherwise damaged or hostile data
+    /// could add ever more sets.
     private mutating func put(pps set: [UInt8]) {
         guard number(ofPPS: set) ?? 0 <= (codec == .hevc ? 63 : 255) else { return }
         Self.put(set, into: &pps, number: number)
@@ -65,7 +65,7 @@ package struct ParameterSets: Sendable, Equatable {
         }
     }
 
-    /// `pic_parameter_set_id` (ITU-T H.264, 7.3.2.2; H.265, 7.3.2.3.1).
+    /// The ID of a PPS, `pic_parameter_set_id` (ITU-T H.264, 7.3.2.2; H.265, 7.3.2.3.1); nil if the PPS is too short.
     private func number(ofPPS set: [UInt8]) -> UInt32? {
         var reader = BitReader(set[...], header: codec == .hevc ? 2 : 1)
         let number = reader.golomb()
@@ -90,8 +90,9 @@ package struct ParameterSets: Sendable, Equatable {
         }
     }
 
-    /// `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1.2) or `HEVCDecoderConfigurationRecord` (8.3.3.1.2)
-    /// for NAL units with 4-byte lengths; nil while sets are missing, or if they are too long to be valid.
+    /// The decoder configuration for NAL units with 4-byte lengths: an `AVCDecoderConfigurationRecord` (ISO/IEC
+    /// 14496-15, 5.3.3.1.2) or an `HEVCDecoderConfigurationRecord` (8.3.3.1.2). Nil while a kind of parameter set is
+    /// missing, or if sets are too long to be valid.
     package var configuration: [UInt8]? {
         guard let parameters, let first = sps.first, !pps.isEmpty,
             (vps + sps + pps).allSatisfy({ $0.count <= 0xFFFF }), sps.count < 32, pps.count < 256
@@ -120,12 +121,12 @@ package struct ParameterSets: Sendable, Equatable {
         // Profile, compatibility, constraints and level follow the first byte of the SPS payload.
         var reader = BitReader(first[...], header: 3)
         var record: [UInt8] = [1] + (0..<12).map { _ in UInt8(reader.bits(8)) }
-        // Segmentation, parallelism and frame rate are unspecified.
+        // Spatial segmentation, parallelism and frame rate are given as unspecified.
         record += [0xF0, 0, 0xFC, 0xFC | UInt8(parameters.chroma)]
         record += [0xF8 | UInt8(parameters.lumaDepth - 8), 0xF8 | UInt8(parameters.chromaDepth - 8), 0, 0]
         record += [UInt8(parameters.subLayers + 1) << 3 | (parameters.isNested ? 4 : 0) | 3, 3]
         for (type, sets) in [(UInt8(32), vps), (33, sps), (34, pps)] {
-            // The record has all sets of this type; the frames contain no others.
+            // The bit 0x80 says that the record has all sets of this type, and that the frames contain no others.
             record += [0x80 | type, UInt8(sets.count >> 8), UInt8(sets.count & 0xFF)] + Self.sized(sets)
         }
         return record

@@ -2,17 +2,17 @@
 
 internal import Media
 
-/// The fields of an SPS that decoder configurations and descriptions need.
+/// The fields of an SPS that decoder configurations and track descriptions need.
 struct SequenceParameters: Equatable {
     /// Columns after cropping.
     var width = 0
     /// Rows after cropping.
     var height = 0
-    /// 0 is grey, 1 4:2:0, 2 4:2:2, 3 4:4:4.
+    /// The chroma format: 0 is monochrome, 1 is 4:2:0, 2 is 4:2:2, 3 is 4:4:4.
     var chroma: UInt32 = 1
     var lumaDepth: UInt32 = 8
     var chromaDepth: UInt32 = 8
-    /// HEVC: number of sub-layers minus one, and whether they are nested.
+    /// For HEVC: the number of temporal sub-layers minus one, and whether they are nested.
     var subLayers: UInt32 = 0
     var isNested = false
 
@@ -31,10 +31,10 @@ struct SequenceParameters: Equatable {
         height -= (edges[2] + edges[3]) * cropUnit.height * rows
     }
 
-    /// Reads a bit depth, which is coded as its difference to 8; 17 for every invalid value.
+    /// Reads a bit depth, which is coded as its difference to 8. Returns 17 for every invalid value.
     private static func depth(_ reader: inout BitReader) -> UInt32 { 8 + min(reader.golomb(), 9) }
 
-    /// Whether a description can have this size.
+    /// Whether width and height are in the range that relay supports.
     private var isValid: Bool { (1...16_384).contains(width) && (1...16_384).contains(height) }
 }
 
@@ -97,10 +97,10 @@ extension SequenceParameters {
         var reader = BitReader(unit, header: 2)
         reader.skip(4)
         subLayers = reader.bits(3)
-        // 7.4.3.2.1: 0 to 6.
+        // Valid values are 0 to 6 (7.4.3.2.1).
         guard subLayers < 7 else { return nil }
         isNested = reader.flag()
-        // General profile and level (7.3.3): 96 bits.
+        // The general profile and level have 96 bits (7.3.3).
         reader.skip(96)
         Self.skipSubLayers(&reader, Int(subLayers))
         _ = reader.golomb()

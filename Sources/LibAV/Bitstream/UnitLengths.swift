@@ -2,18 +2,18 @@
 
 package import Media
 
-/// How many bytes the length in front of each NAL unit has: 1, 2 or 4 (ISO/IEC 14496-15, 5.3.3.1.2 and 8.3.3.1.2).
+/// The size of the length in front of each NAL unit: 1, 2 or 4 bytes (ISO/IEC 14496-15, 5.3.3.1.2 and 8.3.3.1.2).
 ///
-/// Outputs, decoders and files get lengths of 4 bytes. A stream with shorter ones is widened where it enters: its
-/// decoder configuration once, its frames one by one. A value; may be used on any thread.
+/// Outputs, decoders and files get lengths of 4 bytes. A stream with shorter lengths is converted (widened) when it
+/// enters relay: its decoder configuration once, and each of its frames. A value, which any thread may use.
 package struct UnitLengths: Sendable, Equatable {
     private let size: Int
 
-    /// Lengths of 4 bytes.
+    /// Creates the size of 4 bytes.
     package init() { size = 4 }
 
-    /// The lengths that `record`, a decoder configuration of `codec`, announces; nil if it is too short to be one.
-    /// Codecs without NAL units count as having lengths of 4 bytes.
+    /// The size of lengths that `record`, a decoder configuration of `codec`, states; nil if it is too short to be a
+    /// configuration. Codecs without NAL units count as having lengths of 4 bytes.
     package init?(record: [UInt8], _ codec: Codec) {
         guard let place = Self.place(in: record, codec) else {
             guard codec != .h264, codec != .hevc, record.count >= 4 else { return nil }
@@ -23,10 +23,11 @@ package struct UnitLengths: Sendable, Equatable {
         size = Int(record[place] & 3) + 1
     }
 
-    /// Whether frames need no widening.
+    /// Whether lengths have 4 bytes already, so that frames need not be widened.
     package var areWide: Bool { size == 4 }
 
-    /// `record` with lengths of 4 bytes; `record` itself if it is not a configuration of H.264 or HEVC.
+    /// Returns `record` with its size of lengths set to 4 bytes; `record` itself if it is not a configuration of H.264
+    /// or HEVC.
     package static func widened(record: [UInt8], _ codec: Codec) -> [UInt8] {
         guard let place = place(in: record, codec) else { return record }
         var record = record
@@ -34,8 +35,8 @@ package struct UnitLengths: Sendable, Equatable {
         return record
     }
 
-    /// `payload`, a frame, with lengths of 4 bytes. A unit that is cut off ends where the payload ends. Nil if the
-    /// payload has no unit; a payload with lengths of 4 bytes is returned as it is.
+    /// Returns `payload`, a frame, with lengths of 4 bytes. A unit that is cut off ends where the payload ends. Returns
+    /// nil if the payload has no unit. A payload that has lengths of 4 bytes already is returned as it is.
     package func widened(_ payload: SharedBytes) -> SharedBytes? {
         guard !areWide else { return payload }
         return payload.withUnsafeBytes { bytes -> SharedBytes? in
@@ -64,8 +65,9 @@ package struct UnitLengths: Sendable, Equatable {
         }
     }
 
-    /// The position of the byte whose low two bits are the size minus 1; nil without a complete record. Early encoders of
-    /// HEVC write version 0, followed by a profile, which a start code has not.
+    /// Returns the position of the byte whose low two bits are the size minus 1; nil if the record is not complete.
+    /// Some early HEVC encoders write version 0. The profile follows, which is not 0, so such a record does not begin
+    /// with two zeros as a start code does.
     private static func place(in record: [UInt8], _ codec: Codec) -> Int? {
         switch codec {
         case .h264: record.count > 6 && record[0] == 1 ? 4 : nil

@@ -2,14 +2,14 @@
 
 internal import CFFmpeg
 
-/// SHA-256 (FIPS 180-4) of bytes that arrive in pieces, by libavutil. One thread at a time.
+/// SHA-256 (FIPS 180-4) of bytes that arrive in pieces, by libavutil. Only one thread may use it at a time.
 package final class SHA256 {
     /// Bytes per digest.
     package static let digestBytes = 32
 
     private let context: OpaquePointer
 
-    /// The hash of no bytes; nil if memory is exhausted.
+    /// Starts with no bytes; nil if memory is exhausted.
     package init?() {
         guard let context = av_sha_alloc() else { return nil }
         self.context = context
@@ -33,7 +33,7 @@ package final class SHA256 {
     }
 }
 
-/// HMAC (RFC 2104) with SHA-256, by libavutil.
+/// HMAC (RFC 2104) with SHA-256, computed by libavutil.
 package enum HMAC {
     /// The 32-byte authentication code of `bytes` under `key`; nil if memory is exhausted.
     package static func sha256(_ bytes: [UInt8], key: [UInt8]) -> [UInt8]? {

@@ -3,9 +3,11 @@
 internal import CFFmpeg
 package import Media
 
-/// Decodes the video of a file from its beginning, with its alpha channel if it has one. One thread at a time.
+/// Decodes the video of a file from its beginning, with its alpha channel if it has one. Only one thread may use it at
+/// a time.
 package final class AlphaReader {
-    /// libavcodec's own VP8 and VP9 decoders ignore alpha.
+    /// For these codecs, decoders of other libraries are preferred, because libavcodec's own decoders of VP8 and VP9
+    /// ignore alpha.
     private static let decodersOfAlpha = ["vp8": "libvpx", "vp9": "libvpx-vp9"]
 
     private let demuxer: Demuxer

@@ -3,8 +3,8 @@
 internal import CFFmpeg
 package import Media
 
-/// Decodes a video file with alpha into frames of a program: in its size, rate and colors, each with an alpha plane.
-/// One thread at a time.
+/// Decodes a video file with alpha into frames with the program's size, rate and colors, each with an alpha plane. Only
+/// one thread may use it at a time.
 package final class AlphaVideoReader {
     private let reader: AlphaReader
     private let format: VideoFormat
@@ -46,8 +46,8 @@ package final class AlphaVideoReader {
         }
     }
 
-    /// Ends the graph. The filter `fps` drops a frame whose time equals the end time, so the last frame is sent once
-    /// more, later by its own duration.
+    /// Ends the input of the graph. The filter `fps` drops a frame whose time equals the end time. Therefore the last
+    /// frame is sent once more, later by its own duration.
     private func finish() throws(AVFailure) {
         if let last, step > 0 {
             last.frame.pointee.pts += step
@@ -77,7 +77,7 @@ extension DecodedFrame: AlphaFrameStorage {
         av_pix_fmt_desc_get(pixelFormat).map { $0.pointee.flags & UInt64(AV_PIX_FMT_FLAG_ALPHA) != 0 } ?? false
     }
 
-    /// Lends the fourth plane. Only planar frames with alpha have it.
+    /// Passes the alpha plane to `body`. Only planar frames with alpha have this plane.
     package func withAlpha<R>(_ body: (Planes.Plane) throws -> R) rethrows -> R {
         guard let alpha = frame.pointee.data.3 else {
             preconditionFailure("only a frame that was converted to planes with alpha is handed out as such")

@@ -3,7 +3,7 @@
 internal import CFFmpeg
 internal import Media
 
-/// An image in rows of red, green, blue and alpha, 8 bits each; colors are not premultiplied.
+/// An image as rows of pixels with red, green, blue and alpha, 8 bits each. Colors are not premultiplied by alpha.
 package struct PixelImage: Sendable, Equatable {
     /// Limit for the width and height of an image file.
     package static let largest = 8192
@@ -12,15 +12,15 @@ package struct PixelImage: Sendable, Equatable {
     package let width: Int
     package let height: Int
 
-    /// Reads the first frame of the file at `path`, scaled to the size that `fit` returns for the file's own. Blocks.
-    /// Refuses an image that is too large before decoding it.
+    /// Reads the first frame of the file at `path`, and scales it to the size that `fit` returns for its original size.
+    /// Blocks. An image that is too large is refused before it is decoded.
     package init(file path: String, fit: (_ width: Int, _ height: Int) -> (width: Int, height: Int)) throws(AVFailure) {
         let reader = try AlphaReader(path)
         guard let decoded = try reader.next() else {
             throw AVFailure(operation: "decode", subject: path, code: AVFailure.invalidData)
         }
         let size = fit(decoded.width, decoded.height)
-        // Scales premultiplied colors, so that transparent pixels do not bleed into edges.
+        // Colors are multiplied by alpha before scaling, so that transparent pixels do not bleed into edges.
         let graph = try FilterGraph(
             filters: "format=gbrap,premultiply=inplace=1,scale=\(size.width):\(size.height):flags=area+accurate_rnd,"
                 + "format=gbrap,unpremultiply=inplace=1,format=rgba",
@@ -37,7 +37,7 @@ package struct PixelImage: Sendable, Equatable {
 }
 
 extension DecodedFrame {
-    /// The rows of a frame with one plane, packed one after the other.
+    /// The rows of a frame with one plane, without padding between them.
     func packedRows(bytesPerPixel: Int) -> [UInt8] {
         let count = width * bytesPerPixel
         guard let data = frame.pointee.data.0 else { return [] }

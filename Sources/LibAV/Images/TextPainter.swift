@@ -2,16 +2,20 @@
 
 internal import CFFmpeg
 
-/// Draws text with libavfilter's `drawtext`, part by part, so that the parts of a line fit together: each part begins
-/// at the pen's position, on one baseline. One thread at a time; blocks.
+/// Draws the parts of a line of text with libavfilter's `drawtext`. The parts fit together: each begins at the pen,
+/// which is the position behind the part before, and all have the same baseline. Only one thread may use it at a time;
+/// it blocks.
 package final class TextPainter {
-    /// Coverage of each pixel by the letters and their outline, in rows of the line's height.
+    /// A drawn part of a line: the coverage of each pixel by the letters and by their outline. It is as high as the
+    /// line.
     package struct Drawing: Sendable {
-        /// How much of the pixel the letter covers, and how much the letter or its outline covers, from 0 to 255.
+        /// From 0 to 255: `letter` is how much of each pixel the letters cover, and `outline` is how much of it the
+        /// letters or their outline cover.
         package var letter: [UInt8]
         package var outline: [UInt8]
         package var width: Int
-        /// Distance from the pen to the left edge, and the pen's advance, in columns.
+        /// In columns: `offset` is the distance from the pen to the left edge, and `advance` is the distance to the
+        /// next pen position.
         package var offset: Int
         package var advance: Int
     }
@@ -24,8 +28,8 @@ package final class TextPainter {
     private let font: String
     private var widths: [String: Int] = [:]
 
-    /// A painter for lines of `height` rows and at most `widest` columns, in the font file `font`, or in the system's
-    /// default font.
+    /// Creates a painter for lines of `height` rows and at most `widest` columns. It uses the font file `font`, or the
+    /// system's default font.
     package init(height: Int, widest: Int, font: String?) {
         self.height = max(8, height / 2 * 2)
         size = max(6, self.height * 4 / 5)
@@ -34,9 +38,9 @@ package final class TextPainter {
         self.font = font.map { ":fontfile=\(Self.escaped($0))" } ?? ""
     }
 
-    /// Draws `text`. Throws without a font or without libavfilter.
+    /// Draws `text`. Throws if there is no font or no libavfilter.
     package func draw(_ text: String) throws(AVFailure) -> Drawing {
-        // The advance of a text is the distance by which it moves the digit after it.
+        // The advance of the text is the distance by which it moves a digit that follows it.
         let advance = try width(of: "0\(text)0") - width(of: "00")
         let margin = size
         let columns = min(widest, max(0, advance)) + 2 * margin
@@ -55,10 +59,11 @@ package final class TextPainter {
             advance: Self.even(advance))
     }
 
-    /// Rounds up to an even number of columns: pens are on even columns to align with chroma.
+    /// Rounds up to an even number of columns: the pen is always on an even column, so that it aligns with chroma
+    /// samples.
     private static func even(_ length: Int) -> Int { (length + 1) / 2 * 2 }
 
-    /// The distance from the first painted column to the last.
+    /// The distance from the first painted column of `text` to its last.
     private func width(of text: String) throws(AVFailure) -> Int {
         if let known = widths[text] { return known }
         let columns = min(widest, text.count * size * 2) + 2 * size
@@ -69,13 +74,13 @@ package final class TextPainter {
         return width
     }
 
-    /// Draws `text` with the pen at (`pen`, baseline).
+    /// Draws `text` with the pen in column `pen`, on the baseline of the line.
     private func paint(
         _ text: String, columns: Int, at pen: Int
     ) throws(AVFailure) -> (letter: [UInt8], outline: [UInt8]) {
         _ = Library.prepared
-        // The outline is green and the letters are yellow, on black: red is the coverage by the letter, green the
-        // coverage by letter or outline.
+        // On a black background, the outline is green and the letters are yellow. So the red value of a pixel is its
+        // coverage by the letters, and the green value its coverage by the letters or their outline.
         let graph = try FilterGraph(
             "format=rgb24,drawtext=expansion=none:fontsize=\(size):fontcolor=0xffff00:bordercolor=0x00ff00"
                 + ":borderw=\(border):x=\(pen / 2 * 2):y=\(size * 19 / 20 + border)-max_glyph_a\(font)"

@@ -3,15 +3,16 @@
 internal import CFFmpeg
 internal import Media
 
-/// Owns one JPEG session of libavcodec, for frames of one size. One thread at a time; frees its objects in `deinit`.
+/// Owns one JPEG session of libavcodec, for frames of one size. Only one thread may use it at a time. `deinit` frees
+/// libavcodec's objects.
 final class JPEGEncoder {
     private let context: UnsafeMutablePointer<AVCodecContext>
     private let frame: UnsafeMutablePointer<AVFrame>
     private let packet: UnsafeMutablePointer<AVPacket>
     private let subject: String
 
-    /// Opens a session for full-range 4:2:0 frames of this even size. `quality` is libavcodec's scale, from 2, the
-    /// best, to 31.
+    /// Opens a session for full-range 4:2:0 frames of this size, which must be even. `quality` is on libavcodec's
+    /// scale, from 2 (best) to 31.
     init(width: Int, height: Int, quality: Int32) throws(AVFailure) {
         _ = Library.prepared
         subject = "JPEG of \(width)x\(height)"
@@ -56,8 +57,8 @@ final class JPEGEncoder {
         avcodec_free_context(&context)
     }
 
-    /// Encodes `source`, which has the session's size, as a JPEG file; limited-range samples are stretched. Call it
-    /// once per session: it drains libavcodec's encoder.
+    /// Encodes `source`, which must have the session's size, as a JPEG file. If `isFullRange` is false, limited-range
+    /// samples are converted to full range. Call it only once per session, because it drains libavcodec's encoder.
     func encode(_ source: VideoFrame, isFullRange: Bool = true) throws(AVFailure) -> [UInt8] {
         try AVFailure.check(av_frame_make_writable(frame), "encode", subject)
         source.storage.withPlanes { planes in

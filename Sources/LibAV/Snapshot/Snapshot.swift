@@ -2,20 +2,20 @@
 
 package import Media
 
-/// Encodes a coded frame as JPEG, in square pixels and in the colors of JPEG files (JFIF: BT.601, full range).
+/// Makes JPEG files of coded frames, with square pixels and the colors of JPEG files (JFIF: BT.601, full range).
 ///
-/// Each call has its own decoder and encoder. It takes about as long as decoding the given frames and scaling one. Call
-/// it on any thread that may block; the caller limits how many calls run at a time.
+/// Each call has its own decoder and encoder. It takes about as long as it takes to decode the given frames and to
+/// scale one. Any thread that may block can call it. The caller limits how many calls run at a time.
 package enum Snapshot {
     /// The supported widths.
     package static let widths = 32...1920
 
-    /// libavcodec's scale; it equals about 85 on the scale of other programs.
+    /// The quality on libavcodec's scale. It equals about 85 on the scale of other programs.
     private static let quality: Int32 = 4
     private static let subject = "a snapshot"
 
-    /// The JPEG file of `keyframe`, `width` columns wide (rounded to the nearest even number within ``widths``).
-    /// Without `width` it is as wide as the frame, at most the upper bound of ``widths``. Throws if the packet is not a
+    /// Returns the JPEG file of `keyframe`, `width` columns wide, rounded to the nearest even number within ``widths``.
+    /// Without `width` it is as wide as the frame, but not wider than ``widths`` allows. Throws if the packet is not a
     /// keyframe that can be decoded alone.
     package static func jpeg(of keyframe: EncodedPacket, width: Int? = nil) throws(AVFailure) -> [UInt8] {
         let decoder = try Decoder(keyframe.description, subject: subject)
@@ -25,8 +25,8 @@ package enum Snapshot {
         return try jpeg(of: decoded, keyframe.description, width: width)
     }
 
-    /// The JPEG file of the frame shown at `pts`. `next` returns the packets of `track` that this frame needs, in
-    /// decoding order from a keyframe, then nil. Rethrows the errors of `next`.
+    /// Returns the JPEG file of the frame with the presentation time `pts`. `next` returns the packets of `track` that
+    /// this frame needs, in decoding order from a keyframe, and then nil. Errors of `next` are thrown, too.
     package static func jpeg(
         of track: TrackDescription, at pts: Int64, width: Int? = nil, next: () throws -> EncodedPacket?
     ) throws -> [UInt8] {
@@ -54,7 +54,7 @@ package enum Snapshot {
         return try JPEGEncoder(width: target.width, height: target.height, quality: quality).encode(found)
     }
 
-    /// The JPEG file of `frame`, which has the color `color` and square pixels.
+    /// Returns the JPEG file of `frame`, which has the color description `color` and square pixels.
     package static func jpeg(of frame: VideoFrame, color: ColorDescription) throws(AVFailure) -> [UInt8] {
         try JPEGEncoder(width: frame.width, height: frame.height, quality: quality)
             .encode(frame, isFullRange: color.isFullRange)
@@ -64,7 +64,7 @@ package enum Snapshot {
         AVFailure(operation: "decode", subject: subject, code: AVFailure.invalidData)
     }
 
-    /// The frame's display format, scaled to `width`.
+    /// The format of the JPEG file: square pixels, and `width` columns.
     private static func format(of decoded: DecodedFrame, _ track: TrackDescription, width: Int?) -> VideoFormat {
         let aspect = track.frameFormat?.sampleAspectRatio ?? .square
         let shown = Double(decoded.width) * Double(aspect.horizontal) / Double(max(1, aspect.vertical))

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Adds splice information to a transport stream from libavformat, which cannot write it: an entry in the program map
-/// table, and packets with their own PID.
+/// Adds splice information (SCTE 35) to a transport stream from libavformat, which cannot write it: an entry in the
+/// program map table, and packets with a PID of their own.
 ///
-/// A value without I/O, for one stream.
+/// This type is a value, and does no I/O. Each stream needs its own.
 package struct SpliceTables: Sendable {
-    /// The sections' PID: between libavformat's tables and its streams (libavformat/mpegtsenc.c).
+    /// The PID of splice sections, between the PIDs of libavformat's tables and those of its streams
+    /// (libavformat/mpegtsenc.c).
     static let pid: UInt16 = 0x01F0
     /// libavformat's PID of the program map table.
     private static let mapPID: UInt16 = 0x1000
     private static let size = 188
 
     private var continuity: UInt8 = 0
-    /// Added to the version of the table, because libavformat does not know that the table's content differs from its
-    /// own.
+    /// This number is added to the version of the table, so that receivers notice the new content. libavformat does not
+    /// know that the table was changed here.
     private let versions: UInt8
 
-    /// Tables for a stream with splice information from its beginning, or later if `isLate` is set.
+    /// Creates tables for a stream that has splice information from its beginning; with `isLate`, from a later moment.
     package init(isLate: Bool = false) { versions = isLate ? 1 : 0 }
 
-    /// Returns `bytes`, which are whole TS packets, with the splice information added to the program map tables (SCTE
+    /// Returns `bytes`, which must be whole TS packets, with the splice stream added to each program map table (SCTE
     /// 35, 8.1 and 8.2).
     package func announced(_ bytes: [UInt8]) -> [UInt8] {
         var bytes = bytes
@@ -39,15 +40,15 @@ package struct SpliceTables: Sendable {
         return bytes
     }
 
-    /// The program map section in `bytes` (ISO/IEC 13818-1, 2.4.4.8), with the registration and the stream added; nil
-    /// if it is not complete.
+    /// Returns the program map section in `bytes` (ISO/IEC 13818-1, 2.4.4.8) with the registration descriptor and the
+    /// splice stream; nil if the section is not complete.
     private func announcing(_ bytes: ArraySlice<UInt8>) -> [UInt8]? {
         let bytes = Array(bytes)
         guard bytes.count > 12, bytes[0] == 2 else { return nil }
         let length = 3 + Int(bytes[1] & 0x0F) << 8 + Int(bytes[2])
         let descriptors = Int(bytes[10] & 0x0F) << 8 + Int(bytes[11])
         guard length >= 16, length <= bytes.count, 12 + descriptors <= length - 4 else { return nil }
-        // "CUEI" registers the program's private stream type 0x86.
+        // The registration descriptor "CUEI" says that the program's private stream type 0x86 is splice information.
         let registration: [UInt8] = [5, 4, 0x43, 0x55, 0x45, 0x49]
         let stream: [UInt8] = [0x86, 0xE0 | UInt8(Self.pid >> 8), UInt8(Self.pid & 0xFF), 0xF0, 0]
         var body = Array(bytes[..<12]) + registration + bytes[12..<length - 4] + stream
@@ -59,9 +60,9 @@ package struct SpliceTables: Sendable {
         return SpliceSection.sealed(body)
     }
 
-    /// The TS packets that carry `section`.
+    /// Returns the TS packets that carry `section`.
     package mutating func packets(of section: [UInt8]) -> [UInt8] {
-        var rest = [0] + section  // the pointer field: the section begins at once
+        var rest = [0] + section  // the pointer field: the section begins right after it
         var packets: [UInt8] = []
         var isFirst = true
         while !rest.isEmpty {

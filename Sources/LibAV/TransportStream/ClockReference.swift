@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Program clock references in TS packets (ISO/IEC 13818-1, 2.4.3.4 and 2.4.3.5). Times are 90 kHz ticks; the 27 MHz
-/// extension is always 0.
+/// Program clock references (PCR) in TS packets (ISO/IEC 13818-1, 2.4.3.4 and 2.4.3.5). Times are 90 kHz ticks; the 27
+/// MHz extension is always 0.
 enum ClockReference {
     /// The size of a TS packet.
     static let packetBytes = 188
-    /// The position of the reference in a packet that has one.
+    /// The bytes of the reference in a packet that has one.
     private static let place = 6..<12
     private static let (flag, discontinuity): (UInt8, UInt8) = (0x10, 0x80)
 
-    /// A packet of the stream `pid` that contains only the reference `time`. It has no payload, so it repeats the
-    /// continuity counter of the stream's previous packet. `isDiscontinuous` marks a new time base.
+    /// Returns a packet of the stream `pid` that contains only the reference `time`. The packet has no payload, so it
+    /// repeats the continuity counter of the stream's previous packet. `isDiscontinuous` marks the beginning of a new
+    /// time base.
     static func packet(pid: UInt16, continuity: UInt8, time: Int64, isDiscontinuous: Bool = false) -> [UInt8] {
         var bytes = [UInt8](repeating: 0xFF, count: packetBytes)
         bytes[0] = 0x47
@@ -35,8 +36,8 @@ enum ClockReference {
         for (offset, byte) in zip(place, first + [UInt8(base & 1) << 7 | 0x7E, 0]) { bytes[start + offset] = byte }
     }
 
-    /// Removes the reference of the packet at `start`, whose adaptation field otherwise has only flags; stuffing
-    /// replaces it.
+    /// Removes the reference of the packet at `start`; stuffing bytes replace it. The packet's adaptation field must
+    /// have nothing else but flags.
     static func remove(from bytes: inout [UInt8], at start: Int) {
         bytes[start + 5] &= ~flag
         for offset in place { bytes[start + offset] = 0xFF }

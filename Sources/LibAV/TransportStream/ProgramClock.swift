@@ -2,15 +2,16 @@
 
 internal import Media
 
-/// Decides the values and positions of a transport stream's clock references (ISO/IEC 13818-1, 2.4.2 and 2.7.2).
+/// Decides the values and positions of a transport stream's clock references, PCR (ISO/IEC 13818-1, 2.4.2 and 2.7.2).
 ///
-/// The clock follows the newest frame at a fixed distance, so it is as steady as the frames; while frames are overdue,
-/// it follows the audio. It only moves forward, in steps of at most 40 ms, and data arrives before the clock reaches
-/// its decoding time. A sender need not interleave its tracks in decoding order: the distance allows for audio that
-/// arrives after frames with the same time, and audio that arrives before them does not move the clock.
+/// The clock stays behind the decoding time of the newest frame by a fixed delay, so it is as steady as the frames.
+/// While frames are overdue, it follows the audio. It only moves forward, in steps of at most 40 ms. Each packet is
+/// sent before the clock reaches its decoding time. A sender need not interleave its tracks in decoding order: the
+/// delay allows for audio that arrives after frames with the same time, and audio that arrives before such frames does
+/// not move the clock.
 ///
-/// After a silence of more than a second, or if a track is later than the distance allows, a new time base begins and
-/// the stream signals it. All times are 90 kHz ticks as in the stream. A value without I/O.
+/// After a pause of more than a second, or when a track is later than the delay allows, a new time base begins, and the
+/// stream signals it. All times are 90 kHz ticks as in the stream. A value without I/O.
 struct ProgramClock {
     /// One clock reference.
     struct Reference: Equatable {
@@ -19,13 +20,13 @@ struct ProgramClock {
         var isDiscontinuous = false
     }
 
-    /// The references that go with one video frame or audio frame.
+    /// The references that are sent with one video frame or audio frame.
     struct Step: Equatable {
-        /// References before it.
+        /// References in packets of their own, before the frame.
         var before: [Reference] = []
-        /// The time in the first packet of the frame; nil without a reference there.
+        /// The time of the reference in the frame's first packet; nil if that packet gets no reference.
         var own: Int64?
-        /// Times of references that are spread evenly among the packets of the frame.
+        /// Times of references that are spread evenly among the frame's packets.
         var within: [Int64] = []
     }
 
@@ -38,29 +39,29 @@ struct ProgramClock {
 
     /// The maximum time between two references (ETSI TR 101 290, 2.3a: 40 ms).
     private static let interval: Int64 = 3600
-    /// The minimum time that a receiver has to receive a frame: 50 ms.
+    /// The minimum time from the arrival of a frame to its decoding time: 50 ms.
     private static let base: Int64 = 4500
-    /// How much later than its other track a foreign sender's track may be at first, 400 ms: common muxers collect
-    /// audio for up to 350 ms.
+    /// For a stream that relay did not encode: how much later than the other track a track may be at first, 400 ms.
+    /// Common muxers collect audio for up to 350 ms.
     private static let usualLag: Int64 = 36_000
-    /// How long a late track delays the clock, at most: 2 s.
+    /// The most by which a late track can delay the clock: 2 s.
     private static let longestLag: Int64 = 180_000
-    /// The longest silence that is filled with references, 1 s. If the clock is delayed longer than its buffer lasts, a
-    /// receiver loses the clock.
+    /// The longest pause that is filled with references: 1 s. A receiver loses the clock if a reference arrives later
+    /// than its buffer lasts.
     private static let longestFill: Int64 = 90_000
 
-    /// Distance from the clock to the decoding time that it follows.
+    /// How far the clock is behind the decoding time that it follows.
     private var delay: Int64
-    /// The audio's maximum lead over the frames that arrive after it.
+    /// The most, so far, by which audio was ahead of frames that arrived after it.
     private var lead: Int64 = 0
     private var (video, audio): (Track?, Track?)
-    /// The newest reference.
+    /// The time of the newest reference.
     private(set) var newest: Int64?
 
-    /// A clock for the tracks of `description`.
+    /// Creates a clock for the tracks of `description`.
     init(_ description: StreamDescription) { delay = Self.delay(of: description) }
 
-    /// Continues with the tracks of `description`.
+    /// Continues the clock when the stream changes to the tracks of `description`.
     mutating func adopt(_ description: StreamDescription) {
         let wanted = Self.delay(of: description)
         delay = newest == nil ? wanted : max(delay, wanted)
@@ -74,18 +75,18 @@ struct ProgramClock {
         return base + (video.hasSteadyRate ? spread(video.timeBase.rescale(1, to: .mpegTS)) : usualLag)
     }
 
-    /// The time over which the references within a frame of this duration are spread.
+    /// The time over which the references within a frame of this duration are spread; 0 if the frame needs only one.
     private static func spread(_ length: Int64) -> Int64 { length > interval ? min(length, longestFill) : 0 }
 
-    /// The references for a packet of `track` with decoding time `time` and duration `length`. `hasOwn` tells whether
-    /// the packet's first TS packet has room for a reference.
+    /// Returns the references for a packet of `track` with decoding time `time` and duration `length`. `hasOwn` says
+    /// whether the packet's first TS packet has room for a reference.
     mutating func next(_ track: TrackKind, at time: Int64, lasting length: Int64, hasOwn: Bool) -> Step {
         note(track, at: time, lasting: length)
         let times = [video?.time, audio.map { $0.time - (video == nil ? 0 : lead) }]
         guard let reference = times.compactMap(\.self).max() else { return Step() }
         let target = reference - delay
         let last = newest ?? target
-        // The clock advances up to another 40 ms before the packet's last byte has arrived.
+        // The clock may advance by another 40 ms before the packet's last byte has arrived.
         if newest != nil, time - max(last, target) < Self.interval, reference - time <= Self.longestLag {
             return setBack(from: reference, for: time)
         }
@@ -113,8 +114,8 @@ struct ProgramClock {
         }
     }
 
-    /// Restarts the clock at a larger distance, because the packet with decoding time `time` would be too late for the
-    /// old one.
+    /// Restarts the clock with a larger delay, because the packet with decoding time `time` would be too late for the
+    /// old delay.
     private mutating func setBack(from reference: Int64, for time: Int64) -> Step {
         let lag = reference - time
         delay = max(delay, Self.base + lag + lag / 4)
@@ -133,7 +134,7 @@ struct ProgramClock {
         return step
     }
 
-    /// When the next packet is expected, on the stream's clock: the earliest time among the tracks that are not
+    /// The time at which the next packet is expected, on the stream's clock: the earliest among the tracks that are not
     /// overdue.
     private func soonest(behind reference: Int64, _ length: Int64) -> Int64 {
         let expected = [

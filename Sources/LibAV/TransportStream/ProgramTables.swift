@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The program association and map tables of a transport stream from libavformat, stored so that they can be repeated
-/// anywhere. They have their own continuity counters.
+/// Stores the program association and map tables of a transport stream from libavformat, so that they can be repeated
+/// anywhere. They have continuity counters of their own.
 ///
-/// A value without I/O, for one stream.
+/// This type is a value, and does no I/O. Each stream needs its own.
 struct ProgramTables {
     /// The PIDs of the tables that libavformat makes (libavformat/mpegtsenc.c).
     private static let pids: [UInt16] = [0, 0x1000]
-    /// The age, in 90 kHz ticks, at which the tables are repeated after the next clock reference: 50 ms, plus up to 40
-    /// ms to that reference, is less than 100 ms (ETSI TR 101 211, 4.4).
+    /// The age, in 90 kHz ticks, from which on the tables are repeated after the next clock reference: 50 ms. The
+    /// reference comes within 40 ms, so the tables are repeated within the 100 ms of ETSI TR 101 211, 4.4.
     private static let period: Int64 = 4500
 
     private var packets: [[UInt8]?] = [nil, nil]
@@ -16,7 +16,7 @@ struct ProgramTables {
     /// The clock's time when the tables were last sent.
     private var sent: Int64?
 
-    /// Stores the packet at `start` if it belongs to a table, and returns whether it does.
+    /// Stores the packet at `start` if it belongs to one of the tables, and returns whether it does.
     mutating func take(_ bytes: [UInt8], at start: Int) -> Bool {
         let pid = UInt16(bytes[start + 1] & 0x1F) << 8 | UInt16(bytes[start + 2])
         guard let index = Self.pids.firstIndex(of: pid) else { return false }
@@ -27,7 +27,8 @@ struct ProgramTables {
     /// Whether the tables must be repeated when the clock is at `time`.
     func areDue(at time: Int64) -> Bool { sent.map { time < $0 || time - $0 > Self.period } ?? true }
 
-    /// The tables' packets, which are sent at the clock's time `time`. `splices` adds the splice information to them.
+    /// Returns the tables' packets, to be sent at the clock's time `time`. `splices` adds the splice information to
+    /// them.
     mutating func sending(at time: Int64?, with splices: SpliceTables?) -> [UInt8] {
         sent = time ?? sent
         var result: [UInt8] = []
@@ -36,7 +37,7 @@ struct ProgramTables {
             continuity[index] = (continuity[index] + 1) & 0x0F
             packet[3] = packet[3] & 0xF0 | continuity[index]
             result += splices?.announced(packet) ?? packet
-            // The discontinuity is signalled once only.
+            // The discontinuity indicator is set only the first time.
             if packet[3] & 0x20 != 0, packet[4] > 0 { packet[5] &= 0x7F }
             packets[index] = packet
         }

@@ -2,18 +2,19 @@
 
 package import Media
 
-/// Writes an MPEG transport stream for outputs and recordings: libavformat makes the packets, and ``ProgramClock`` and
-/// ``ProgramTables`` decide where the clock references and tables are inserted.
+/// Writes an MPEG transport stream for outputs and recordings. libavformat makes the packets; ``ProgramClock`` and
+/// ``ProgramTables`` decide where clock references and tables are inserted.
 ///
-/// PAT and PMT are repeated within 100 ms and at each IDR frame, which also has an access unit delimiter, SPS and PPS.
-/// The video carries the clock, or the audio if there is no video.
+/// PAT and PMT are repeated within 100 ms and at each IDR frame. Each IDR frame also has an access unit delimiter, SPS
+/// and PPS. The packets of the video carry the clock references; without video, those of the audio do.
 ///
-/// Not thread-safe; one writer per stream.
+/// Only one thread may use a writer at a time. Each stream has its own writer.
 package final class TransportStreamWriter {
-    /// libavformat's output for one packet. A class, because both libavformat's callback and the writer use it.
+    /// Collects libavformat's output for one packet. It is a class, because both libavformat's callback and the writer
+    /// use it.
     private final class Outbox { var bytes: [UInt8] = [] }
 
-    /// The names in the stream's service description, and how the stream begins.
+    /// The names in the stream's service description, and whether the stream continues another one.
     package struct Options: Sendable {
         package var (service, provider): (String, String)
         /// Whether the stream signals a discontinuity at its beginning, because it follows another file of the same
@@ -38,11 +39,11 @@ package final class TransportStreamWriter {
 
     private let options: Options
     private let outbox = Outbox()
-    /// Nil until the tracks are known.
+    /// libavformat's muxer; nil until the tracks are known.
     private var muxer: Muxer?
-    /// The tables' version, modulo 32 (ISO/IEC 13818-1, 2.4.4.9).
+    /// The version of the tables; they contain it modulo 32 (ISO/IEC 13818-1, 2.4.4.9).
     private var version = 0
-    /// Nil in a stream without splice information.
+    /// Writes splice information; nil in a stream without it.
     private var splices: SpliceTables?
     private var clock: ProgramClock
     private var tables = ProgramTables()
@@ -51,7 +52,7 @@ package final class TransportStreamWriter {
     private var continuity: UInt8 = 15
     private var hasBegun = false
 
-    /// A stream with the tracks of `description`, which may have no track yet.
+    /// Starts a stream with the tracks of `description`, which may have no track yet.
     package init(_ options: Options, description: StreamDescription) throws(AVFailure) {
         self.options = options
         clock = ProgramClock(description)
@@ -59,15 +60,15 @@ package final class TransportStreamWriter {
         if !description.tracks.isEmpty { muxer = try makeMuxer(description) }
     }
 
-    /// Creates a muxer for the tracks of `description`. Any muxer but the first signals a discontinuity, because it
-    /// does not know the last continuity counters of the muxer before; times continue.
+    /// Creates a muxer for the tracks of `description`. Each muxer except the first signals a discontinuity, because it
+    /// does not know the last continuity counters of the previous muxer. The times continue.
     private func makeMuxer(_ description: StreamDescription) throws(AVFailure) -> Muxer {
         var values = [
-            // One audio frame per PES packet, so that no frame waits for the next.
+            // Each PES packet has one audio frame, so that no frame waits for the next.
             "pes_payload_size": "0",
             // libavformat writes tables only at the beginning and at keyframes; this class repeats them in between.
             "pat_period": "3600",
-            // Room for a reference in each frame.
+            // libavformat writes a reference into each frame; this class overwrites it or removes it.
             "pcr_period": "1",
         ]
         if version > 0 { values["tables_version"] = "\(version % 32)" }
@@ -78,7 +79,8 @@ package final class TransportStreamWriter {
         return try Muxer(settings, description: description) { [outbox] in outbox.bytes += $0 }
     }
 
-    /// Continues with the tracks of `description`: new tables, and parameter sets with the next keyframe.
+    /// Continues the stream with the tracks of `description`: with new tables, and with new parameter sets from the
+    /// next keyframe on.
     package func recode(as description: StreamDescription) throws(AVFailure) {
         if let muxer {
             try muxer.finish()
@@ -93,13 +95,13 @@ package final class TransportStreamWriter {
         if splices == nil { splices = SpliceTables(isLate: muxer != nil) }
     }
 
-    /// The TS packets of `packet`, its times moved by `shift` ticks of 90 kHz. Each part but the first begins with a
-    /// clock reference. The packet's duration is divided evenly among the parts, and each part must be sent at its
-    /// time.
+    /// Returns the TS packets of `packet` in one or more parts, with the times moved by `shift` ticks of 90 kHz. Each
+    /// part except the first begins with a clock reference. The parts divide the packet's duration evenly, and the
+    /// caller must send each part at its time.
     package func write(_ packet: EncodedPacket, shift: Int64) throws(AVFailure) -> [[UInt8]] {
         guard packet.track != .data, let muxer else { return [] }
         try muxer.write(packet, shift: shift)
-        // libavformat collects audio frames of less than 170 bytes, whatever `pes_payload_size` says.
+        // libavformat collects audio frames of less than 170 bytes, even with `pes_payload_size` 0.
         try muxer.flushFragment()
         var length = packet.timeBase.rescale(packet.duration, to: .mpegTS)
         if packet.track == .video {
@@ -123,7 +125,8 @@ package final class TransportStreamWriter {
         return arrange(unit, step, behind: said ?? clock.newest)
     }
 
-    /// The TS packets of splice information, its times moved by `shift` ticks; empty if it is damaged.
+    /// Returns the TS packets of splice information, with its times moved by `shift` ticks; empty if `section` is
+    /// damaged.
     package func write(splice section: [UInt8], shift: Int64) -> [UInt8] {
         guard let section = SpliceSection.shifted(section, by: shift + Self.added) else { return [] }
         return splices?.packets(of: section) ?? []
@@ -150,8 +153,8 @@ extension TransportStreamWriter {
 
     private func isClock(_ unit: [UInt8], at start: Int) -> Bool { pid(unit, at: start) == Self.clockPID }
 
-    /// Inserts the references of `step`, and tables that are due, between the packets of `unit`. `said` is the newest
-    /// clock reference before the unit.
+    /// Inserts the references of `step`, and the tables that are due, between the packets of `unit`. `said` is the
+    /// newest clock reference before `unit`.
     private func arrange(_ unit: [UInt8], _ step: ProgramClock.Step, behind said: Int64?) -> [[UInt8]] {
         let isTable = { [self] in pid(unit, at: $0) < Self.firstFree || pid(unit, at: $0) == Self.mapPID }
         let first = starts(of: unit).first { !isTable($0) } ?? unit.count
@@ -179,8 +182,8 @@ extension TransportStreamWriter {
         return parts + [part + unit[position...]]
     }
 
-    /// Moves the tables among `packets` behind the other packets, and replaces them by ``tables``. `said` is the newest
-    /// clock reference.
+    /// Removes the tables from `packets`, and appends ``tables`` in their place, behind the other packets. `said` is
+    /// the newest clock reference.
     private func head(_ packets: ArraySlice<UInt8>, behind said: Int64?) -> [UInt8] {
         let packets = Array(packets)
         var (rest, hasTables): ([UInt8], Bool) = ([], false)
@@ -194,7 +197,7 @@ extension TransportStreamWriter {
         return hasTables ? rest + tables.sending(at: said, with: splices) : rest
     }
 
-    /// A packet with only the reference, followed by the tables if they are due.
+    /// Returns a packet with only the reference, followed by the tables if they are due.
     private func packets(of reference: ProgramClock.Reference) -> [UInt8] {
         let packet = ClockReference.packet(
             pid: Self.clockPID, continuity: continuity, time: reference.time, isDiscontinuous: reference.isDiscontinuous
@@ -203,7 +206,8 @@ extension TransportStreamWriter {
         return isDue ? packet + tables.sending(at: reference.time, with: splices) : packet
     }
 
-    /// Stores the continuity counter, if the packet of `unit` that ends at `end` belongs to the clock's stream.
+    /// Stores the continuity counter of the packet of `unit` that ends at `end`, if it belongs to the stream that
+    /// carries the clock.
     private func note(_ unit: [UInt8], before end: Int) {
         let start = end - ClockReference.packetBytes
         if start >= 0, isClock(unit, at: start) { continuity = unit[start + 3] & 0x0F }

@@ -3,11 +3,12 @@
 internal import CFFmpeg
 package import Media
 
-/// One decoded frame or run of audio, in the memory of the library that decoded it; owns an `AVFrame`.
+/// One decoded video frame or audio frame, in the memory of the library that decoded it; owns an `AVFrame`.
 ///
-/// The frame is filled before it is shared and immutable from then on, so any thread may read it.
+/// The frame is filled before other threads see it, and never changes afterwards. So any thread may read it.
 package final class DecodedFrame: FrameStorage {
-    // Filled by a decoder or a filter before others hold the object; read-only from then on; freed in `deinit`.
+    // A decoder or a filter fills the frame before another thread holds the object. From then on the frame is
+    // read-only. `deinit` frees it.
     nonisolated(unsafe) let frame: UnsafeMutablePointer<AVFrame>
 
     init(subject: String) throws(AVFailure) {
@@ -19,12 +20,12 @@ package final class DecodedFrame: FrameStorage {
         av_frame_free(&owned)
     }
 
-    /// Presentation time in ticks of the stream's time base: the coded one, or libav's best guess; nil if neither
+    /// Presentation time in ticks of the stream's time base: the coded time, or libav's best guess; nil if neither
     /// exists.
     package var pts: Int64? { frame.pointee.best_effort_timestamp.asTimestamp ?? frame.pointee.pts.asTimestamp }
-    /// Columns of a frame.
+    /// Columns of a video frame.
     package var width: Int { Int(frame.pointee.width) }
-    /// Rows of a frame.
+    /// Rows of a video frame.
     package var height: Int { Int(frame.pointee.height) }
     /// Samples per second, for audio.
     package var sampleRate: Int { Int(frame.pointee.sample_rate) }
@@ -37,7 +38,7 @@ package final class DecodedFrame: FrameStorage {
         frame.pointee.decode_error_flags != 0 || frame.pointee.flags & AV_FRAME_FLAG_CORRUPT != 0
     }
 
-    /// Lends the planes of a 4:2:0 frame. For any other format the planes are meaningless.
+    /// Passes the planes of a 4:2:0 frame to `body`. For any other format the planes are meaningless.
     package func withPlanes<R>(_ body: (Planes) throws -> R) rethrows -> R {
         let data = frame.pointee.data
         let stride = frame.pointee.linesize
@@ -50,7 +51,7 @@ package final class DecodedFrame: FrameStorage {
                 v: .init(bytes: v, stride: Int(stride.2))))
     }
 
-    /// The frame's closed captions, as in ``Media/VideoFrame/captions``.
+    /// The frame's closed captions, in the form of ``Media/VideoFrame/captions``.
     var captions: [UInt8] {
         guard let side = av_frame_get_side_data(frame, AV_FRAME_DATA_A53_CC), let data = side.pointee.data else {
             return []

@@ -3,14 +3,14 @@
 internal import CFFmpeg
 package import Media
 
-/// Converts every decoded frame of a stream to a given format: upright, progressive, in that size and pixel aspect
-/// ratio with bars if the shapes differ, 8-bit 4:2:0, in that range and matrix. Between HDR and standard range nothing is
-/// mapped, unless tone mapping is requested and ``ToneMapping/isPossible``.
+/// Converts every decoded frame of a stream to a given format: upright, progressive, 8-bit 4:2:0, with the format's
+/// size, pixel aspect ratio, range and matrix. If the aspect ratios differ, bars are added. HDR and standard range are
+/// not mapped to each other, unless tone mapping is requested and ``ToneMapping/isPossible``.
 ///
 /// If the matrix of a frame or format is unspecified, ``Media/ColorDescription/resolved(width:height:)`` chooses it by
-/// size. A frame that already has the format passes without a copy. One thread at a time.
+/// the size. A frame that already has the format is passed on without a copy. Only one thread may use it at a time.
 package final class FrameConverter {
-    /// The properties that decide which filters are needed.
+    /// The properties of a frame that decide which filters are needed.
     private struct Shape: Hashable {
         var width: Int
         var height: Int
@@ -18,11 +18,11 @@ package final class FrameConverter {
         var aspect: SampleAspectRatio
         var color: ColorDescription
         var isInterlaced: Bool
-        /// False for frames that decoders make from bottom-up bitmaps, with a negative stride.
+        /// False for frames with a negative stride, which decoders make from bottom-up bitmaps.
         var rowsRunDown: Bool
     }
 
-    /// What a frame states about its pixel aspect ratio.
+    /// The pixel aspect ratio that a frame states; nil if it states none.
     private struct StatedAspect: Hashable {
         var ratio: SampleAspectRatio?
     }
@@ -35,21 +35,21 @@ package final class FrameConverter {
     private let stream: StreamInfo.Video
     private let timeBase: TimeBase
     private let subject: String
-    /// What the first frame stated.
+    /// The pixel aspect ratio that the first frame stated; nil before the first frame.
     private var firstAspect: StatedAspect?
     private var shape: Shape?
     private var graph: FilterGraph?
     /// The region of the video in frames of `shape`.
     private var region: FrameRegion?
 
-    /// Converts the frames of `stream` to `target`; throws for a stream without video.
+    /// Creates a converter of the frames of `stream` to `target`; throws for a stream without video.
     package convenience init(_ stream: StreamInfo, target: VideoFormat, subject: String) throws(AVFailure) {
         try self.init(stream, target: target, fitting: .contain, mapsTones: false, subject: subject)
     }
 
-    /// Converts the frames of `stream` to `target`, where `fitting` positions them. With `mapsTones`, HDR frames are
-    /// mapped to standard range, unless `target` is HDR too, and other frames to the range of an HDR `target`. With
-    /// `deinterlacing` to fields, frames can have another time base than `stream`.
+    /// Creates a converter of the frames of `stream` to `target`, in which `fitting` positions them. With `mapsTones`,
+    /// HDR frames are mapped to the range of a `target` in standard range, and other frames to the range of an HDR
+    /// `target`. With `deinterlacing` to fields, the converted frames can have another time base than `stream`.
     package init(
         _ stream: StreamInfo, target: VideoFormat, fitting: FrameFitting, mapsTones: Bool,
         deinterlacing: Deinterlacing = .toFrames, subject: String
@@ -64,13 +64,13 @@ package final class FrameConverter {
         timeBase = stream.timeBase
     }
 
-    /// Converts the frames of `track` to `target`.
+    /// Creates a converter of the frames of `track` to `target`.
     package convenience init(_ track: TrackDescription, target: VideoFormat, subject: String) throws(AVFailure) {
         try self.init(try StreamInfo(track, subject: subject), target: target, subject: subject)
     }
 
-    /// Converts a frame with its pts, in ticks of the stream's time base, and delivers the frames that are ready:
-    /// usually this one; when deinterlacing, the previous one, or its two fields.
+    /// Converts a frame; `pts` is its time in ticks of the stream's time base. Delivers the frames that are ready:
+    /// usually this one, and when deinterlacing the previous one or its two fields.
     package func convert(_ decoded: DecodedFrame, pts: Int64, deliver: (VideoFrame) -> Void) throws(AVFailure) {
         let current = traits(of: decoded)
         if shape != current {
@@ -142,13 +142,14 @@ extension FrameConverter {
         return Shape(
             width: decoded.width, height: decoded.height, pixelFormat: values.format,
             aspect: aspect(values.sample_aspect_ratio.asAspectRatio, sameSize: sameSize), color: color(of: decoded),
-            // Deinterlacing stays on after the first interlaced frame: bwdif leaves progressive frames alone.
+            // After the first interlaced frame, deinterlacing stays on. The filter bwdif does not change progressive
+            // frames.
             isInterlaced: stream.isInterlaced || relay_frame_is_interlaced(decoded.frame) != 0
                 || (shape?.isInterlaced == true && sameSize), rowsRunDown: values.linesize.0 > 0)
     }
 
-    /// The pixel aspect ratio of a frame that states `stated`. The container's ratio counts, until the size changes or
-    /// frames state another ratio than the first frame did.
+    /// Returns the pixel aspect ratio of a frame that states `stated`. The container's ratio is used until the size
+    /// changes, or until a frame states another ratio than the first frame did.
     private func aspect(_ stated: SampleAspectRatio?, sameSize: Bool) -> SampleAspectRatio {
         let first = firstAspect ?? StatedAspect(ratio: stated)
         firstAspect = first
@@ -156,7 +157,7 @@ extension FrameConverter {
         return (isKept ? stream.sampleAspectRatio ?? stated : stated) ?? .square
     }
 
-    /// The frame's color tags, else the container's, else the default for its size.
+    /// The frame's color tags, or the container's if the frame has none, or the default for its size.
     private func color(of decoded: DecodedFrame) -> ColorDescription {
         let values = decoded.frame.pointee
         var found = ColorDescription(
@@ -175,7 +176,7 @@ extension FrameConverter {
         return found.resolved(width: decoded.width, height: decoded.height)
     }
 
-    /// The filters for tone mapping from `source`; empty if it is not requested, not needed or not possible.
+    /// The filters for tone mapping from `source`; empty if tone mapping is not requested, not needed or not possible.
     private func toneFilters(from source: ColorDescription, isRGB: Bool) -> [String] {
         let filters = mapsTones ? ToneMapping.filters(from: source, to: targetColor, isRGB: isRGB) : []
         return filters.isEmpty || ToneMapping.isPossible ? filters : []
@@ -213,7 +214,7 @@ extension FrameConverter {
         if !keepsPixels {
             filters.append("scale=\(fit.width):\(fit.height):flags=bicubic+accurate_rnd\(conversion ?? "")")
         }
-        // With the "J" name libavfilter paints the bars in full-range black.
+        // The "J" in `yuvj420p` makes libavfilter paint the bars in full-range black.
         filters.append("format=pix_fmts=\(target.color.isFullRange ? "yuvj420p" : "yuv420p")")
         if !fit.fills(target) {
             filters.append("pad=\(target.width):\(target.height):\(fit.left):\(fit.top):black")
@@ -222,8 +223,8 @@ extension FrameConverter {
             filters: filters.joined(separator: ","), like: decoded, timeBase: timeBase, subject: subject)
     }
 
-    /// The options of `scale` that convert range and matrix; nil if there is no difference. A matrix that libswscale
-    /// does not know is left unchanged.
+    /// The options of the filter `scale` that convert range and matrix; nil if there is nothing to convert. A matrix
+    /// that libswscale does not know is not converted.
     private func colorConversion(_ source: ColorDescription, isRGB: Bool) -> String? {
         let wanted = Self.matrixName(targetColor.matrix)
         let given = Self.matrixName(source.matrix)
@@ -239,7 +240,7 @@ extension FrameConverter {
         return "\(ranges):in_color_matrix=\(matrix):out_color_matrix=\(matrix)"
     }
 
-    /// libswscale's name of an H.273 matrix; nil if it does not know it.
+    /// libswscale's name of an H.273 matrix; nil if libswscale does not know the matrix.
     static func matrixName(_ code: UInt8) -> String? {
         switch code {
         case 1: "bt709"
@@ -257,15 +258,16 @@ extension ColorDescription {
     package var isHDR: Bool { transfer == 16 || transfer == 18 }
 }
 
-/// Converts HDR for screens without HDR, and standard range for programs in HDR.
+/// Tone mapping: converts HDR for screens without HDR, and standard range for programs in HDR.
 package enum ToneMapping {
-    /// Whether this machine's libavfilter has the necessary filters. The first call loads it.
+    /// Whether this machine's libavfilter has the necessary filters. The first use loads libavfilter.
     package static let isPossible = FilterGraph.has(["setparams", "zscale", "tonemap"])
 
-    /// The light of white in standard range, in nits, when it is shown in HDR (ITU-R BT.2408, table 1).
+    /// The luminance, in nits, that white of the standard range has in HDR (ITU-R BT.2408, table 1).
     private static let diffuseWhite = 203
 
-    /// The color of frames that were mapped for `target`: its own if it is HDR, else BT.709, in limited range.
+    /// The color description of frames that were mapped for `target`: that of `target`, but in limited range, if it is
+    /// HDR; otherwise BT.709.
     static func result(for target: ColorDescription) -> ColorDescription {
         guard target.isHDR else { return .bt709 }
         var color = target
@@ -278,7 +280,7 @@ package enum ToneMapping {
     static func filters(from source: ColorDescription, to target: ColorDescription, isRGB: Bool) -> [String] {
         if source.isHDR == target.isHDR { return [] }
         if target.isHDR {
-            // zscale refuses some rare code points.
+            // The filter zscale refuses some rare code points; BT.709 replaces them.
             let primaries = [1, 5, 6, 9].contains(source.primaries) ? source.primaries : 1
             let transfer = [1, 6, 13, 14, 15].contains(source.transfer) ? source.transfer : 1
             let matrix = [1, 5, 6, 9].contains(source.matrix) ? source.matrix : 1
@@ -292,7 +294,7 @@ package enum ToneMapping {
             ]
         }
         return [
-            // Frames may lack the tags that their container has.
+            // Frames may lack the color tags that their container has.
             "setparams=color_primaries=\(source.primaries):color_trc=\(source.transfer):colorspace=\(source.matrix)"
                 + ":range=\(source.isFullRange ? "pc" : "tv")",
             "zscale=t=linear:npl=100", "format=gbrpf32le", "zscale=p=bt709", "tonemap=hable",

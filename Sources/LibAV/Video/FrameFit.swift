@@ -14,24 +14,24 @@ package enum FrameFitting: String, Sendable, Codable, CaseIterable {
 
 /// The position of a video in a frame of another shape.
 struct FrameFit: Hashable {
-    /// Columns of the scaled video, in pixels of the target; even.
+    /// Columns of the scaled video in the target; even.
     let width: Int
-    /// Rows of the scaled video, in pixels of the target; even.
+    /// Rows of the scaled video in the target; even.
     let height: Int
     /// Columns of the target left of the video; even.
     let left: Int
     /// Rows of the target above the video; even.
     let top: Int
-    /// Whether the video needs no scaling, at most cropping of an odd last column and row.
+    /// Whether the video needs no scaling; at most an odd last column and row are cropped.
     let isExact: Bool
     /// Size of the visible part in the middle of the video; nil if all of it is visible.
     let kept: FrameSize?
 
-    /// Fits an upright video of `width` by `height` pixels with aspect ratio `aspect` into `target`. The displayed
-    /// shape is kept, unless `fitting` is ``FrameFitting/stretch``. Bars thinner than two pixels are not drawn: they
-    /// come from rounding.
+    /// Fits an upright video of `width` by `height` pixels with the pixel aspect ratio `aspect` into `target`. The
+    /// displayed shape is kept, unless `fitting` is ``FrameFitting/stretch``. Bars of at most two pixels in total are
+    /// not drawn, because they result from rounding.
     init(width: Int, height: Int, aspect: SampleAspectRatio, target: VideoFormat, _ fitting: FrameFitting = .contain) {
-        // The ratio of the video's width to its height, in pixels of the target.
+        // `across` to `down` is the ratio of the video's width to its height, in pixels of the target.
         let across = Int128(width) * Int128(aspect.horizontal) * Int128(target.sampleAspectRatio.vertical)
         let down = Int128(height) * Int128(aspect.vertical) * Int128(target.sampleAspectRatio.horizontal)
         let (full, tall) = (Int64(target.width), Int64(target.height))
@@ -73,8 +73,8 @@ struct FrameFit: Hashable {
         fills(target) ? nil : FrameRegion(x: left, y: top, width: width, height: height)
     }
 
-    /// `length` times `one` / `other`, rounded to an even number; the full length if only a pixel or two would be
-    /// cropped.
+    /// Returns `length` times `one` / `other`, rounded to an even number. Returns the full length if only one or two
+    /// pixels would be cropped.
     private static func part(_ length: Int, _ one: Int128, _ other: Int128) -> Int {
         let part = Int(clamping: (Int128(length) * one + other / 2) / other)
         return length - part <= 2 ? length : max(2, part & ~1)

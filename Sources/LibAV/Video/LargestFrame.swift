@@ -2,11 +2,11 @@
 
 internal import CFFmpeg
 
-/// The largest frame that is decoded of a stream that others send. A few hundred kilobytes can describe frames that
-/// take gigabytes when they are decoded.
+/// The largest frame that relay decodes from a stream of another sender. The limit is necessary because a few hundred
+/// kilobytes can describe frames that take gigabytes when they are decoded.
 package enum LargestFrame {
-    /// Its pixels: 8192x4352, the largest frame of the levels 6 to 6.2 of H.264 (ITU-T H.264, table A-1: 139,264
-    /// macroblocks) and of HEVC (ITU-T H.265, table A.8).
+    /// The number of pixels: 8192x4352, the largest frame of the levels 6 to 6.2 of H.264 (ITU-T H.264, table A-1:
+    /// 139,264 macroblocks) and of HEVC (ITU-T H.265, table A.8).
     package static let pixels: Int64 = 35_651_584
 }
 
@@ -30,7 +30,8 @@ extension AVFailure {
 }
 
 extension UnsafeMutablePointer<AVCodecContext> {
-    /// `failure`, or the reason for it if the frames have more pixels than this decoder may decode.
+    /// Returns `failure`. If the frames have more pixels than this decoder may decode, returns a failure that says so
+    /// instead.
     func explained(_ failure: AVFailure) -> AVFailure {
         let (width, height, limit) = (Int(pointee.width), Int(pointee.height), pointee.max_pixels)
         do throws(AVFailure) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How a decoded frame must be rotated or mirrored to be upright, from a container's display matrix.
+/// How a decoded frame must be rotated or mirrored to be upright. A container's display matrix says it.
 package enum Orientation: String, Sendable, Hashable, CaseIterable {
     /// No change.
     case upright
@@ -42,7 +42,7 @@ package enum Orientation: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// Reads the 3x3 matrix of ISO/IEC 14496-12, 8.5.2: row by row, 16.16 fixed point.
+    /// Reads the 3x3 display matrix of ISO/IEC 14496-12, 8.5.2: row by row, 16.16 fixed point.
     init(matrix: [Int32]) {
         guard matrix.count == 9 else {
             self = .upright
@@ -67,11 +67,11 @@ package enum Orientation: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// The matrix for the description of a track with frames of `width` by `height` pixels; nil if they are upright.
+    /// Returns the display matrix for a track with frames of `width` by `height` pixels; nil if the frames are upright.
     func displayMatrix(_ width: Int, _ height: Int) -> [UInt32]? { self == .upright ? nil : matrix(width, height) }
 
-    /// The matrix for frames of `width` by `height` pixels with this orientation, which also moves their corner back to
-    /// the origin.
+    /// Returns the display matrix for frames of `width` by `height` pixels with this orientation. It also moves the
+    /// corner of the rotated frame back to the origin.
     package func matrix(_ width: Int, _ height: Int) -> [UInt32] {
         let (a, b, c, d): (Int32, Int32, Int32, Int32) =
             switch self {

@@ -14,7 +14,8 @@ internal import RTMP
 internal import Segmenter
 internal import Upload
 
-/// Tests everything that one channel needs. Blocks; releases everything afterwards.
+/// Tests everything that one channel needs: inputs, outputs, directories, uploads and the encoder. Blocks; releases
+/// everything afterwards.
 struct ChannelCheck: Sendable {
     typealias Row = CheckReport.Row
 
@@ -22,19 +23,19 @@ struct ChannelCheck: Sendable {
     private static let patience = Duration.seconds(15)
     /// How long a single check may take.
     private static let longest = Duration.seconds(25)
-    /// The share of the processor cores that may be used, so that some remain for other work.
+    /// The share of the processor cores that the channel may use, so that some remain for other work.
     private static let share = 0.85
 
     let configuration: ChannelConfiguration
     let resources: HostResources
     let logger = Logger(label: "relay.check")
 
-    /// A check of the channel with this configuration.
+    /// Creates a check of the channel with this configuration.
     init(_ configuration: ChannelConfiguration, resources: HostResources) {
         (self.configuration, self.resources) = (configuration, resources)
     }
 
-    /// Runs all checks, one after the other.
+    /// Runs all checks, one after the other, and returns their results.
     func rows() -> [CheckReport.Row] {
         let recorded = configuration.recording.map { recording in
             within("recording") { room(for: recording) }
@@ -46,7 +47,7 @@ struct ChannelCheck: Sendable {
         return inputs + outputs() + untaken() + [recorded, uploaded, encoder?.row, sources].compactMap(\.self)
     }
 
-    /// Returns the result of `work`. If it takes too long, the result is a failure of `subject`.
+    /// Returns the row that `work` returns. If `work` takes too long, returns a row that says that `subject` failed.
     func within(_ subject: String, _ work: @escaping @Sendable () -> Row) -> Row {
         Answer.of("relay.check", within: Self.longest, work)
             ?? row(subject, .failed, "it does not answer within \(Self.longest.components.seconds) s")
@@ -94,7 +95,7 @@ struct ChannelCheck: Sendable {
             let tracks = [video, description.hasAudio ? "audio" : nil].compactMap(\.self).joined(separator: ", ")
             return row(subject, .ok, "\(location): \(tracks)")
         } catch {
-            // A live input may appear after the start; the channel waits for it.
+            // For a live input this is only a warning: it may appear later, and the channel waits for it.
             let isAwaited = location.isLiveByNature != false
             return row(subject, isAwaited ? .warning : .failed, "\(error)")
         }
@@ -119,7 +120,8 @@ struct ChannelCheck: Sendable {
         return try TLSServerIdentity(certificate: pair.certificate, key: pair.key) { _ in }
     }
 
-    /// Returns the row for a port that is in use, perhaps by the relay that runs this configuration.
+    /// Returns the row for a port that cannot be opened. If the port is in use, the row is only a warning, because the
+    /// relay that runs this configuration may hold it.
     private func taken(_ failure: OutputFailure, _ subject: String) -> Row {
         row(subject, failure.kind == .unreachable ? .warning : .failed, "\(failure.reason)")
     }
@@ -133,7 +135,7 @@ struct ChannelCheck: Sendable {
         }
     }
 
-    /// The row for the address of an output.
+    /// Returns the row for the address of an output.
     func row(of address: OutputAddress, _ subject: String) -> Row {
         let tools = OutputCheckResources(server: resources.server, identity: identity)
         return within(subject) { row(subject, address.destination.check(with: tools)) }
@@ -169,7 +171,8 @@ struct ChannelCheck: Sendable {
             let entry = resources.ledger.enter(on: space.fileSystem, of: configuration.name) { [budget] in
                 budget.bytes(after: 0)
             }
-            // The budget includes the space that the channels before this one need on the same disk.
+            // The budget includes the space that the channels before this one in the configuration need on the same
+            // disk.
             budget.neededByOthers = resources.ledger.bytes(before: entry)
             let isEnough = space.free > budget.requiredBytes || recording.retention != nil
             let text =
@@ -184,8 +187,8 @@ struct ChannelCheck: Sendable {
 
     // MARK: Uploads
 
-    /// Checks an upload. rclone's configuration belongs to a user: the user as whom the service runs may have remotes
-    /// that this user does not have.
+    /// Checks whether uploads to `target` can work. A missing remote is only a warning, because rclone's configuration
+    /// belongs to a user: the service may run as another user, whose configuration has this remote.
     func upload(to target: UploadTarget) -> CheckReport.Row {
         let remote: String? = if case .remote(let remote, _) = target { "\(remote)" } else { nil }
         do throws(UploadRefusal) {
@@ -202,8 +205,8 @@ struct ChannelCheck: Sendable {
 
     // MARK: The encoder
 
-    /// Returns a warning for each encoding that no output uses. That is not an error, because an output may be added
-    /// later.
+    /// Returns a warning for each rendition that no output and no recording takes. It is not an error, because an
+    /// output may be added later.
     private func untaken() -> [Row] {
         configuration.untakenRenditions.map { name in
             row("rendition \(name)", .warning, "no output and no recording takes it, and it costs processor time")
@@ -235,7 +238,7 @@ struct ChannelCheck: Sendable {
     static func hundredths(_ number: Double) -> Double { Double((number * 100).rounded()) / 100 }
 }
 
-/// A receiver that accepts no publications, because a port is only opened as a test.
+/// A receiver that ignores all publications. The check opens a port only to see whether this is possible.
 private final class NoReceiver: RTMPStreamReceiver {
     func publicationBegan(_ publication: RTMPPublication) {}
     func publication(_ publication: RTMPPublication, sent message: RTMPPublishedMessage) {}
@@ -245,8 +248,9 @@ private final class NoReceiver: RTMPStreamReceiver {
 // MARK: Sources
 
 extension ChannelCheck {
-    /// The cost of decoding all sources that answer and of composing the scene with the largest number of them. `cores`
-    /// is what the encoder needs, and is added. Nil if there is only one source.
+    /// Returns a row with the cost of several sources: of decoding all sources that answer, and of composing the scene
+    /// that shows the most of them. `cores` is the number of cores that the encoder needs, and is added. Returns nil if
+    /// the channel has only one source, or if none answers.
     func sources(_ answered: Set<String>, beside cores: Double?) -> Row? {
         let tried = configuration.sources.filter { answered.contains($0.name) && $0.input.rtmpListenAddress == nil }
         guard configuration.sources.count > 1, !tried.isEmpty else { return nil }

@@ -5,7 +5,7 @@ internal import Channel
 internal import Glibc
 internal import Logging
 
-/// `relay check`: tests, without going live, whether a configuration file will work here.
+/// `relay check`: tests whether a configuration file will work on this machine, without going live.
 struct CheckCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
         commandName: "check", abstract: "Tries what a configuration file needs, without going live.",
@@ -46,19 +46,19 @@ struct CheckReport: Encodable {
     /// The result of one check.
     enum Result: String, Encodable {
         case ok
-        /// The subject may work by the time when the channel goes on air, or it could not be tested.
+        /// The subject may work when the channel goes on air, or it could not be tested.
         case warning
         case failed
     }
 
-    /// The result for one subject that a channel needs.
+    /// The result for one subject, which is something that a channel needs.
     struct Row: Encodable {
-        /// The channel; `-` for what all channels share.
+        /// The channel's name; `-` for a subject that all channels share.
         let channel: String
         /// The subject: `http`, `input`, `output two`, `recording`, `encoder`.
         let subject: String
         let result: Result
-        /// The finding as a sentence without secrets.
+        /// What the check found, as a sentence without secrets.
         let text: String
     }
 

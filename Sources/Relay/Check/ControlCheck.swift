@@ -3,12 +3,12 @@
 internal import Control
 internal import Logging
 
-/// Tries where the HTTP server of a configuration is to listen.
+/// Tests whether the HTTP server of a configuration can listen at its address and its socket.
 struct ControlCheck {
     let settings: ControlSettings
 
-    /// A row for the address and one for the socket, if the configuration names them. What another process holds is a
-    /// warning, because that may be the relay that runs this configuration.
+    /// Returns a row for the address and a row for the socket, if the configuration names them. If another process uses
+    /// one of them, its row is only a warning, because that process may be the relay that runs this configuration.
     func rows() -> [CheckReport.Row] {
         ControlServer.trial(of: settings, logger: Logger(label: "relay")).map { trial in
             guard let failure = trial.failure else {

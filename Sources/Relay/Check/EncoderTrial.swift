@@ -9,21 +9,21 @@ internal import Ingest
 internal import Logging
 internal import Media
 
-/// Encodes a few seconds of the test pattern as the channel would, and measures the cost.
+/// Encodes a few seconds of the test pattern with the settings of a channel, and measures how much processor time it
+/// takes.
 struct EncoderTrial {
     private static let length = Duration.seconds(3)
 
-    /// The preset and format that were encoded, such as `veryfast at 1920x1080, 50 fps`.
+    /// The preset and the format of the trial, such as `veryfast at 1920x1080, 50 fps`.
     let subject: String
-    /// The number of cores that are used for encoding in real time: processor time of the process divided by program
-    /// time.
+    /// The number of cores that encoding in real time needs: processor time of the process divided by program time.
     let cores: Double
     /// The number of cores that this process may use.
     static var available: Int { max(1, Int(sysconf(CInt(_SC_NPROCESSORS_ONLN)))) }
 
-    /// Runs the trial; blocks for as long as the machine needs to encode 3 s of program. The frame size and rate come
-    /// from the configuration, or from the test pattern if they depend on the input; for a `rendition`, they are its
-    /// own. Throws ``ChannelFailure``.
+    /// Runs the trial. Blocks for as long as the machine needs to encode 3 s of program. Frame size and frame rate come
+    /// from the configuration, or from the test pattern if they depend on the input. With a `rendition`, its settings
+    /// and frame size are used. Throws ``ChannelFailure``.
     init(
         _ configuration: ChannelConfiguration, as rendition: RenditionSpecification? = nil, resources: HostResources,
         logger: Logger

@@ -8,9 +8,11 @@ internal import Media
 internal import Program
 internal import Synchronization
 
-/// Decodes a few seconds of each source, composes frames of the scene with the most sources, and measures the cost.
+/// Decodes a few seconds of each source, composes frames of the scene with the most sources, and measures how much
+/// processor time each takes.
 struct SourcesTrial {
-    /// How much of each source is decoded, and the time limit for it: live sources deliver in real time.
+    /// How much of each source is decoded, and the time limit for this. The limit is longer, because live sources
+    /// deliver in real time.
     private static let (length, patience) = (Duration.seconds(3), Duration.seconds(8))
     /// How many frames are composed.
     private static let frames: Int64 = 60
@@ -20,7 +22,7 @@ struct SourcesTrial {
         let name: String
         /// The format of the source itself.
         let native: VideoFormat
-        /// The number of cores that are used for decoding the source in real time.
+        /// The number of cores that decoding the source in real time needs.
         let cores: Double
         /// One of the source's frames, in the program's format.
         let frame: VideoFrame
@@ -29,16 +31,17 @@ struct SourcesTrial {
     private let configuration: ChannelConfiguration
     private let clock: any MonotonicClock
     private let logger: Logger
-    /// The program's format: the format of the first source that was decoded, except for values that flags set.
+    /// The program's format: that of the first source that was decoded, except for values that flags set.
     private(set) var format: VideoFormat?
     private(set) var decoded: [Decoded] = []
 
-    /// A trial of the sources of `configuration`.
+    /// Creates a trial of the sources of `configuration`.
     init(_ configuration: ChannelConfiguration, clock: any MonotonicClock, logger: Logger) {
         (self.configuration, self.clock, self.logger) = (configuration, clock, logger)
     }
 
-    /// Decodes a source, which must be able to answer. A source that delivers nothing is left out. Blocks.
+    /// Decodes a source that has already answered a check. A source that delivers nothing is left out of the result.
+    /// Blocks.
     mutating func decode(_ source: ChannelConfiguration.Source) {
         let opening = SourceOpening(logger: logger)
         DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(15)) { opening.cancel() }
@@ -58,7 +61,8 @@ struct SourcesTrial {
         decoded.append(Decoded(name: source.name, native: native, cores: spent / length.inSeconds, frame: frame))
     }
 
-    /// The scene with the most decoded sources, or the first two side by side; nil if fewer than two were decoded.
+    /// The scene with the most sources, among the scenes whose sources were all decoded. Without such a scene, the
+    /// first two decoded sources, the second as an inset. Nil if fewer than two sources were decoded.
     var heaviest: SceneLayout? {
         let names = decoded.map(\.name)
         let scenes = configuration.scenes.map(\.layout).filter { $0.sources.allSatisfy(names.contains) }
@@ -66,7 +70,7 @@ struct SourcesTrial {
         return names.count > 1 ? SceneLayout(.pip, Array(names.prefix(2))) : nil
     }
 
-    /// Returns the number of cores that are used for composing the frames of `layout` in real time. Blocks.
+    /// Returns the number of cores that composing the frames of `layout` in real time needs. Blocks.
     func cores(for layout: SceneLayout) -> Double {
         guard let format else { return 0 }
         let frames = layout.sources.compactMap { name in decoded.first { $0.name == name }?.frame }
@@ -92,7 +96,7 @@ struct SourcesTrial {
     }
 }
 
-/// Receives all media that a source delivers, without delay, up to a given duration, and keeps one frame.
+/// Receives everything that a source delivers, up to a given duration and without pacing, and keeps one frame.
 private final class TrialSink: SourceSink {
     private struct State {
         var frame: VideoFrame?
@@ -112,7 +116,7 @@ private final class TrialSink: SourceSink {
         _ = isEnough.wait(timeout: .now() + .nanoseconds(Int(patience.inNanoseconds)))
     }
 
-    /// The newest frame, and the duration of the frames that were delivered; nil without any frame.
+    /// The newest frame, and the duration of all frames that were delivered; nil if there was no frame.
     var taken: (frame: VideoFrame, length: Duration)? {
         state.withLock { state in
             guard let frame = state.frame, let span = state.span else { return nil }

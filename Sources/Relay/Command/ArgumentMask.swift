@@ -3,15 +3,15 @@
 internal import Glibc
 internal import Ingest
 
-/// Hides secrets from process listings.
+/// Hides the secrets of the command line from process listings and from messages.
 enum ArgumentMask {
-    /// Overwrites the text after the host of each address in the values of `flags`, in the memory that the system shows
-    /// as the command line of the process. Call it only after the flags were parsed.
+    /// Overwrites the parts that may be secret in each address among the values of `flags`, in the memory that the
+    /// system shows as the process's command line. Call it only after the flags were parsed.
     static func hideSecrets(followingAny flags: Set<String>) {
         var hidesNext = false
         for index in 1..<max(1, Int(CommandLine.argc)) {
             guard let argument = CommandLine.unsafeArgv[index] else { continue }
-            // Uses bytes and not characters, because text that is not valid UTF-8 would change the offsets.
+            // This code uses bytes and not characters, because text that is not valid UTF-8 would change the offsets.
             let bytes = UnsafeBufferPointer(start: argument, count: strlen(argument)).map { UInt8(bitPattern: $0) }
             let flag = bytes.prefix { $0 != UInt8(ascii: "=") }
             let isJoined = flag.count < bytes.count && flags.contains(String(decoding: flag, as: UTF8.self))
@@ -40,8 +40,8 @@ enum ArgumentMask {
         }
     }
 
-    /// Overwrites the text after the host of each address that is not the value of a flag, in the memory of the command
-    /// line. Call it only after the arguments were parsed.
+    /// Overwrites the parts that may be secret in each address that is an argument of its own, in the memory of the
+    /// command line. Call it only after the arguments were parsed.
     static func hideAddresses() {
         for index in 1..<max(1, Int(CommandLine.argc)) {
             guard let argument = CommandLine.unsafeArgv[index] else { continue }
@@ -51,7 +51,7 @@ enum ArgumentMask {
         }
     }
 
-    /// Returns `message`, in which the parts of the addresses in `arguments` that may be secret are replaced.
+    /// Returns `message` with `***` in place of the parts of the addresses in `arguments` that may be secret.
     static func hidingSecrets(of arguments: [String], in message: String) -> String {
         arguments.reduce(message) { message, argument in
             let joined = argument.hasPrefix("-") ? argument.firstIndex(of: "=") : nil
@@ -63,8 +63,8 @@ enum ArgumentMask {
         }
     }
 
-    /// Returns the range of bytes of an address that may be secret: user and password, and everything after host and
-    /// port. In a filter graph, everything is secret from the first value of an option whose name is the name of a
+    /// Returns the bytes of an address that may be secret: user and password, and everything after host and port. In a
+    /// filter graph (`lavfi:`), everything is secret from the value of the first option that has the name of a
     /// credential.
     static func secretRange(in address: [UInt8]) -> Range<Int>? {
         let range = addressRange(in: address)
@@ -77,13 +77,14 @@ enum ArgumentMask {
         guard
             let authority = address.indices.lazy.compactMap({ authorityStart(in: address, after: $0) }).first
         else {
-            // If an address lacks the two slashes, it is unknown which part is the host and which part is a key.
+            // In an address without the two slashes, it is unknown which part is the host and which part is a key, so
+            // everything after the colon may be secret.
             guard InputLocation(String(decoding: address, as: UTF8.self)).fault != nil,
                 let colon = address.firstIndex(of: UInt8(ascii: ":"))
             else { return nil }
             return colon + 1..<address.count
         }
-        // The `@` is searched for up to the `#` and not only up to the slash, because a password may contain a slash
+        // The `@` is searched for up to the `#`, and not only up to the first slash: a password may contain a slash
         // that was not escaped.
         let hasUser = address[authority...].prefix { $0 != UInt8(ascii: "#") }.contains(UInt8(ascii: "@"))
         if hasUser { return authority..<address.count }

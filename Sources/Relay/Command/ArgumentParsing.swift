@@ -4,7 +4,8 @@ internal import ArgumentParser
 internal import Foundation
 internal import Media
 
-/// Functions that read the values of flags. Each function throws one sentence that says which values are valid.
+/// Functions that read the values of flags. If a value is invalid, a function throws one sentence that says which
+/// values are valid.
 enum ArgumentParsing {
     static func duration(_ text: String) throws(TextFailure) -> Duration {
         let duration = try anyDuration(text)
@@ -12,13 +13,13 @@ enum ArgumentParsing {
         return duration
     }
 
-    /// A duration that may be zero.
+    /// Reads a duration, which may be zero.
     static func anyDuration(_ text: String) throws(TextFailure) -> Duration { try DurationText(parsing: text).duration }
 
-    /// The duration after which an alarm is raised; zero, which is written `off`, disables the alarm.
+    /// Reads the duration after which an alarm is raised. The word `off` is read as zero, which disables the alarm.
     static func alarm(_ text: String) throws(TextFailure) -> Duration { text == "off" ? .zero : try duration(text) }
 
-    /// The time zone of this name, such as `Europe/Berlin`.
+    /// Reads the name of a time zone, such as `Europe/Berlin`.
     static func timeZone(_ text: String) throws(TextFailure) -> TimeZone {
         guard let zone = TimeZone(identifier: text) else {
             throw TextFailure("\"\(text)\" is no time zone here; write for example Europe/Berlin or UTC.")
@@ -26,7 +27,8 @@ enum ArgumentParsing {
         return zone
     }
 
-    /// Calls `body`. If a text or an option is invalid, it throws the parser's error, with the parser's exit status.
+    /// Calls `body`. If it throws a ``TextFailure``, converts this to the argument parser's error, which has the
+    /// parser's exit status.
     static func usage<Result>(_ body: () throws -> Result) throws -> Result {
         do {
             return try body()

@@ -4,10 +4,11 @@ internal import ArgumentParser
 internal import Foundation
 internal import Networking
 
-/// A command that blocks. It runs on its own thread, so that it does not occupy a thread of the cooperative pool, which
-/// has only one thread for each core.
+/// A command that blocks. It runs on a thread of its own, so that it does not occupy a thread of Swift's cooperative
+/// pool, which has only one thread for each core.
 protocol BlockingCommand: AsyncParsableCommand, Sendable {
-    /// Does the complete work, on a thread that may block. Throws an exit code, or an error for the parser to print.
+    /// Does all the work of the command, on a thread that may block. Throws an exit code, or an error for the parser to
+    /// print.
     func work() throws
     /// Throws an error if the arguments are invalid. Called before any work is done.
     func check() throws

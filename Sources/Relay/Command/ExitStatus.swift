@@ -3,8 +3,8 @@
 internal import ArgumentParser
 internal import Media
 
-/// The exit statuses of the process, with the numbers of `sysexits.h`, from which a service manager or a script can
-/// tell the reason.
+/// The exit statuses of the process, with the numbers of `sysexits.h`. They tell a service manager or a script why the
+/// process ended.
 enum ExitStatus: Int32 {
     /// The work is done, or was done before a signal ended the process.
     case done = 0
@@ -20,7 +20,7 @@ enum ExitStatus: Int32 {
     case internalError = 70
     /// The record directory, or the clip of `relay recordings export`, cannot be written.
     case cannotRecord = 73
-    /// The storage guard refused to record, and the channel had nothing else to do.
+    /// The storage guard, which watches the disk, refused to record, and the channel had nothing else to do.
     case storageRefused = 75
 
     /// `relay ctl`: the running relay refused the request.

@@ -6,8 +6,8 @@ internal import Media
 internal import Networking
 internal import Synchronization
 
-/// Intercepts the first signal that asks the process to end, so that running work can check for it and end cleanly. A
-/// later signal ends the process at once, by the rules of ``EndRequests``, even if a disk does not respond.
+/// Intercepts the first signal that asks the process to end, so that a command can check for it and end cleanly. A
+/// later signal ends the process at once, even if a disk does not respond; ``EndRequests`` has the rules.
 final class HeldSignals: Sendable {
     private struct State {
         var requests = EndRequests()
@@ -27,7 +27,7 @@ final class HeldSignals: Sendable {
         }
     }
 
-    /// The first such signal; nil if none has come yet.
+    /// The first signal that asked the process to end; nil if none has come yet.
     var first: CInt? { state.withLock { $0.first } }
 
     private func received(_ number: CInt) {

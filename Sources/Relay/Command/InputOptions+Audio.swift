@@ -6,10 +6,10 @@ internal import Media
 internal import RTMP
 internal import SRT
 
-/// Checks `--audio-input`. Values that can never work are refused before any input is opened, because relay may wait
-/// for an input without a time limit.
+/// Checks the value of `--audio-input`. A value that can never work is refused before any input is opened, because
+/// opening an input may take any time.
 extension InputOptions {
-    /// The input in `text`, the value of `--audio-input`.
+    /// Reads `text`, the value of `--audio-input`.
     func audioLocation(_ text: String) throws(TextFailure) -> InputLocation {
         let location = try Self.location(text, flag: "--audio-input")
         if location.hasNoAudio {
@@ -24,8 +24,8 @@ extension InputOptions {
         return location
     }
 
-    /// Throws if the audio input and another input listen for the same stream: the other input would get the whole
-    /// stream.
+    /// Throws if the audio input and another input listen for the same stream, because the other input would then
+    /// receive the whole stream.
     func checkAudioListener(_ configuration: ChannelConfiguration) throws(TextFailure) {
         guard let audio = configuration.audioInput,
             configuration.sources.flatMap(\.inputs).contains(where: { Self.listenForOneStream($0, audio) })

@@ -10,15 +10,16 @@ internal import Studio
 
 /// The flags for several inputs: a program that switches between sources and shows several of them together.
 extension InputOptions {
-    /// The maximum number of sources: more than a grid can show.
+    /// The maximum number of sources. It is more than a grid can show.
     private static let mostSources = 16
-    /// Names with a special meaning: the slate, and the choices for audio.
+    /// Names that no source may have, because they mean something else: the slate, and choices of audio.
     private static let reservedNames: Set = ["slate", "mix", "follow"]
 
-    /// Whether the program is composed of sources. A single source is enough for that.
+    /// Whether the program is composed of sources by scenes: it has several inputs, a run-down (a list of segments that
+    /// play one after the other) or overlays. A single source is enough.
     var isStudio: Bool { input.count > 1 || runDown != nil || !overlay.isEmpty }
 
-    /// Applies the sources of such a program, and the flags that concern them.
+    /// Applies the sources of a composed program, and the flags that concern them.
     func applySources(to configuration: inout ChannelConfiguration) throws(TextFailure) {
         guard isStudio else {
             let flags = [
@@ -87,7 +88,7 @@ extension InputOptions {
         try applyRunDown(to: &configuration)
     }
 
-    /// The names of sources without video: the name of the source of `--audio-input`.
+    /// The names of sources without video. The only one is the source of `--audio-input`.
     private var unseenSources: [String] { audioInput == nil ? [] : ["audio"] }
 
     private func applyOverlays(to configuration: inout ChannelConfiguration) throws(TextFailure) {
@@ -138,7 +139,7 @@ extension InputOptions {
         }
     }
 
-    /// The specification of the input in `text`.
+    /// Reads the specification of an input in `text`.
     static func specification(_ text: String, number: Int?) throws(TextFailure) -> InputSpecification {
         let flag = OptionReference("--input", number.map { .number($0) })
         guard !text.isEmpty else { throw TextFailure("\(flag) is empty: name a file, a URL or test:.") }

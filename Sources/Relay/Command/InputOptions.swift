@@ -166,7 +166,8 @@ struct InputOptions: ParsableArguments {
         if loop { throw TextFailure("\(option: "--loop") is for files: \(input) has no end. Leave it out.") }
     }
 
-    /// Applies the input, its backups and slate, and the rules by which one of them is selected.
+    /// Applies the input, its backups and the slate (the frames that are shown when no input works), and the rules by
+    /// which one of them is selected.
     private func applyChoice(to configuration: inout ChannelConfiguration) throws(TextFailure) {
         let specification = try Self.specification(input[0], number: input.count > 1 ? 1 : nil)
         let source = ChannelConfiguration.Source(
@@ -235,7 +236,7 @@ struct InputOptions: ParsableArguments {
         }
     }
 
-    /// The flag by which video or audio is passed through without encoding; nil if no such flag was given.
+    /// The flag by which video or audio is passed through without encoding; nil if no such flag is given.
     var copyFlag: String? { copy ? "--copy" : copyVideo ? "--copy-video" : copyAudio ? "--copy-audio" : nil }
 
     private var copying: ChannelConfiguration.Copying {
@@ -277,7 +278,7 @@ struct InputOptions: ParsableArguments {
     /// Applies the certificate that inputs and outputs present to clients that connect with TLS.
     func applyCertificate(to configuration: inout ChannelConfiguration) throws(TextFailure) {
         let isNeeded =
-            // Addresses that cannot be read were refused earlier.
+            // An address that cannot be read was refused earlier, so `try?` hides no error.
             configuration.allInputs.contains { (try? Self.listenURL(of: $0))?.isSecure == true }
             || configuration.outputs.contains { $0.address.destination.listening?.offer?.isSecure == true }
         switch (certificate, key) {

@@ -4,7 +4,7 @@ internal import ArgumentParser
 internal import Media
 internal import Monitor
 
-/// The flags for the alarms and meters of the program.
+/// The flags for the alarms of the program (silence, black, frozen video) and for its loudness.
 struct MonitorOptions: ParsableArguments {
     @Option(
         parsing: .unconditional,
@@ -60,7 +60,8 @@ struct MonitorOptions: ParsableArguments {
         }
     }
 
-    /// The name of the first given flag that needs decoded video or an encoder; nil if no such flag was given.
+    /// The name of the first given flag that needs decoded video or an encoder, and so does not work for a program that
+    /// is passed through; nil without such a flag.
     var givenForEncoded: String? {
         let flags: [(String, Bool)] = [
             ("--loudness", loudness != nil), ("--black-alarm", blackAlarm != nil),
@@ -70,8 +71,8 @@ struct MonitorOptions: ParsableArguments {
         return flags.first(where: \.1)?.0
     }
 
-    /// Returns the settings. For a program that is passed through, no alarm is on by default: its audio is decoded only
-    /// if a flag requires it.
+    /// Returns the settings. If the program is passed through (`isCopied`), no alarm is on by default, and its audio is
+    /// decoded only if a flag needs it.
     func settings(isCopied: Bool) -> MonitorSettings {
         var settings = MonitorSettings()
         if isCopied { (settings.silence, settings.black, settings.frozen) = (nil, nil, nil) }

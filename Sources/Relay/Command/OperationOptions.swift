@@ -3,7 +3,7 @@
 internal import ArgumentParser
 internal import Media
 
-/// The flags that concern the process, and not a channel.
+/// The flags that concern the process, and the name and duration of its channel.
 struct OperationOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp("End after this much of the program.", valueName: "time"),

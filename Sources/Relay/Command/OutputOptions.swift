@@ -6,8 +6,8 @@ internal import Media
 internal import Networking
 internal import Publisher
 
-/// The flags for live outputs. Addresses are parsed here and not by the argument parser, because the parser's messages
-/// would contain them with their stream keys.
+/// The flags for live outputs. Addresses are not parsed by the argument parser but here, because the parser's messages
+/// would contain the addresses with their stream keys.
 struct OutputOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -42,15 +42,14 @@ struct OutputOptions: ParsableArguments {
             "Trust the authorities in this PEM file, and no others, with all rtmps:// outputs.", valueName: "file"))
     var authorities: String?
 
-    /// The syntax of the addresses, for each kind of output. It is shown in the help.
+    /// The syntax of the addresses of each kind of output, for the help.
     private static var addressHelp: String {
         let others = OutputKind.all.filter { ![OutputKind.rtmp.name, OutputKind.srt.name].contains($0.name) }
         let forms = others.map(\.help)
         return "An address as for --rtmp or --srt, \(forms.dropLast().joined(separator: ", ")) or \(forms.last ?? "")."
     }
 
-    /// The options of outputs: the options that all kinds of outputs have, and the options of each kind. They are shown
-    /// in the help.
+    /// The options of outputs, for the help: first those that all kinds of outputs have, then those of each kind.
     private static var optionHelp: String {
         let list = { (options: [AddressOption]) in options.map(\.help).joined(separator: ", ") + "." }
         let own = OutputKind.all.filter { !$0.options.isEmpty }.map { "For \($0.title): \(list($0.options))" }
@@ -84,7 +83,8 @@ struct OutputOptions: ParsableArguments {
         }
     }
 
-    /// The flag of the output with this index among all outputs, such as `--srt number 1`.
+    /// Returns a reference to the flag of an output, such as `--srt number 1`. `index` is the output's index among all
+    /// outputs.
     func label(of index: Int) -> OptionReference {
         var number = index
         for (flag, texts) in [("--rtmp", rtmp), ("--srt", srt)] {

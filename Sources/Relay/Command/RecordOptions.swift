@@ -11,7 +11,7 @@ internal import Upload
 
 extension RecordFormat: ExpressibleByArgument {}
 
-/// The flags of the recorder and its storage guard.
+/// The flags of the recorder, and of its storage guard, which watches the free space.
 struct RecordOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Record files into this directory. Created if missing.", valueName: "dir"))
     var record: String?
@@ -188,7 +188,8 @@ struct RecordOptions: ParsableArguments {
         configuration.recording = recording
     }
 
-    /// Adds a recording of each source of `configuration`, if it was requested and is possible.
+    /// Adds a recording of each source of `configuration` if `--record-sources` is given; throws if this is not
+    /// possible.
     func applySources(to configuration: inout ChannelConfiguration) throws(TextFailure) {
         guard recordSources, configuration.recording != nil else {
             guard sourceCoding == .copy else {
@@ -235,8 +236,8 @@ struct RecordOptions: ParsableArguments {
         }
     }
 
-    /// Throws if files must end at certain times of the wall clock although the program runs faster than the clock, or
-    /// although a day is not a multiple of their length.
+    /// Throws if files must end at certain times of the wall clock, and this is not possible: because the program runs
+    /// faster than the clock, or because a day is not a multiple of their length.
     func checkAlignment(isPaced: Bool) throws(TextFailure) {
         guard record != nil, segmentAlign == .clock else { return }
         guard isPaced else {
@@ -301,8 +302,8 @@ enum SourceCodingChoice: String, ExpressibleByArgument, CaseIterable {
 
 /// The times at which recorded files end.
 enum SegmentAlignment: String, ExpressibleByArgument, CaseIterable {
-    /// At multiples of their length, counted from the start of the recording.
+    /// Files end at multiples of their length, counted from the start of the recording.
     case start
-    /// When the wall clock shows a multiple of their length.
+    /// Files end when the wall clock shows a multiple of their length.
     case clock
 }

@@ -5,7 +5,7 @@ internal import CLinux
 internal import Glibc
 internal import Media
 
-/// The command `relay`, which has no flags of its own: without a subcommand, ``RunCommand`` runs.
+/// The command `relay`, which has no flags of its own. Without a subcommand, it runs ``RunCommand``.
 @main
 struct RelayCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -32,7 +32,8 @@ struct RelayCommand: AsyncParsableCommand {
             StitchCommand.self, DevicesCommand.self, DiagnoseCommand.self,
         ], defaultSubcommand: RunCommand.self)
 
-    /// Replaces the parser's own method, whose messages would repeat arguments that may contain a key.
+    /// Replaces the argument parser's own method, because its messages would repeat arguments, which may contain a
+    /// stream key.
     static func main() async {
         Allocator.limit()
         let arguments = Array(CommandLine.arguments.dropFirst())
@@ -51,20 +52,20 @@ struct RelayCommand: AsyncParsableCommand {
                 Terminal.put(message + "\n", to: code.isSuccess ? STDOUT_FILENO : STDERR_FILENO)
             }
             fflush(nil)
-            // Threads of libraries may still be running, and destructors that run in parallel with them are known to
-            // crash the process at its end.
+            // `_exit` skips the destructors of libraries. Threads of libraries may still be running, and destructors
+            // that run in parallel with them are known to crash the process.
             _exit(code.rawValue)
         }
     }
 
-    /// The help of the complete command: its subcommands, and the flags of ``RunCommand``, which also work without a
+    /// The help of the complete command: its subcommands, and the flags of ``RunCommand``, which can be given without a
     /// subcommand.
     static var help: String { help(columns: nil) }
 
     /// The ``help`` in lines of at most `columns` characters; nil means the width of the terminal.
     static func help(columns: Int?) -> String {
         let run = helpMessage(for: RunCommand.self, columns: columns)
-        // The text of this command comes first, and the flags come after the paragraph about the usage.
+        // The help begins with the text of this command. The help of `run` follows, from its usage on.
         let usage = run.firstRange(of: "USAGE:")?.lowerBound ?? run.startIndex
         return helpMessage(columns: columns) + "\n\n" + run[usage...]
     }
@@ -72,12 +73,13 @@ struct RelayCommand: AsyncParsableCommand {
 
 /// Settings of the C library's allocator.
 enum Allocator {
-    /// glibc gives each new thread its own arena, up to eight per core, and an arena hardly ever returns memory. Each
-    /// connection attempt of an RTMP output is a new thread, and frames are large, so each additional arena costs
-    /// megabytes. Four arenas are enough for the threads that allocate all the time.
+    /// The maximum number of arenas (memory pools). glibc gives each new thread its own arena, up to eight per core,
+    /// and an arena hardly ever returns memory. Each connection attempt of an RTMP output is a new thread, and frames
+    /// are large, so each additional arena costs megabytes. Four arenas are enough for the threads that allocate all
+    /// the time.
     static let arenaLimit: Int32 = 4
 
-    /// Limits the number of arenas. Must be called before there are other threads. The environment variable
-    /// `MALLOC_ARENA_MAX` cannot raise the limit.
+    /// Limits the number of arenas. Call it before other threads exist. The environment variable `MALLOC_ARENA_MAX`
+    /// cannot raise the limit.
     static func limit() { _ = relay_limit_malloc_arenas(arenaLimit) }
 }

@@ -5,7 +5,7 @@ internal import Channel
 internal import Encoder
 internal import Media
 
-/// The flag for additional encodings of the program.
+/// The flag for renditions: additional encodings of the program.
 struct RenditionOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -39,7 +39,8 @@ struct RenditionOptions: ParsableArguments {
         }
     }
 
-    /// Throws if a rendition is requested although the program is not encoded here, or runs faster than the clock.
+    /// Throws if a rendition is requested for a program that is passed through without encoding, or that runs faster
+    /// than the clock.
     func check(against configuration: ChannelConfiguration, by copyFlag: String?) throws(TextFailure) {
         guard !rendition.isEmpty else { return }
         if let copyFlag {

@@ -9,7 +9,7 @@ internal import Media
 internal import Networking
 internal import Status
 
-/// `relay run`, or `relay` with flags: runs one channel, and exits with the channel's status.
+/// `relay run`, or `relay` without a subcommand: runs one channel from flags, or the channels of a configuration file.
 struct RunCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
         commandName: "run",
@@ -48,7 +48,7 @@ struct RunCommand: BlockingCommand {
 
     /// Runs the channels of the configuration file.
     private func work(withFile path: String) throws {
-        // SIGHUP is ignored until there is a configuration that can be reloaded.
+        // SIGHUP, which reloads the configuration, is ignored until there is a configuration.
         signal(SIGHUP, SIG_IGN)
         if let flag = Self.flagBesidesFile(in: CommandLine.arguments) {
             throw ValidationError("With --config, the file says what \(flag) says. Leave it out.")
@@ -57,13 +57,13 @@ struct RunCommand: BlockingCommand {
         try run(file)
     }
 
-    /// Runs the channels until all have ended, and ends the process with their status. Flags that concern the log
-    /// override the log settings in the file.
+    /// Runs the channels until all have ended, and ends the process with their status. Flags for the log override the
+    /// log settings in the file.
     private func run(_ configuration: HostConfiguration) throws {
         let log = configuration.log
         let notifier = ServiceNotifier.take()
         let terminal = Terminal(showsStatus: log.showsStatus && !operation.noStatus)
-        // Flags describe only one channel, so log lines for people need not contain its name.
+        // Without a file there is only one channel, so log lines for people need not contain its name.
         let events = EventLog()
         let writer = LogWriter(
             format: operation.logFormat ?? log.format ?? .text, namesChannels: configuration.path != nil, events: events
@@ -133,7 +133,7 @@ struct RunCommand: BlockingCommand {
         }
     }
 
-    /// The flag that is equivalent to a key in `http`.
+    /// Returns the flag that is equivalent to a key of `http` in the file.
     private static func flag(of key: String) -> String {
         switch key.prefix(while: { $0 != "[" }) {
         case "address": "http"

@@ -3,29 +3,29 @@
 internal import Media
 internal import Studio
 
-/// The flags that are equivalent to a channel in a configuration file, with the nodes of the file from which they were
+/// The flags that are equivalent to one channel in a configuration file, and the nodes of the file from which they were
 /// read.
 struct ChannelFlags {
-    /// A flag, with the node of the file from which it was read.
+    /// A flag, and the node of the file from which it was read.
     struct Flag: Equatable {
-        /// `--flag=value` or `--flag`.
+        /// The flag as an argument: `--flag=value` or `--flag`.
         let argument: String
         /// The key that is equivalent to the flag, relative to the channel, such as `encoder.gop` or `outputs`.
         let path: String
         /// The key of the node that was read, such as `outputs[1]`.
         let key: String
-        /// The name of the node, if it is an entry of a mapping of names.
+        /// The name of the node, if it is an entry of a mapping such as `scenes`.
         let name: String?
         /// The position of the node in the file.
         let mark: ConfigurationMark
 
-        /// The flag that was read from the node at `mark`.
+        /// Creates the flag that was read from the node at `mark`.
         init(_ argument: String, path: String, key: String? = nil, name: String? = nil, _ mark: ConfigurationMark) {
             (self.argument, self.path, self.key) = (argument, path, key ?? path)
             (self.name, self.mark) = (name, mark)
         }
 
-        /// An entry of the mapping `path`, whose entries have names.
+        /// Creates the flag for the entry `name` of the mapping `path`.
         static func named(_ name: String, _ argument: String, path: String, _ mark: ConfigurationMark) -> Flag {
             Flag(argument, path: path, key: "\(path).\(name)", name: name, mark)
         }
@@ -40,16 +40,16 @@ struct ChannelFlags {
     let key: String
     /// The position in the file at which the channel begins.
     let mark: ConfigurationMark
-    /// The position of each key, by its path relative to the channel.
+    /// The position of each key in the file. The dictionary's keys are paths relative to the channel.
     var marks: [String: ConfigurationMark] = [:]
     /// Whether the complete channel could be read.
     var isRead = true
 
-    /// A channel before its nodes are read.
+    /// Creates a channel without flags; they are added when its nodes are read.
     init(key: String, mark: ConfigurationMark) { (self.key, self.mark) = (key, mark) }
 
-    /// The node from which `option` was read: its key relative to the channel, and its position. Nil if the option is
-    /// not in the file.
+    /// Returns the node from which `option` was read: its key relative to the channel, and its position. Returns nil if
+    /// the option is not in the file.
     func place(of option: OptionReference) -> (key: String, mark: ConfigurationMark)? {
         let given = flags.filter { $0.flag == option.flag }
         let one: Flag? =
@@ -60,15 +60,16 @@ struct ChannelFlags {
             }
         if let one { return (one.key, one.mark) }
         guard let path = ConfigurationKey.path(of: option.flag) else { return nil }
-        // The option may be a complete list or mapping. A key for one input also has a plural form, for a list.
+        // The option may be a complete list or mapping. A key for a single value also has a plural form for a list:
+        // `input` and `inputs`.
         for key in [path, path + "s"] {
             if let mark = marks[key] { return (key, mark) }
         }
         return nil
     }
 
-    /// An error in an option, as an error of the node from which the option was read. `hiding` removes secrets from a
-    /// sentence.
+    /// Converts an error in an option to an error of the node from which the option was read. `hiding` removes secrets
+    /// from a sentence.
     func fault(_ failure: TextFailure, hiding: (String) -> String) -> ConfigurationFailure.Fault {
         let text = failure.sentence.text { ConfigurationKey.path(of: $0) ?? $0 }
         let place = failure.options.lazy.compactMap { self.place(of: $0) }.first

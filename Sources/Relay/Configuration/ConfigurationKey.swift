@@ -7,7 +7,7 @@ internal import Publisher
 internal import Studio
 
 /// A key of a channel in a configuration file, and the equivalent flag. All rules for a channel's settings are written
-/// for flags: a file is converted to flags, so that the same rules check both.
+/// for flags. A file is converted to flags, so that the same rules check both.
 struct ConfigurationKey {
     /// The values that a key may have.
     enum Form: Equatable {
@@ -15,9 +15,9 @@ struct ConfigurationKey {
         case text
         /// The same text as the value of the flag, or a number of seconds.
         case time
-        /// `true` to set the flag, `false` to omit it.
+        /// `true` if the flag is given, `false` if it is not.
         case isGiven
-        /// A word that selects one of several flags without a value; no flag for the word that means the default.
+        /// A word that selects one of several flags without a value. The word for the default has no flag.
         case choice([String: String?])
     }
 
@@ -117,7 +117,7 @@ struct ConfigurationKey {
     /// Keys whose values are mappings of names.
     static let mappings = ["renditions", "scenes", "overlays", "stingers"]
 
-    /// All words that occur in keys.
+    /// All words that may be keys in a configuration file.
     static let words = Set(
         all.flatMap { $0.path.split(separator: ".").map(String.init) }
             + (AddressOption.ofInput + AddressOption.ofOutput).map(\.key)
@@ -145,7 +145,7 @@ extension AddressOption {
         .init("latency", "latency", .time), .init("pixelFormat", "pixel-format"), .init("sampleRate", "sample-rate"),
         .init("captureChannels", "capture-channels"), .init("header", "header"), .init("transport", "transport"),
     ]
-    /// The options of a backup input, and of an input for audio.
+    /// The options of a backup input, and of the input of `--audio-input`.
     static let ofBackup: [AddressOption] = tracks + [.init("reference", "reference", .answer)]
     static let ofInput: [AddressOption] =
         ofBackup + [

@@ -31,7 +31,7 @@ extension ConfigurationReader {
         }
     }
 
-    /// The keys in `http`; only the first four have equivalent flags.
+    /// The keys in `http`. The first four have equivalent flags.
     static let httpKeys = [
         "address", "socket", "tokens", "webhooks", "certificate", "key", "hosts", "basePath", "trustedProxies",
     ]

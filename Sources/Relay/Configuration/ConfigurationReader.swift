@@ -154,7 +154,7 @@ extension ConfigurationReader {
         }
     }
 
-    /// Reads an address and its options, and returns them in the form that the flag accepts. The node is a text, or a
+    /// Reads an address and its options, and returns them as the value of the equivalent flag. The node is a text, or a
     /// mapping with `address` and the keys of options.
     private mutating func address(_ node: ConfigurationNode, _ key: String, _ options: [AddressOption]) -> String? {
         guard case .mapping(let entries) = node.content else {
@@ -204,7 +204,7 @@ extension ConfigurationReader {
 
 // Converts renditions, which have names, to the equivalent flags.
 extension ConfigurationReader {
-    /// The keys of a rendition. The names of the flag's options are accepted as well.
+    /// The keys of a rendition in the file. The names of the options in the flag are accepted as well.
     static let renditionOptions: [AddressOption] = [
         .init("videoBitrate", "video-bitrate"), .init("gop", "gop", .time), .init("size", "size"),
         .init("preset", "preset"), .init("tune", "tune"), .init("profile", "profile"), .init("bFrames", "bframes"),
@@ -214,8 +214,8 @@ extension ConfigurationReader {
     /// Reads `renditions`: a mapping of names to encoder settings.
     private mutating func readRenditions(_ node: ConfigurationNode, _ key: String) -> [ChannelFlags.Flag]? {
         let entries = mapping(node, key, "It is a mapping, a rendition behind each name.") ?? []
-        // The order of renditions has no meaning. They are sorted, so that another order in the file does not count as
-        // a change.
+        // The order of renditions has no meaning. They are sorted here, so that a new order in the file does not count
+        // as a change.
         return entries.sorted { $0.key < $1.key }.compactMap { entry in
             readRendition(entry.node, "\(key).\(entry.key)").map {
                 .named(entry.key, "--rendition=\(entry.key)#\($0)", path: "renditions", entry.node.mark)

@@ -7,35 +7,37 @@ internal import Foundation
 internal import Media
 internal import Studio
 
-/// One channel as described by flags or by a configuration file, with the data that is needed to find the changes in a
-/// later version of the file.
+/// One channel that flags or a configuration file describe, with the data that is needed to find the changes in a later
+/// version of the file.
 struct ConfiguredChannel {
     /// A live output of the channel.
     struct Output: Hashable {
         /// The output's text in the file.
         let text: String
-        /// The same text with its secrets inserted. It must not be shown. If a secret changes, this value changes.
+        /// The same text with the values of its references to secrets. It must not be shown. It changes when a secret
+        /// changes.
         let identity: String
     }
 
-    /// The configuration for the channel's run.
+    /// The configuration with which the channel runs.
     let configuration: ChannelConfiguration
     /// The outputs, in the order of ``ChannelConfiguration/outputs``.
     let outputs: [Output]
     /// The flags that concern the channel's recording.
     let recording: [String]
-    /// All other flags.
+    /// All flags except those of ``outputs`` and ``recording``.
     let others: [String]
 
     var name: String { configuration.name }
 
-    /// A channel that was described by flags, which are not reloaded.
+    /// Creates a channel that flags describe. It cannot be reloaded.
     init(_ configuration: ChannelConfiguration) {
         self.configuration = configuration
         (outputs, recording, others) = ([], [], [])
     }
 
-    /// Checks `flags` by the rules of the command line. Throws an error with its position in the file at `path`.
+    /// Creates a channel from `flags`, and checks them by the rules of the command line. Throws an error with its
+    /// position in the file at `path`.
     init(_ flags: ChannelFlags, path: String) throws(ConfigurationFailure) {
         let arguments = flags.flags.map(\.argument)
         let has = { (path: String) in flags.flags.contains { $0.path == path } }
@@ -64,7 +66,7 @@ struct ConfiguredChannel {
         others = flags.flags.filter { $0.path != "outputs" && !recorded.contains($0.path) }.map(\.argument)
     }
 
-    /// Whether `other` is configured identically.
+    /// Whether `other` has the same configuration.
     func isIdentical(to other: ConfiguredChannel) -> Bool {
         hasSameProgram(as: other) && outputs == other.outputs && recording == other.recording
     }
@@ -74,7 +76,8 @@ struct ConfiguredChannel {
         others == other.others && configuration.allInputs == other.configuration.allInputs
     }
 
-    /// The error for the first of `flags` whose value the command line cannot read, with the position of its node.
+    /// Returns the error for the first of `flags` whose value the argument parser cannot read, with the position of its
+    /// node.
     private static func unreadable(
         _ error: any Error, _ flags: ChannelFlags, hiding: (String) -> String
     ) -> ConfigurationFailure.Fault {
@@ -91,8 +94,8 @@ struct ConfiguredChannel {
         return .init(mark: flags.mark, key: flags.key, text: hiding(RunFlags.message(for: error)))
     }
 
-    /// Returns the parser's `message` about `flag` as a message about `path`. The parser writes the flag with its
-    /// value, in quotation marks.
+    /// Returns the argument parser's `message` with the key `path` in place of `flag`. The parser writes the flag with
+    /// its value, in quotation marks.
     private static func naming(_ path: String, insteadOf flag: Substring, in message: String) -> String {
         guard let start = message.range(of: "'\(flag)"), let end = message[start.upperBound...].firstIndex(of: "'")
         else { return message }

@@ -5,10 +5,10 @@ internal import Control
 internal import Foundation
 internal import Studio
 
-/// The configuration of the process, from a configuration file or from flags. It was read and checked, and contains no
+/// The configuration of the process, from a configuration file or from flags. It has been checked, and contains no
 /// contradictions.
 struct HostConfiguration {
-    /// The path of the file; nil for flags, which cannot be reloaded.
+    /// The path of the file; nil for a configuration from flags, which cannot be reloaded.
     let path: String?
     /// The settings of the log.
     let log: ConfigurationReader.Log
@@ -23,13 +23,13 @@ struct HostConfiguration {
         channels = [ConfiguredChannel(channel)]
     }
 
-    /// Reads the file at `path`. Blocks on the disk, and also reads the files of secrets to which the file refers.
-    /// Throws all errors in the file.
+    /// Reads the file at `path`, and the files of secrets to which it refers. Blocks on the disk. Throws all errors in
+    /// the file at once.
     init(reading path: String) throws(ConfigurationFailure) {
         try self.init(parsing: try ConfigurationNode.text(at: path), path: path)
     }
 
-    /// Reads the file at `path` for a command: errors are printed, and the exit code is thrown.
+    /// Reads the file at `path` for a command. If it has errors, prints them and throws the exit code.
     static func forCommand(at path: String) throws -> HostConfiguration {
         do throws(ConfigurationFailure) {
             return try HostConfiguration(reading: path)
@@ -57,8 +57,8 @@ struct HostConfiguration {
         var listening = ListeningPlan()
         listening.add(http)
         for flags in reader.channels {
-            // A channel that could not be read completely is not checked, because each missing part would be reported
-            // as another error.
+            // A channel that could not be read completely is not checked, because each missing part would cause another
+            // error.
             guard flags.isRead else { continue }
             do throws(ConfigurationFailure) {
                 let channel = try ConfiguredChannel(flags, path: path)
@@ -96,6 +96,6 @@ struct HostConfiguration {
         return channel.configuration.recordedNames.first { names.contains($0) }
     }
 
-    /// The maximum number of descriptors that the outputs of all channels use together.
+    /// The maximum number of file descriptors that the outputs of all channels use together.
     var descriptors: Int { channels.reduce(0) { $0 + $1.configuration.descriptors } }
 }

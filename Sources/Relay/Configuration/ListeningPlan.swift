@@ -12,11 +12,11 @@ internal import Studio
 /// The addresses at which the channels of a file and the HTTP server listen, and the conflicts between them.
 struct ListeningPlan {
     private enum Use {
-        /// One listener serves all users of the same address, if their TLS settings are the same.
+        /// RTMP: one listener serves all inputs and outputs at the same address, if their TLS settings are the same.
         case rtmp(RTMPListenURL, certificate: String?)
-        /// One listener serves all inputs that have the same address, and distinguishes them by their stream IDs.
+        /// SRT: one listener serves all inputs with the same address, and distinguishes them by their stream IDs.
         case srtInput(SRTURL)
-        /// The address cannot be shared.
+        /// Any other use. The address cannot be shared.
         case alone
     }
 
@@ -27,7 +27,7 @@ struct ListeningPlan {
         var transport = ListeningPort.Transport.tcp
         let use: Use
 
-        /// Whether the two would listen at the same port of the same address.
+        /// Whether this place and `other` use the same port of the same address.
         func overlaps(_ other: Place) -> Bool {
             let any: Set = ["0.0.0.0", "::"]
             return transport == other.transport && port == other.port
@@ -38,14 +38,14 @@ struct ListeningPlan {
     private var places: [Place] = []
     private(set) var faults: [ConfigurationFailure.Fault] = []
 
-    /// Adds the HTTP server.
+    /// Adds the address of the HTTP server.
     mutating func add(_ http: ControlSettings) {
         guard let address = http.address else { return }
         let host = address.host == "localhost" ? "127.0.0.1" : address.host
         places.append(Place(owner: "http.address", host: host, port: address.port, use: .alone))
     }
 
-    /// Adds a channel, and the conflicts between its addresses and the addresses that were added before.
+    /// Adds the addresses of a channel, and the conflicts between them and the addresses that were added before.
     mutating func add(_ channel: ConfiguredChannel, _ flags: ChannelFlags) {
         let configuration = channel.configuration
         let certificate = configuration.certificate?.certificate
@@ -99,8 +99,8 @@ struct ListeningPlan {
         places.append(place)
     }
 
-    /// Why two overlapping addresses cannot be used at the same time, as a description of the other use; nil if they
-    /// can.
+    /// Returns why two overlapping places cannot be used at the same time; nil if they can. The text is the end of a
+    /// sentence that begins with the owner of `other`.
     private static func contradiction(_ place: Place, _ other: Place) -> String? {
         if case .srtInput(let url) = place.use, case .srtInput(let otherURL) = other.use, place.host == other.host {
             if url.hasSameStream(as: otherURL) { return "has the same stream id, or none, at port \(place.port)" }

@@ -11,7 +11,7 @@ internal import Segmenter
 internal import Status
 
 extension ChannelControl {
-    /// The functions through which the channel's clips access the program and its recording.
+    /// The functions through which the channel's clips use the program and its recording.
     var clipped: ClipStore.Source {
         ClipStore.Source(
             newest: { [weak self] in
@@ -23,7 +23,8 @@ extension ChannelControl {
             end: { [weak self] in try? self?.open().stopClips() })
     }
 
-    /// Returns the current recordings, with the program's recording first.
+    /// Returns the recordings that are running: first the program's recording, then the one that is made only for
+    /// clips.
     private func recorded() throws(Refusal) -> [ClipStore.Recorded] {
         let channel = try open()
         guard channel.stream.description.video != nil else {
@@ -35,7 +36,8 @@ extension ChannelControl {
             recorded.append(
                 Self.recorded(stretch, status, status.recorder?.state, isRefused: status.recorder?.state != .recording))
         }
-        // Read the state first: while recording is suspended, the part on the disk does not grow.
+        // The state is read before the stretch, which is the part of the program that is on the disk. If the state says
+        // that recording is suspended, this part no longer grows.
         if let clips = channel.clips.current, case let state = clips.status.recorder?.state, let stretch = clips.stretch
         {
             recorded.append(Self.recorded(stretch, status, state, isRefused: Self.isSuspended(state), isForClips: true))
@@ -43,7 +45,7 @@ extension ChannelControl {
         return recorded
     }
 
-    /// The number of the newest frame.
+    /// The number of the program's newest frame.
     private static func newest(of status: ChannelStatus) -> Int64 {
         status.passthrough.map {
             TimeBase.nanoseconds.rescale($0.programNanoseconds, to: status.frameRate.timeBase, rounding: .down)
@@ -65,7 +67,7 @@ extension ChannelControl {
             isSuspended: isSuspended(state))
     }
 
-    /// Starts a recording only for clips. Throws if no packets are kept for clips.
+    /// Starts a recording that is made only for clips. Throws if relay keeps no packets in memory for clips.
     private func recordClips() throws(Refusal) {
         let channel = try open()
         guard let recording = configuredRecording, recording.replay != nil else {

@@ -13,12 +13,12 @@ internal import Studio
 internal import Synchronization
 internal import Upload
 
-/// The API's view of one channel, and the commands to it. It exists longer than one run of the channel: an operator's
+/// The API's view of one channel, with the commands to it. It exists longer than one run of the channel: an operator's
 /// changes also apply to the next run, until the process ends or the configuration file overrides them.
 ///
 /// Any thread may use it.
 final class ChannelControl: ControlledChannel {
-    /// An operator's changes.
+    /// The changes that operators have made to the configuration.
     private struct Changes {
         var added: [(name: String, address: String)] = []
         var replaced: [String: String] = [:]
@@ -39,20 +39,20 @@ final class ChannelControl: ControlledChannel {
         var changes = Changes()
         /// The configured recording.
         var recording: ChannelConfiguration.Recording?
-        /// The recordings; nil if no directory for them is known.
+        /// The channel's recordings; nil if no directory for them is known.
         var archive: ChannelArchive?
-        /// The recordings of each source in that directory, including sources that are no longer recorded.
+        /// The recordings of each source in the same directory, including sources that are no longer recorded.
         var sources: [String: ChannelArchive] = [:]
-        /// The clips of the recordings; created when they are first used.
+        /// The clips of the recordings; nil until they are used for the first time.
         var clips: ClipStore?
         var marks = MarkLimit()
-        /// The number of the current run. Only this run sets whether the channel is on air.
+        /// The number of the current run. Reports of earlier runs are ignored.
         var run = 0
 
-        /// Adopts the configured recording of the channel `name`.
+        /// Adopts a configuration of the recording of the channel `name`.
         mutating func configure(_ recording: ChannelConfiguration.Recording?, of name: String) {
-            // Clips that are being exported, and clips that were just recorded, belong to the directory, like the
-            // files.
+            // A new directory gets a new store of clips, because clips belong to the directory, like the files.
+            // Otherwise the store is kept: it also knows clips that are being exported or were just recorded.
             if recording?.directory != self.recording?.directory || recording?.template != self.recording?.template {
                 (archive, sources, clips) = (nil, [:], nil)
             }
@@ -68,7 +68,7 @@ final class ChannelControl: ControlledChannel {
     let name: String
     private let state: Mutex<State>
 
-    /// The control of a channel that is not open yet, with the configured `recording`.
+    /// Creates the control of a channel that is not open yet. `recording` is the configured recording.
     init(name: String, recording: ChannelConfiguration.Recording?) {
         self.name = name
         var state = State()
@@ -78,8 +78,8 @@ final class ChannelControl: ControlledChannel {
 
     // MARK: The channel's life
 
-    /// Returns `configuration` with the recording that an operator has started, or without the recording that an
-    /// operator has stopped. The disk of a stopped recording must not keep the channel off air.
+    /// Returns `configuration` as operators want it: with the recording if an operator has started it, and without it
+    /// if an operator has stopped it. The disk of a stopped recording must not keep the channel off air.
     func wanted(_ configuration: ChannelConfiguration) -> ChannelConfiguration {
         var configuration = configuration
         switch state.withLock({ $0.changes.isRecording }) {
@@ -90,8 +90,8 @@ final class ChannelControl: ControlledChannel {
         return configuration
     }
 
-    /// Begins a new run of the channel and returns its number. From now on, reports of earlier runs are ignored. If a
-    /// disk keeps the earlier run from ending, the new run does not wait for it.
+    /// Begins a new run of the channel, and returns its number. From now on, reports of earlier runs are ignored. So
+    /// the new run need not wait for an earlier run that cannot end because of a disk.
     func begin() -> Int {
         state.withLock { state in
             state.run += 1
@@ -99,7 +99,7 @@ final class ChannelControl: ControlledChannel {
         }
     }
 
-    /// Records that the channel is open but not on air yet, and repeats the operator's earlier changes.
+    /// Records that the channel is open and goes on air now, and applies the operators' earlier changes again.
     func opened(_ channel: Channel, by run: Int) {
         let before = state.withLock { state -> (changes: Changes, recording: ChannelConfiguration.Recording?)? in
             guard state.run == run else { return nil }
@@ -109,7 +109,7 @@ final class ChannelControl: ControlledChannel {
         guard let (changes, recording) = before else { return }
         channel.keepReplay(of: recording)
         channel.keepPackets(of: recording)
-        // Changes that no longer fit are skipped.
+        // Changes that fail are skipped: the configuration may have changed in the meantime.
         for name in changes.removed { try? channel.outputs.remove(name) }
         for (name, address) in changes.replaced { try? channel.replace(name, by: address) }
         for output in changes.added { _ = try? channel.add(address: output.address, name: output.name) }
@@ -117,8 +117,9 @@ final class ChannelControl: ControlledChannel {
         if let memory = changes.program { channel.director?.restore(memory) }
     }
 
-    /// Records that the channel is off air, and that its state is now `stage`. If its program failed, it also remembers
-    /// that failure and what was on air. `isDone` says whether the channel has ended as intended.
+    /// Records that the channel is off air, and that its state is now `stage`. Also remembers the operators' choices
+    /// for the program and, with `hasFailed`, that the program failed. `isDone` says whether the channel has ended as
+    /// intended.
     func closed(_ stage: ChannelReport.State, by run: Int, hasFailed: Bool = false, isDone: Bool = false) {
         var memory = state.withLock { $0.run == run ? $0.channel : nil }?.director?.memory
         if hasFailed { memory?.noteFailure() }
@@ -128,12 +129,13 @@ final class ChannelControl: ControlledChannel {
             if let memory { state.changes.program = memory }
             return state.clips
         }
-        // The process may be about to end. Otherwise the channel is reopened, and reopening must not wait for the disk.
+        // When the channel is over, waits until its clips are written, because the process may be about to end. A
+        // channel that is reopened must not wait for the disk.
         if stage == .over { clips?.writer.flush() }
     }
 
-    /// Adopts a new configuration of the recording. If it `isChanged`, it overrides the operator's choice. Changes that
-    /// only result from the inputs, such as an additional source to record, do not override it.
+    /// Adopts a new configuration of the recording. With `isChanged`, the configuration overrides an operator's choice.
+    /// Changes that only result from the inputs, such as an additional source to record, do not count as such a change.
     func configure(recording: ChannelConfiguration.Recording?, isChanged: Bool) {
         state.withLock { state in
             state.configure(recording, of: name)
@@ -283,7 +285,7 @@ extension ChannelControl {
         }
     }
 
-    /// Returns the result of `work`; converts its error for the API.
+    /// Returns the result of `work`. Converts errors of `work` for the API.
     static func translating<Value>(_ work: () throws -> Value) throws(Refusal) -> Value {
         do {
             return try work()
@@ -361,7 +363,7 @@ extension ChannelControl {
 }
 
 extension ChannelConfiguration.Recording {
-    /// Returns the recordings of `channel`, or of one of its sources.
+    /// Returns the recordings of `channel`, or those of its source `source`.
     fileprivate func archive(of channel: String, source: String? = nil) -> ChannelArchive {
         ChannelArchive(directory, mount: mount, template: template, channel: channel, source: source)
     }

@@ -14,7 +14,7 @@ extension ControlKeys.Webhook {
     init(flag text: String) throws {
         let mark = text.firstIndex(of: "#") ?? text.endIndex
         url = String(text[..<mark])
-        // References to secrets are replaced later, together with those in the file.
+        // References to secrets are not replaced here, but later, together with those in the file.
         var options = try OptionList(behindMark: text[mark...].dropFirst(), of: "a webhook") { $0 }
         secret = try options.take("secret")
         events = try options.take("events").map { $0.split(separator: "+").map(String.init) } ?? []
@@ -28,7 +28,7 @@ extension ControlKeys {
     /// The minimum length of a secret; shorter secrets could be guessed.
     private static let shortestSecret = 12
 
-    /// Reads the webhook `written`. `name` is the webhook's key.
+    /// Checks `written`, and converts it to settings. `name` is the webhook's key.
     static func read(
         _ written: Webhook, _ name: String, _ secrets: SecretReferences
     ) throws(Fault) -> WebhookSettings {

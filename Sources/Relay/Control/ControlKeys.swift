@@ -25,7 +25,7 @@ struct ControlKeys: Equatable {
         var authorities: String?
     }
 
-    /// An error: the key, and a sentence without secrets.
+    /// An error in a setting: its key, and a sentence without secrets.
     struct Fault: Error, Equatable {
         let key: String
         let text: String
@@ -44,7 +44,7 @@ struct ControlKeys: Equatable {
     var trustedProxies: [String] = []
     var basePath: String?
 
-    /// Returns the settings, read and checked. Reads the files of secrets.
+    /// Checks the settings and returns them in their final form. Reads the files of secrets.
     func settings(secrets: SecretReferences = .process) throws(Fault) -> ControlSettings {
         var settings = ControlSettings()
         settings.address = try address.map { (text) throws(Fault) in try Self.place(text) }
@@ -117,7 +117,7 @@ struct ControlKeys: Equatable {
         return trimmed
     }
 
-    /// The path of the socket in the runtime directory that systemd creates for the service.
+    /// The default path of the socket, in the runtime directory that systemd creates for the service.
     static var standardSocket: String? {
         getenv("RUNTIME_DIRECTORY").map { String(cString: $0) }.flatMap { directories in
             directories.split(separator: ":").first.map { "\($0)/relay.sock" }

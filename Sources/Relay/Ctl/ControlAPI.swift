@@ -7,7 +7,7 @@ internal import Networking
 
 /// Access to the HTTP API of a running relay, for commands.
 struct ControlAPI: Sendable {
-    /// Why a request failed: the reason that relay gave, or that no server answered.
+    /// Why a request failed: relay refused it and gave a reason, or no server answered.
     struct Failure: Error, CustomStringConvertible {
         let status: ExitStatus
         /// One line per error, without secrets.
@@ -51,13 +51,14 @@ struct ControlAPI: Sendable {
     private let name: String
     private let token: String?
 
-    /// Access to the server at `endpoint`; requests contain `token`.
+    /// Creates access to the server at `endpoint`; requests contain `token`.
     init(_ endpoint: HTTPEndpoint, trust: TLSVerification = .system, token: String? = nil) {
         client = HTTPClient(endpoint, trust: trust)
         (name, self.token) = (endpoint.name, token)
     }
 
-    /// Returns the response to `method` and `path`. Throws ``Failure`` if relay refuses, or if no server answers.
+    /// Sends a request with `method` for `path`, and returns the response. Throws ``Failure`` if relay refuses it, or
+    /// if no server answers.
     func ask(_ method: String, _ path: String, _ body: (some Encodable)? = String?.none) async throws -> Answer {
         var bytes: [UInt8] = []
         if let body { bytes = Array(try JSONEncoder().encode(body)) }
@@ -72,7 +73,7 @@ struct ControlAPI: Sendable {
         return Answer(bytes: answer.body)
     }
 
-    /// Sends a GET request for `path`, and passes the bytes of the response to `take` as they arrive, until it returns
+    /// Sends a GET request for `path`. Passes the bytes of the response to `take` as they arrive, until `take` returns
     /// false.
     func stream(
         _ path: String, headers: [(name: String, value: String)] = [],

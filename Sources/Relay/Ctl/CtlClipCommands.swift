@@ -23,7 +23,7 @@ struct CtlClipCommand: AsyncParsableCommand {
         ])
 }
 
-/// The parts of a clip that are shown to people.
+/// A clip in relay's response, with the fields that the commands use.
 struct CtlClip: Decodable {
     let id: String
     let name: String?
@@ -43,7 +43,7 @@ struct CtlClip: Decodable {
         ]
     }
 
-    /// A line about the clip, which also says what is missing from it.
+    /// A line about the clip, and a second one if its beginning was not recorded.
     var text: String {
         let lacking = lackingSeconds.map {
             "It begins \(String(format: "%.3f", $0)) s later than asked for: nothing was recorded before.\n"
@@ -52,7 +52,7 @@ struct CtlClip: Decodable {
     }
 }
 
-/// The response to a request for the list.
+/// The list of clips in relay's response.
 struct CtlClips: Decodable {
     let clips: [CtlClip]
 
@@ -61,7 +61,7 @@ struct CtlClips: Decodable {
         clips.first { $0.id == name } ?? clips.last { $0.name == name }
     }
 
-    /// The running clip whose button was pressed last. It may begin earlier than others.
+    /// The running clip that was started last. It may begin earlier than clips that were started before it.
     var pressedLast: CtlClip? {
         clips.reversed().filter { $0.state == "running" }.max { ($0.pressed ?? "") < ($1.pressed ?? "") }
     }
@@ -70,12 +70,12 @@ struct CtlClips: Decodable {
 }
 
 extension CtlSubcommand {
-    /// The path of the clips of `channel`.
+    /// Returns the API's path of the clips of `channel`.
     fileprivate func clips(of channel: CtlChannelOptions, _ api: ControlAPI) async throws -> String {
         try await api.path(ofChannel: channel.channel) + "/clips"
     }
 
-    /// Requests the clip with the ID `name`, or otherwise the newest clip with this name.
+    /// Asks relay for the clip with the ID `name`, or otherwise for the newest clip with this name.
     fileprivate func clip(_ name: String, _ path: String, _ api: ControlAPI) async throws -> CtlClip {
         guard let found = try await api.ask("GET", path).decoded(CtlClips.self).clip(name) else {
             throw ControlAPI.Failure(.refused, "There is no clip of this name.")
@@ -84,7 +84,7 @@ extension CtlSubcommand {
     }
 }
 
-/// `relay ctl clip start`.
+/// `relay ctl clip start`: begins a clip.
 struct CtlClipStartCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(
         commandName: "start", abstract: "Begins a clip with the frame that is on air now.")
@@ -119,7 +119,7 @@ struct CtlClipStartCommand: CtlSubcommand {
     }
 }
 
-/// `relay ctl clip stop`.
+/// `relay ctl clip stop`: ends a clip.
 struct CtlClipStopCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(
         commandName: "stop", abstract: "Ends a clip before the frame that is on air now.",
@@ -143,7 +143,8 @@ struct CtlClipStopCommand: CtlSubcommand {
         if id != nil, clip != nil { throw ValidationError("A clip is named by its name or by --id, not by both.") }
     }
 
-    /// Returns the ID of the requested clip. A clip whose start is still being processed is not in the list yet.
+    /// Returns the ID of the clip that the arguments name. An ID is not looked up in the list, because the list lacks a
+    /// clip whose start is still being processed.
     private func wanted(_ path: String, _ api: ControlAPI) async throws -> String {
         if let id { return id }
         if let clip { return try await self.clip(clip, path, api).id }
@@ -165,7 +166,7 @@ struct CtlClipStopCommand: CtlSubcommand {
     }
 }
 
-/// `relay ctl clip list`.
+/// `relay ctl clip list`: lists the clips.
 struct CtlClipListCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(commandName: "list", abstract: "Lists clips.")
 
@@ -177,7 +178,7 @@ struct CtlClipListCommand: CtlSubcommand {
     }
 }
 
-/// `relay ctl clip export`.
+/// `relay ctl clip export`: makes an MP4 of a clip.
 struct CtlClipExportCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(
         commandName: "export", abstract: "Has relay make an MP4 of a clip.",
@@ -207,7 +208,7 @@ struct CtlClipExportCommand: CtlSubcommand {
     }
 }
 
-/// `relay ctl clip delete`.
+/// `relay ctl clip delete`: deletes a clip, but not the recorded files.
 struct CtlClipDeleteCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(
         commandName: "delete", abstract: "Forgets a clip. What was recorded stays, as long as retention lets it.")
@@ -225,7 +226,7 @@ struct CtlClipDeleteCommand: CtlSubcommand {
     }
 }
 
-/// `relay ctl clip project`.
+/// `relay ctl clip project`: prints the clips as a run-down in YAML.
 struct CtlClipProjectCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(
         commandName: "project", abstract: "Prints the clips in their order as a run-down, in YAML.",

@@ -3,7 +3,7 @@
 internal import ArgumentParser
 internal import Foundation
 
-/// `relay ctl events`.
+/// `relay ctl events`: shows the newest events, and on request the events that follow.
 struct CtlEventsCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(
         commandName: "events", abstract: "Shows what happened: the newest 500 events, and with --follow what happens.",
@@ -41,7 +41,7 @@ enum CtlEvents {
         let kind: String
         let output: String?
         let text: String
-        /// The event as relay wrote it.
+        /// The JSON text of the event as relay sent it.
         fileprivate(set) var json = ""
 
         private enum CodingKeys: String, CodingKey { case time, channel, level, kind, output, text }
@@ -57,8 +57,8 @@ enum CtlEvents {
 
     private struct Hello: Decodable { let lastEvent: UInt64? }
 
-    /// Prints the events after number `id`, either those that existed at the beginning, or endlessly. Returns the
-    /// number of the last event. Endless printing stops when the connection ends.
+    /// Passes the events after number `id` to `show`: with `isEndless` until the connection ends, otherwise only those
+    /// that exist already. Returns the number of the last event.
     static func read(
         _ api: ControlAPI, after id: String, isEndless: Bool, _ show: (Event) -> Void
     ) async throws -> String {
@@ -76,7 +76,7 @@ enum CtlEvents {
                         var event = try JSONDecoder().decode(Event.self, from: data)
                         event.json = message.data
                         show(event)
-                    // The status comes after all earlier events.
+                    // relay sends the status after all events that exist already.
                     case "status" where !isEndless: return false
                     default: break
                     }

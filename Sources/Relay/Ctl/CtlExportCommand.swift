@@ -6,7 +6,7 @@ internal import Foundation
 internal import Glibc
 internal import Media
 
-/// `relay ctl export`.
+/// `relay ctl export`: makes an MP4 of what was on air between two moments.
 struct CtlExportCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(
         commandName: "export", abstract: "Has relay make one MP4 of what was on air between two moments.",
@@ -70,7 +70,8 @@ struct CtlExportJob {
     let output: String?
     let options: CtlOptions
 
-    /// Calls `ask`, which begins an export, waits for the export, and prints the path of its file.
+    /// Calls `ask`, which requests an export. Waits until the export is done, downloads its file if ``output`` names
+    /// one, and prints where the file is.
     func make(_ api: ControlAPI, _ ask: () async throws -> ControlAPI.Answer) async throws {
         if let output, access(output, F_OK) == 0 {
             throw ControlAPI.Failure(.cannotRecord, "\(output) exists; name another file.")

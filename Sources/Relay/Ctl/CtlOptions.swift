@@ -32,7 +32,7 @@ struct CtlPlace: ParsableArguments {
         }
     }
 
-    /// Returns the API of that relay, and overwrites the secrets in the memory of the command line.
+    /// Returns the API of the relay that the options select. Overwrites the secrets in the memory of the command line.
     func api(secrets: SecretReferences = .process) throws -> ControlAPI {
         ArgumentMask.hideValues(followingAny: ["--token"])
         ArgumentMask.hideAddresses()

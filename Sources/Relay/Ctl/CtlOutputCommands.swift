@@ -16,7 +16,7 @@ struct CtlOutputCommand: AsyncParsableCommand {
         ])
 }
 
-/// A change of an output.
+/// The body of a request that adds or changes an output.
 private struct OutputChange: Encodable {
     var paused: Bool?
     var address: String?
@@ -45,7 +45,7 @@ extension CtlSubcommand {
     }
 }
 
-/// `relay ctl output add`.
+/// `relay ctl output add`: adds an output.
 struct CtlOutputAddCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(commandName: "add", abstract: "Begins to send to another address.")
 
@@ -61,7 +61,7 @@ struct CtlOutputAddCommand: CtlSubcommand {
     }
 }
 
-/// `relay ctl output remove`.
+/// `relay ctl output remove`: ends an output and removes it.
 struct CtlOutputRemoveCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(commandName: "remove", abstract: "Ends an output for good.")
 
@@ -71,7 +71,7 @@ struct CtlOutputRemoveCommand: CtlSubcommand {
     func perform(_ api: ControlAPI) async throws { _ = try await api.ask("DELETE", output.path(api)) }
 }
 
-/// `relay ctl output pause`.
+/// `relay ctl output pause`: takes an output off air.
 struct CtlOutputPauseCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(commandName: "pause", abstract: "Takes an output off air.")
 
@@ -83,7 +83,7 @@ struct CtlOutputPauseCommand: CtlSubcommand {
     }
 }
 
-/// `relay ctl output resume`.
+/// `relay ctl output resume`: puts a paused output on air again.
 struct CtlOutputResumeCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(
         commandName: "resume", abstract: "Puts an output on air again that was paused.")
@@ -96,7 +96,7 @@ struct CtlOutputResumeCommand: CtlSubcommand {
     }
 }
 
-/// `relay ctl output retry`.
+/// `relay ctl output retry`: tries an output at once that waits, was refused or has given up.
 struct CtlOutputRetryCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(
         commandName: "retry", abstract: "Tries an output at once that waits, was refused or has given up.")
@@ -109,7 +109,7 @@ struct CtlOutputRetryCommand: CtlSubcommand {
     }
 }
 
-/// `relay ctl output set`.
+/// `relay ctl output set`: gives an output another address or other options.
 struct CtlOutputSetCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(
         commandName: "set", abstract: "Gives an output another address or other options, under its name.")

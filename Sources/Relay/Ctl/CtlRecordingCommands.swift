@@ -15,14 +15,14 @@ struct CtlRecordingCommand: AsyncParsableCommand {
 }
 
 extension CtlSubcommand {
-    /// Requests `action` for the recording of `channel`, and prints the resulting state.
+    /// Asks relay to `start`, `stop` or `split` the recording of `channel`. Prints the response if JSON is requested.
     fileprivate func perform(_ action: String, of channel: CtlChannelOptions, _ api: ControlAPI) async throws {
         let path = try await api.path(ofChannel: channel.channel)
         let answer = try await api.ask("POST", "\(path)/recording/\(action)")
         if options.json { Terminal.put(answer.text + "\n", to: 1) }
     }
 
-    /// The path of the recording whose name or identifier is `file`.
+    /// Returns the API's path of the recording whose name or identifier is `file`.
     func path(of file: String, _ channel: CtlChannelOptions, _ api: ControlAPI) async throws -> String {
         let path = try await api.path(ofChannel: channel.channel) + "/recordings"
         // File names contain a dot, and identifiers do not.
@@ -35,7 +35,7 @@ extension CtlSubcommand {
     }
 }
 
-/// `relay ctl recording start`.
+/// `relay ctl recording start`: starts the recording.
 struct CtlRecordingStartCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(
         commandName: "start", abstract: "Starts the recording with the next keyframe.")
@@ -46,7 +46,7 @@ struct CtlRecordingStartCommand: CtlSubcommand {
     func perform(_ api: ControlAPI) async throws { try await perform("start", of: channel, api) }
 }
 
-/// `relay ctl recording stop`.
+/// `relay ctl recording stop`: stops the recording.
 struct CtlRecordingStopCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(
         commandName: "stop", abstract: "Stops the recording until it is started again.")
@@ -57,7 +57,7 @@ struct CtlRecordingStopCommand: CtlSubcommand {
     func perform(_ api: ControlAPI) async throws { try await perform("stop", of: channel, api) }
 }
 
-/// `relay ctl recording split`.
+/// `relay ctl recording split`: begins a new file.
 struct CtlRecordingSplitCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(
         commandName: "split", abstract: "Begins a new file, without losing a frame.")
@@ -68,7 +68,7 @@ struct CtlRecordingSplitCommand: CtlSubcommand {
     func perform(_ api: ControlAPI) async throws { try await perform("split", of: channel, api) }
 }
 
-/// `relay ctl recording list`.
+/// `relay ctl recording list`: lists the recorded files and gaps.
 struct CtlRecordingListCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(commandName: "list", abstract: "Lists what was recorded.")
 
@@ -91,7 +91,7 @@ struct CtlRecordingListCommand: CtlSubcommand {
     }
 }
 
-/// `relay ctl recording hold`.
+/// `relay ctl recording hold`: keeps retention from deleting a file.
 struct CtlRecordingHoldCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(
         commandName: "hold", abstract: "Keeps a file from being deleted by retention.")
@@ -107,7 +107,7 @@ struct CtlRecordingHoldCommand: CtlSubcommand {
     }
 }
 
-/// `relay ctl recording release`.
+/// `relay ctl recording release`: lets retention delete a held file again.
 struct CtlRecordingReleaseCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(
         commandName: "release", abstract: "Lets retention delete a file again that was held.")
@@ -123,7 +123,7 @@ struct CtlRecordingReleaseCommand: CtlSubcommand {
     }
 }
 
-/// The parts of recordings that are shown to people.
+/// The list of recordings in relay's response, with the fields that the command shows.
 struct CtlRecordings: Decodable {
     struct Recording: Decodable {
         let id: String
@@ -144,7 +144,7 @@ struct CtlRecordings: Decodable {
     let recordings: [Recording]
     let gaps: [Gap]?
 
-    /// A line for each file, and each gap.
+    /// One line for each file and for each gap.
     var text: String {
         let files = recordings.map { file in
             [

@@ -2,7 +2,7 @@
 
 internal import ArgumentParser
 
-/// `relay ctl mark`.
+/// `relay ctl mark`: sets a marker at the current moment of the program.
 struct CtlMarkCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(
         commandName: "mark", abstract: "Marks this moment of the program, in all that can carry it.")
@@ -27,7 +27,7 @@ struct CtlMarkCommand: CtlSubcommand {
     }
 }
 
-/// `relay ctl keyframe`.
+/// `relay ctl keyframe`: requests a keyframe.
 struct CtlKeyframeCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(commandName: "keyframe", abstract: "Asks for a keyframe.")
 
@@ -39,7 +39,7 @@ struct CtlKeyframeCommand: CtlSubcommand {
     }
 }
 
-/// `relay ctl reload`.
+/// `relay ctl reload`: makes relay read its configuration file again.
 struct CtlReloadCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(
         commandName: "reload", abstract: "Has relay read its configuration file again.",
@@ -56,7 +56,7 @@ struct CtlReloadCommand: CtlSubcommand {
     }
 }
 
-/// `relay ctl check`.
+/// `relay ctl check`: tests an output's address from the running relay, without going live.
 struct CtlCheckCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(
         commandName: "check", abstract: "Tries an output's address, as the running relay sees it, without going live.")

@@ -6,7 +6,7 @@ internal import Media
 internal import Program
 internal import Status
 
-/// `relay ctl status`.
+/// `relay ctl status`: shows the status of channels.
 struct CtlStatusCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(
         commandName: "status", abstract: "Shows the channels, or one of them, with inputs, outputs and recording.",
@@ -30,7 +30,7 @@ struct CtlStatusCommand: CtlSubcommand {
     }
 }
 
-/// The parts of a channel's status that are shown to people.
+/// A channel in relay's response, with the fields that the command shows.
 struct CtlChannel: Decodable {
     struct Source: Decodable {
         let name: String?
@@ -111,8 +111,8 @@ struct CtlChannel: Decodable {
         return "\(PrintedText.escaped(head))\n" + TextTable.text(rows.map { [" "] + $0 })
     }
 
-    /// Whether the output waits for a receiver or player to connect. Its `detail` is then printed in place of the
-    /// state's name.
+    /// Whether the output waits for a receiver or player to connect. The command then prints the output's `detail` in
+    /// place of the state's name.
     private static func isWaiting(_ output: Output) -> Bool { output.state == OutputState.Name.waiting.rawValue }
 
     private static func words(_ output: Output) -> String {

@@ -2,14 +2,14 @@
 
 internal import ArgumentParser
 
-/// `relay ctl upload`: files that wait for `--upload` or `--on-segment`.
+/// `relay ctl upload`: commands for files that wait for `--upload` or `--on-segment`.
 struct CtlUploadCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "upload", abstract: "Queues uploads again, or gives one up.",
         subcommands: [CtlUploadRetryCommand.self, CtlUploadSkipCommand.self])
 }
 
-/// `relay ctl upload retry`.
+/// `relay ctl upload retry`: uploads files again that failed or were given up, or one file.
 struct CtlUploadRetryCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(
         commandName: "retry",
@@ -30,7 +30,7 @@ struct CtlUploadRetryCommand: CtlSubcommand {
     }
 }
 
-/// `relay ctl upload skip`.
+/// `relay ctl upload skip`: gives up the upload of a file.
 struct CtlUploadSkipCommand: CtlSubcommand {
     static let configuration = CommandConfiguration(
         commandName: "skip", abstract: "Gives the upload of a file up, so that retention may delete it.")

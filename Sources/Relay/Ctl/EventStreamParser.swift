@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads server-sent events (HTML, 9.2.6) from bytes as they arrive.
+/// Reads server-sent events (HTML Living Standard, 9.2.6) from bytes as they arrive.
 struct EventStreamParser {
     /// One message.
     struct Message: Equatable {
@@ -43,7 +43,7 @@ struct EventStreamParser {
         case "event": message.event = String(value)
         case "data": message.data += (message.data.isEmpty ? "" : "\n") + value
         case "id": message.id = String(value)
-        // A line that begins with a colon is a comment.
+        // Other lines are ignored; a line that begins with a colon is a comment.
         default: break
         }
     }

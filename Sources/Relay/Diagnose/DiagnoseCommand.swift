@@ -20,7 +20,7 @@ struct DiagnoseCommand: AsyncParsableCommand {
             Exit status: 0 done, 64 wrong flags, 73 the file cannot be written.
             """)
 
-    /// The configuration file that is read if none is named.
+    /// The configuration file that is read if the command line names none.
     private static let standardFile = "/etc/relay/relay.yaml"
 
     @OptionGroup var place: CtlPlace
@@ -63,7 +63,7 @@ struct DiagnoseCommand: AsyncParsableCommand {
         for note in report.notes { Terminal.put("note: \(note)\n") }
     }
 
-    /// Writes `files` as a folder called `name` to the archive `output`, which only its owner can read.
+    /// Writes `files`, in a folder called `name`, to the archive `output`. Only its owner can read the archive.
     private static func pack(_ files: [(name: String, text: String)], name: String, to output: String) async throws {
         umask(0o077)
         let parent = NSTemporaryDirectory() + "relay-\(UUID().uuidString)"

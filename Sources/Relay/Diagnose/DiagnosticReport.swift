@@ -5,7 +5,7 @@ internal import Foundation
 internal import Studio
 internal import Upload
 
-/// Collects the files of a fault report. At the end, all known secrets are removed from them once more.
+/// Collects the files of a fault report. In the end, all known secrets are removed from all files.
 struct DiagnosticReport {
     /// The files so far.
     private(set) var files: [(name: String, text: String)] = []
@@ -49,7 +49,7 @@ struct DiagnosticReport {
         }
     }
 
-    /// Adds the state of the relay that `api` accesses. Returns its directories of recordings.
+    /// Adds the state of the running relay, which `api` asks for it. Returns the relay's directories of recordings.
     mutating func ask(_ api: ControlAPI) async -> [String] {
         struct Storage: Decodable { let directory: String? }
         struct Channel: Decodable { let storage: Storage? }
@@ -120,7 +120,7 @@ struct SecretScrubber {
     /// The secrets, with the longest first, because a secret may be part of a longer one.
     private let secrets: [String]
 
-    /// A scrubber that removes `secrets`.
+    /// Creates a scrubber that replaces `secrets`.
     init(_ secrets: Set<String> = []) {
         self.secrets = secrets.sorted { ($0.count, $0) > ($1.count, $1) }
     }

@@ -6,11 +6,11 @@ internal import Glibc
 internal import Media
 internal import Networking
 
-/// Describes the system and the running relays: without addresses, command lines and environment.
+/// Describes the system and the running relays, but without addresses, command lines and environments.
 enum DiagnosticSystem {
     private static let processors = "/proc/cpuinfo"
 
-    /// Versions, processors, memory, limits and network interfaces.
+    /// The versions of relay and the system, and processors, memory, limits and network interfaces.
     static var text: String {
         var lines = ["relay \(RelayVersion.text)", "time \(UTCTime.now.extended)"]
         lines += field("PRETTY_NAME", in: "/etc/os-release", separator: "=").map { ["system \($0)"] } ?? []

@@ -3,12 +3,13 @@
 internal import Channel
 internal import Studio
 
-/// Makes a configuration file safe to show: without comments, without possible secrets, and without unknown keys.
-/// References to secrets are kept, because they reveal nothing.
+/// Makes a configuration file safe to show: without comments, possible secrets and unknown keys. References to secrets
+/// are kept, because they reveal nothing.
 struct MaskedConfiguration {
     /// The masked file in YAML.
     private(set) var text = ""
-    /// Texts that are or may be secret, including the values of references. They must be removed from other files.
+    /// Texts that are secret or may be, including the values of references. They must be removed from other files of
+    /// the report.
     private(set) var secrets: Set<String> = []
     /// The directories of recordings that the file names.
     private(set) var directories: [String] = []
@@ -18,7 +19,7 @@ struct MaskedConfiguration {
         .union(ConfigurationReader.httpKeys + ConfigurationReader.webhookKeys + ["http", "role", "token"])
     /// Keys whose values are entirely secret.
     private static let secretKeys: Set = ["token", "secret", "header"]
-    /// The minimum length of a text that counts as secret; shorter texts are common words.
+    /// The minimum length of a text that is recorded as secret. Shorter texts are common words.
     private static let shortestPiece = 8
 
     private let references: SecretReferences
@@ -57,7 +58,7 @@ struct MaskedConfiguration {
         }
     }
 
-    /// Returns `value` without possible secrets; `key` is nil if it is unknown.
+    /// Returns `value` without possible secrets. `key` is nil if relay does not know the key.
     private mutating func masked(_ value: String, of key: String?) -> String {
         noteReferences(in: value)
         if value.wholeMatch(of: /\$\{[^}]*\}/) != nil { return value }
@@ -81,7 +82,8 @@ struct MaskedConfiguration {
         }
     }
 
-    /// Records the parts of a hidden text as secret, except option names, relay's own words, and short texts.
+    /// Records the parts of `hidden`, a text that was masked, as secret. Names of options, relay's own words and short
+    /// texts are not recorded.
     private mutating func note(_ hidden: String) {
         let plain = hidden.replacing(/\$\{[^}]*\}/, with: " ")
         for piece in plain.split(whereSeparator: { "/?&#,;@ ".contains($0) }) {

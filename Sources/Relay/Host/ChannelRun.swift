@@ -12,9 +12,9 @@ internal import Synchronization
 
 /// Runs one channel of the process on its own thread.
 ///
-/// A channel from a configuration file is opened and run again if it fails for a reason that may pass: a missing
+/// A channel from a configuration file is opened and run again if it fails for a reason that may pass. A missing
 /// source, server or disk must not end the process, because other channels are on air in it. A channel from flags is
-/// run once, and the process ends with it.
+/// run once, and then the process ends.
 ///
 /// Any thread may use it.
 final class ChannelRun: Sendable {
@@ -24,11 +24,11 @@ final class ChannelRun: Sendable {
         var channel: Channel?
         /// Set while the channel is being opened.
         var opening: ChannelOpening?
-        /// The names of the channel's outputs.
+        /// The names that the channel gave to the outputs of the configuration file.
         var names: [ConfiguredChannel.Output: String] = [:]
-        /// The flags of the current recording.
+        /// The flags of the recording that is running.
         var recording: [String] = []
-        /// Whether a part of the plan failed, so that it is tried again at the next reload.
+        /// Whether a part of the configuration could not be applied. The next reload then tries again.
         var isIncomplete = false
         var result: ChannelEnd?
         var wasTried = false
@@ -36,17 +36,18 @@ final class ChannelRun: Sendable {
     }
 
     private static let longestWait = Duration.seconds(30)
-    /// After a channel was on air for this long, its earlier failures no longer count.
+    /// When a channel has been on air for this long, its earlier failures no longer count.
     private static let stableTime = Duration.seconds(60)
-    /// How long to wait for a port that its previous user has not released yet.
+    /// How long to wait for a port that another output has not released yet.
     private static let portPatience = Duration.seconds(5)
 
     let name: String
     /// The API's view of the channel.
     let control: ChannelControl
-    /// The number of this run; ``control`` knows it.
+    /// The number that ``control`` has given to this run.
     private let number: Int
-    /// Whether the process has just started: an error in a channel then ends the process.
+    /// Whether the channel was started together with the process. If its configuration does not fit its input, it then
+    /// ends instead of trying again.
     private let isFirst: Bool
     /// Whether the channel is reopened after a failure.
     private let isLasting: Bool
@@ -56,9 +57,9 @@ final class ChannelRun: Sendable {
     private let ending = DispatchSemaphore(value: 0)
     private let over = DispatchGroup()
 
-    /// Creates the run of a channel, which does not start yet. With `isFirst`, a channel whose configuration does not
-    /// fit its input ends. Without it, the channel is tried again, because the configuration may have fitted before.
-    /// Without `isLasting`, the channel is opened only once. If this run replaces another one, `control` is that run's,
+    /// Creates the run of a channel, but does not start it. With `isFirst`, a channel whose configuration does not fit
+    /// its input ends; otherwise it is tried again, because the configuration may have fitted before. Without
+    /// `isLasting`, the channel is opened only once. If this run replaces another one, `control` is that run's control,
     /// so that operators' changes remain in effect; otherwise it is nil.
     init(
         _ plan: ConfiguredChannel, isFirst: Bool, isLasting: Bool = true, control: ChannelControl? = nil,
@@ -75,8 +76,8 @@ final class ChannelRun: Sendable {
         state = Mutex(State(plan: plan))
     }
 
-    /// Starts the channel, and calls `completion` when it has ended. Calls `report` with the final status each time
-    /// after it was on air. Returns at once; both closures are called on the channel's own thread.
+    /// Starts the channel, and returns at once. Calls `report` with the final status each time the channel goes off
+    /// air, and `completion` when the channel has ended. Both closures are called on the channel's own thread.
     func start(report: @escaping @Sendable (ChannelStatus) -> Void, completion: @escaping @Sendable () -> Void) {
         over.enter()
         MediaThread.start("relay.\(name)") { [self] in
@@ -88,7 +89,7 @@ final class ChannelRun: Sendable {
         }
     }
 
-    /// Requests that the channel ends cleanly. Returns at once. If the channel is being opened, that is cancelled.
+    /// Asks the channel to end cleanly, and returns at once. If the channel is being opened, the opening is cancelled.
     func end() {
         let (channel, opening) = state.withLock { state in
             state.isEnding = true
@@ -102,7 +103,7 @@ final class ChannelRun: Sendable {
     /// Waits until the channel has ended, for at most `limit`.
     func waitForEnd(_ limit: Duration) { _ = over.wait(timeout: .now() + .nanoseconds(Int(limit.inNanoseconds))) }
 
-    /// The configuration by which the channel runs.
+    /// The configuration with which the channel runs.
     var plan: ConfiguredChannel { state.withLock { $0.plan } }
     /// The channel, while it is open.
     var channel: Channel? { state.withLock { $0.channel } }
@@ -114,7 +115,8 @@ final class ChannelRun: Sendable {
     /// The service manager's view of the channel.
     var served: ServedChannel {
         let (channel, wasTried, isOver) = state.withLock { ($0.channel, $0.wasTried, $0.result != nil) }
-        // If a channel that is opened only once cannot be opened, the process ends without ever having been up.
+        // A channel that is opened only once never counts as tried or over. If it cannot be opened, the process ends
+        // without having reported that the service is up.
         return ServedChannel(
             name: name, status: channel?.status, wasTried: isLasting && wasTried, isOver: isLasting && isOver,
             heartbeats: channel?.heartbeats ?? [])
@@ -127,7 +129,8 @@ final class ChannelRun: Sendable {
         while let (plan, opening) = begin() {
             let began = resources.clock.now
             do throws(ChannelFailure) {
-                // An error keeps a channel off air only when the process starts; later, the stream has priority.
+                // A recording that cannot be started keeps the channel off air only at its first attempt after the
+                // start of the process. Later the stream has priority.
                 let channel = try Channel(
                     control.wanted(plan.configuration), resources: resources, opening: opening,
                     canLackRecording: (!isFirst || failures > 0) && !plan.outputs.isEmpty, logger: logger)
@@ -159,11 +162,11 @@ final class ChannelRun: Sendable {
             logger.warning("the channel is opened again", metadata: ["delay_s": "\(wait.components.seconds)"])
             _ = ending.wait(timeout: .now() + .nanoseconds(Int(wait.inNanoseconds)))
         }
-        // The channel was told to end while it was being opened, or while it waited to be reopened.
+        // The channel was asked to end while it was being opened, or while it waited to be reopened.
         return wasOnAir ? .done : .failed(.nothingDelivered)
     }
 
-    /// Returns the configuration to open next; nil if the channel must end.
+    /// Returns the configuration with which the channel is opened next; nil if the channel must end.
     private func begin() -> (ConfiguredChannel, ChannelOpening)? {
         let opening = ChannelOpening()
         control.closed(.opening, by: number)
@@ -174,7 +177,7 @@ final class ChannelRun: Sendable {
         }
     }
 
-    /// Stores the opened channel; returns whether it is still wanted.
+    /// Stores the opened channel. Returns false if the channel was asked to end in the meantime.
     private func take(_ channel: Channel, _ plan: ConfiguredChannel) -> Bool {
         let names = zip(plan.outputs, plan.configuration.outputNames)
         return state.withLock { state in
@@ -190,9 +193,10 @@ final class ChannelRun: Sendable {
 // MARK: Changes
 
 extension ChannelRun {
-    /// Changes the running channel to `next`, if only outputs and recording differ. Outputs and recordings that have
-    /// not changed continue to run. Returns whether the change was possible; if it was not, the channel must be
-    /// restarted. Blocks as long as ports and directories take. Only one call may run at a time.
+    /// Changes the running channel to the configuration `next`, if only outputs and recording differ. Outputs and a
+    /// recording that have not changed continue to run. Returns false if the change is not possible; the caller must
+    /// then restart the channel. Blocks as long as opening ports and directories takes. Only one call may run at a
+    /// time.
     func change(to next: ConfiguredChannel) -> Bool {
         guard next.hasSameProgram(as: plan), let channel else { return false }
         let recording = state.withLock { state in
@@ -204,23 +208,25 @@ extension ChannelRun {
         return true
     }
 
-    /// Whether the channel runs by `next`, or did so before it ended.
+    /// Whether the channel runs with the configuration `next`, or ran with it until it ended, and all of it could be
+    /// applied.
     func isAsAsked(_ next: ConfiguredChannel) -> Bool {
         state.withLock { !$0.isIncomplete && $0.plan.isIdentical(to: next) }
     }
 
-    /// Returns the control for the run that replaces this one and follows `next`: operators' changes remain in effect,
-    /// except where the file has changed.
+    /// Returns the control for the run that replaces this one and has the configuration `next`. Operators' changes
+    /// remain in effect, except where the file has changed.
     func control(for next: ConfiguredChannel) -> ChannelControl {
         let (plan, names) = state.withLock { ($0.plan, $0.names) }
         let wanted = Set(next.outputs)
         for (output, name) in names where !wanted.contains(output) { control.forget(output: name) }
-        // Which sources can be recorded also depends on the inputs, so only the flags of the recording are compared.
+        // Only the flags of the recording are compared, because the sources that can be recorded also depend on the
+        // inputs.
         control.configure(recording: next.configuration.recording, isChanged: next.recording != plan.recording)
         return control
     }
 
-    /// Records that a part of the change failed.
+    /// Logs that a part of the change failed, and records it for the next reload.
     private func fail(_ text: String) {
         logger.error("\(text); it is tried when the configuration file is read again")
         state.withLock { $0.isIncomplete = true }
@@ -235,7 +241,7 @@ extension ChannelRun {
         }
         for name in gone {
             control.forget(output: name)
-            // The output may already have been removed.
+            // An operator may have removed the output already.
             try? channel.outputs.remove(name)
             logger.notice("removed by the configuration file", metadata: ["output": "\(name)"])
         }
@@ -253,7 +259,7 @@ extension ChannelRun {
                 state.withLock { $0.names[output] = name }
                 return logger.notice("added by the configuration file", metadata: ["output": "\(name)"])
             } catch {
-                // The old output may still hold the port.
+                // The port may still be held by the output that was removed.
                 guard case .refused = error, resources.clock.now < deadline else {
                     return fail("an output of the configuration file cannot be added: \(error)")
                 }

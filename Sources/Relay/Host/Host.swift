@@ -17,7 +17,7 @@ internal import Status
 internal import Studio
 internal import Synchronization
 
-/// The process: runs channels, owns the resources that they share, shows their status and handles signals.
+/// The process: it runs channels, owns the resources that they share, shows their status and handles signals.
 ///
 /// Any thread may use it.
 ///
@@ -28,7 +28,7 @@ internal import Synchronization
 final class Host: Sendable {
     private struct State {
         var runs: [ChannelRun] = []
-        /// The number of pending reloads.
+        /// The number of reloads that wait or run.
         var reloads = 0
         var endRequests = EndRequests()
         var isEnding = false
@@ -36,7 +36,7 @@ final class Host: Sendable {
         var ticks = 0
     }
 
-    /// The path of the configuration file, for the API; nil without one.
+    /// The path of the configuration file, for the API; nil if the process was started with flags.
     private let path = Mutex<String?>(nil)
     /// Runs reloads, one at a time.
     private let reloading = DispatchQueue(label: "relay.reload")
@@ -51,20 +51,20 @@ final class Host: Sendable {
     private let logger: Logger
     private let notifier: ServiceNotifier?
     private let queue = DispatchQueue(label: "relay.host")
-    /// Signalled when a channel has ended, or when the process is asked to end.
+    /// Signalled when a channel or a reload has ended, or when the process is asked to end.
     private let changed = DispatchSemaphore(value: 0)
     private let state = Mutex(State())
     private let service = Mutex<HostService?>(nil)
 
-    /// Creates a host without channels. It shows their status on `terminal`, and tells `notifier` when they are up.
+    /// Creates a host without channels. It will show their status on `terminal`, and tell `notifier` when they are up.
     init(terminal: Terminal, notifier: ServiceNotifier? = nil) {
         self.terminal = terminal
         self.notifier = notifier
         logger = Logger(label: "relay")
     }
 
-    /// Runs the channels of `configuration`, and returns when all have ended. (Flags describe only one channel.)
-    /// Handles signals meanwhile: SIGHUP reloads the configuration file, if there is one.
+    /// Runs the channels of `configuration`, and returns when all have ended. Meanwhile it handles signals: SIGHUP
+    /// reloads the configuration file, if there is one.
     func run(_ configuration: HostConfiguration) -> ExitStatus {
         let path = configuration.path
         self.path.withLock { $0 = path }
@@ -102,8 +102,8 @@ final class Host: Sendable {
 // MARK: Channels
 
 extension Host {
-    /// Whether the process can end. During a reload it cannot, because a channel may be between its end and its
-    /// restart. After the end was requested, the process does not wait for a channel that is still being opened.
+    /// Whether the process can end. It cannot during a reload, because a channel may be between its end and its
+    /// restart. When the process was asked to end, it does not wait for a channel that is still being opened.
     private var isOver: Bool {
         let (runs, isEnding, isReloading) = state.withLock { ($0.runs, $0.isEnding, $0.reloads > 0) }
         if isReloading, !isEnding { return false }
@@ -133,7 +133,8 @@ extension Host {
         changed.signal()
     }
 
-    /// Reloads the file for the API, after a reload that is running. Returns how many channels have changed.
+    /// Reloads the file for the API. Waits for a reload that is already running. Returns how many channels have
+    /// changed.
     private func reloadFile() throws(ReloadFailure) -> Int {
         guard let path = path.withLock({ $0 }) else { throw .none }
         state.withLock { $0.reloads += 1 }
@@ -181,7 +182,7 @@ extension Host {
             start(channel)
             return true
         }
-        // A channel that has ended is not started again, unless the file has changed it.
+        // A channel that has ended is started again only if the file has changed it.
         if run.isAsAsked(channel) { return false }
         if run.result == nil, run.change(to: channel) { return true }
         logger.notice(
@@ -202,8 +203,8 @@ extension Host {
 // MARK: Signals
 
 extension Host {
-    /// Watches signals. SIGUSR1 begins a new file in each recording; SIGUSR2 retries the outputs that have given up.
-    /// The signals that ask for the end lead to a clean end, or to an end at once: see ``EndRequests``.
+    /// Watches signals. SIGUSR1 begins a new file in each recording. SIGUSR2 retries the outputs that have given up.
+    /// The signals in `ending` ask the process to end, cleanly or at once: see ``EndRequests``.
     private func watchSignals(ending: [CInt]) -> ProcessSignals {
         var signals = ProcessSignals(queue: queue)
         signals.watch(SIGUSR1) { for channel in self.openChannels { channel.cutRecording() } }
@@ -221,7 +222,7 @@ extension Host {
                 state.isEnding = true
                 return state.runs
             }
-            // It may take time to cancel the opening of an input. The process does not wait for that, and responds to
+            // To cancel the opening of an input may take time. The process does not wait for it, and responds to
             // further signals meanwhile.
             changed.signal()
             DispatchQueue.global().async { for run in runs { run.end() } }
@@ -240,7 +241,7 @@ extension Host {
 // MARK: The service manager
 
 extension Host {
-    /// Reports the channels to the service manager from now on.
+    /// Begins to report the channels to the service manager.
     private func serve() {
         let service = HostService(
             notifier: notifier, directory: getenv("RUNTIME_DIRECTORY").map { String(cString: $0) },
@@ -274,7 +275,7 @@ extension Host {
             defer { state.ticks += 1 }
             return state.ticks
         }
-        // A log is read later, so one line per minute is enough.
+        // Without a terminal the status goes to the log, once a minute. People read a log later, so this is enough.
         guard !terminal.showsStatus, ticks > 0, ticks % 60 == 0 else { return }
         for (name, block) in blocks { log("status: \(block.line)", of: name, as: ControlEvent.statusLine) }
     }
@@ -291,7 +292,7 @@ extension Host {
         log("done: \(StatusBlock(now: status, before: nil, interval: 0).summary)", of: name)
     }
 
-    /// Logs a line about a channel.
+    /// Logs a line about the channel `name`.
     private func log(_ text: String, of name: String, as event: String? = nil) {
         var metadata: Logger.Metadata = ["channel": "\(name)"]
         metadata[LogKey.event] = event.map { "\($0)" }

@@ -15,20 +15,19 @@ struct ServedChannel {
     var name: String
     /// The channel's status while it is open; nil while it is being opened, or waits to be reopened.
     var status: ChannelStatus?
-    /// Whether the channel was opened at least once, or has failed.
+    /// Whether opening the channel has succeeded or failed at least once.
     var wasTried: Bool
     /// Whether the channel has ended.
     var isOver: Bool
     /// The heartbeats of the channel's threads.
     var heartbeats: [Heartbeat] = []
 
-    /// Whether media flows.
+    /// Whether the program has delivered a frame or a packet.
     var isOnAir: Bool { (status?.program.frames ?? 0) > 0 || (status?.passthrough?.packets ?? 0) > 0 }
 }
 
-/// Runs the process as a service: tells the service manager when the service is up, its status, and that it is healthy.
-/// While it is healthy, the file `heartbeat` in the service's runtime directory is also updated regularly, for health
-/// checks.
+/// Reports to the service manager when the service is up, what its status is, and that it is healthy. While it is
+/// healthy, it also updates the file `heartbeat` in the service's runtime directory regularly, for health checks.
 ///
 /// Any thread may use it.
 final class HostService: Sendable {
@@ -40,12 +39,12 @@ final class HostService: Sendable {
         var isOver = false
     }
 
-    /// How long the service manager waits for a channel until the service counts as up. A channel that takes longer is
-    /// waiting for a source, a server or a disk, which is no reason to report the service as down.
+    /// The longest time until the service is reported as up, even if a channel is not on air. Such a channel waits for
+    /// a source, a server or a disk, which is no reason to report the service as down.
     static let patience = Duration.seconds(5)
-    /// How often channels are checked until the service is up.
+    /// The interval of checks until the service is up.
     private static let impatience = Duration.milliseconds(100)
-    /// The interval of the watchdog if there is only the file, and no service manager.
+    /// The watchdog's interval if there is no service manager, but only the file.
     private static let usualInterval = Duration.seconds(10)
 
     private let notifier: ServiceNotifier?
@@ -65,7 +64,7 @@ final class HostService: Sendable {
         logger: Logger, channels: @escaping @Sendable () -> [ServedChannel]
     ) {
         self.notifier = notifier
-        // systemd.exec(5): several directories are separated by colons.
+        // `directory` may name several directories, separated by colons (systemd.exec(5)).
         file = directory?.split(separator: ":").first.map { "\($0)/heartbeat" }
         self.clock = clock
         self.logger = logger
@@ -75,8 +74,8 @@ final class HostService: Sendable {
         state = Mutex(State(watchdog: Watchdog(interval: notifier?.watchdog.map { $0 / 2 } ?? Self.usualInterval)))
     }
 
-    /// Starts the service on `queue`. This queue must therefore not block either. Does nothing if there is neither a
-    /// service manager nor a file.
+    /// Starts the reports, on `queue`, on which nothing may block either. Does nothing if there is neither a service
+    /// manager nor a file.
     func start(on queue: DispatchQueue) {
         guard notifier != nil || file != nil else { return }
         queue.async { [weak self] in self?.turn(on: queue) }
@@ -92,7 +91,7 @@ final class HostService: Sendable {
         }
     }
 
-    /// Reports a reload while `work` runs.
+    /// Calls `work`, and reports a reload to the service manager while it runs.
     func reloading(_ work: () -> Void) {
         // systemd accepts a reload only from a service that is up.
         let isReady = state.withLock { $0.isReady && !$0.isStopping }
@@ -185,14 +184,15 @@ final class HostService: Sendable {
     }
 }
 
-/// Detects whether a queue on which nothing may block still executes its work.
+/// Detects whether a queue on which nothing may block still makes progress.
 final class QueueProbe: Sendable {
-    /// A heartbeat that beats when the queue has executed a probe. Between a probe and its execution it is silent.
+    /// The heartbeat of the queue. It beats when a probe is posted, and rests when the queue has executed the probe. So
+    /// while a probe waits, the time without a beat grows.
     let heartbeat: Heartbeat
     private let queue: DispatchQueue
     private let isAsked = Atomic(false)
 
-    /// A probe of `queue` with `clock`.
+    /// Creates a probe of `queue` that uses `clock`.
     init(_ queue: DispatchQueue, clock: any MonotonicClock) {
         self.queue = queue
         heartbeat = Heartbeat(queue.label, clock: clock)

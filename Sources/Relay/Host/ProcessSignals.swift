@@ -5,26 +5,26 @@ internal import Glibc
 internal import Media
 internal import Networking
 
-/// Calls closures for signals on one queue, until ``cancel()``.
+/// Calls a closure for each signal that is watched, on one queue, until ``cancel()``.
 struct ProcessSignals {
     private let queue: DispatchQueue
     private var sources: [any DispatchSourceSignal] = []
 
-    /// Creates an object that watches no signal yet. From now on, writing to a peer that has closed the connection, or
-    /// to a file that has its largest size, is an error, and does not end the process.
+    /// Creates an object that watches no signal yet. From now on two kinds of writes fail with an error instead of
+    /// ending the process: to a peer that has closed the connection, and to a file that has reached its maximum size.
     init(queue: DispatchQueue) {
         self.queue = queue
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)
-        // Swift's runtime treats SIGQUIT as a crash, reports it and continues.
+        // Restores the default action of SIGQUIT, because Swift's runtime would report it as a crash and continue.
         if !Self.isIgnored(SIGQUIT) { signal(SIGQUIT, SIG_DFL) }
     }
 
-    /// The signals that ask the process to end. SIGHUP does not belong to them if the process was started with SIGHUP
+    /// The signals that ask the process to end. SIGHUP is not among them if the process was started with SIGHUP
     /// ignored, as by `nohup`: such a process continues when its terminal is closed.
     static var endRequests: [CInt] { [SIGINT, SIGTERM] + (isIgnored(SIGHUP) ? [] : [SIGHUP]) }
 
-    /// Calls `body` on the queue each time that signal `number` comes.
+    /// Calls `body` on the queue each time the process receives signal `number`.
     mutating func watch(_ number: CInt, _ body: @escaping @Sendable () -> Void) {
         signal(number, SIG_IGN)
         let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
@@ -41,17 +41,17 @@ struct ProcessSignals {
     private static func isIgnored(_ number: CInt) -> Bool {
         var action = sigaction()
         guard sigaction(number, nil, &action) == 0 else { return false }
-        // The handlers are compared as numbers, because SIG_IGN is the address 1, which is not a function.
+        // The handlers are compared as numbers, because SIG_IGN is the number 1, and not the address of a function.
         return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
             == unsafeBitCast(SIG_IGN, to: Int.self)
     }
 }
 
-/// Interprets the signals that ask the process to end.
+/// Decides how to respond to the signals that ask the process to end.
 ///
-/// The first signal requests a clean end. A later signal means that the clean end takes too long, but only 500 ms or
-/// more after the first: `timeout` and a closing terminal send two signals within microseconds, one to the process and
-/// one to its group.
+/// The first signal asks for a clean end. A later signal means that the clean end takes too long. It counts only 500 ms
+/// or more after the first, because `timeout` and a closing terminal send two signals within microseconds, one to the
+/// process and one to its group.
 struct EndRequests {
     /// How to respond to a signal.
     enum Answer: Equatable {

@@ -3,12 +3,12 @@
 internal import Glibc
 internal import Media
 
-/// Sends messages to the service manager that started the process: systemd, by the protocol of sd_notify(3). A message
-/// is one datagram with lines of `NAME=value`, and the environment contains the name of the socket.
+/// Sends messages to systemd, the service manager that started the process, by the protocol of sd_notify(3). A message
+/// is one datagram with lines of `NAME=value`. The environment contains the name of the socket.
 ///
 /// Any thread may use it; calls do not block.
 struct ServiceNotifier: Sendable {
-    /// A message to the service manager.
+    /// A part of a message to the service manager.
     enum Word: Equatable {
         /// The service is up, or up again after ``reloading(_:)``.
         case ready
@@ -18,7 +18,8 @@ struct ServiceNotifier: Sendable {
         case stopping
         /// One line for people.
         case status(String)
-        /// The process is healthy. Without this message within ``ServiceNotifier/watchdog``, the process is killed.
+        /// The process is healthy. The service manager kills the process if it does not receive this within
+        /// ``ServiceNotifier/watchdog``.
         case watchdog
 
         /// The line in the datagram.
@@ -33,20 +34,22 @@ struct ServiceNotifier: Sendable {
         }
     }
 
-    /// How long the service manager waits for ``Word/watchdog`` until it kills the process; nil if it does not
-    /// supervise it.
+    /// How long the service manager waits for ``Word/watchdog`` before it kills the process; nil if it does not
+    /// supervise the process.
     let watchdog: Duration?
     private let address: [UInt8]
 
     /// The environment variables of the protocol.
     private static let variables = ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"]
 
-    /// The service manager that `environment` names, if it supervises the process `pid`; otherwise nil.
+    /// Reads from `environment` how to reach the service manager; nil if no address is given, or if it is not
+    /// supported. `pid` is this process: if the variables of the watchdog are meant for another process, ``watchdog``
+    /// is nil.
     init?(environment: [String: String], pid: Int32 = getpid()) {
         // Other address families, such as vsock, are for the managers of virtual machines, and are not supported.
         guard let name = environment["NOTIFY_SOCKET"], name.hasPrefix("/") || name.hasPrefix("@") else { return nil }
         var address = Array(name.utf8)
-        // unix(7): an abstract name begins with a null byte.
+        // In the socket's address, an abstract name begins with a null byte instead of `@` (unix(7)).
         if name.hasPrefix("@") { address[0] = 0 }
         guard (2...Self.longestName).contains(address.count) else { return nil }
         self.address = address
@@ -55,8 +58,8 @@ struct ServiceNotifier: Sendable {
         watchdog = isMeant && microseconds > 0 ? .microseconds(microseconds) : nil
     }
 
-    /// Returns the service manager of this process, and removes its variables from the environment, so that child
-    /// processes do not send messages in its name. Call it before there are threads that read the environment.
+    /// Returns the notifier of this process, and removes its variables from the environment, so that child processes
+    /// cannot send messages in its name. Call it before other threads read the environment.
     static func take() -> ServiceNotifier? {
         var environment: [String: String] = [:]
         for name in variables {
@@ -66,7 +69,8 @@ struct ServiceNotifier: Sendable {
         return ServiceNotifier(environment: environment)
     }
 
-    /// Sends `words` as one message. Returns whether it was accepted; a busy service manager accepts it later.
+    /// Sends `words` as one message. Returns whether the service manager accepted it. A busy service manager does not;
+    /// the caller may then try again later.
     @discardableResult
     func send(_ words: Word...) -> Bool {
         let descriptor = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
@@ -75,7 +79,7 @@ struct ServiceNotifier: Sendable {
         var name = sockaddr_un()
         name.sun_family = sa_family_t(AF_UNIX)
         withUnsafeMutableBytes(of: &name.sun_path) { $0.copyBytes(from: address) }
-        // The length of an abstract name is explicit; a path ends with a null byte.
+        // The length gives the end of an abstract name; a path ends with a null byte, which counts, too.
         let length = socklen_t(Self.pathOffset + address.count + (address[0] == 0 ? 0 : 1))
         let bytes = Array(words.map(\.text).joined(separator: "\n").utf8)
         let flags = CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT)

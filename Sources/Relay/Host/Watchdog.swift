@@ -3,9 +3,10 @@
 internal import Media
 internal import Networking
 
-/// Decides when the service manager is told that the process is healthy. It is not told while a media thread is silent.
+/// Decides when the service manager is told that the process is healthy. While a media thread makes no progress, it is
+/// not told.
 struct Watchdog {
-    /// A thread without a heartbeat, with its channel; nil for a thread that all channels share.
+    /// A thread that makes no progress, and for how long. `channel` is nil for a thread that all channels share.
     struct Silence: Equatable {
         var channel: String?
         var thread: String
@@ -16,25 +17,25 @@ struct Watchdog {
     struct Answer: Equatable {
         /// Whether to tell the service manager that the process is healthy.
         var feeds = false
-        /// The thread whose silence has become too long.
+        /// The thread whose silence has just become too long; nil if no thread's has.
         var silent: Silence?
-        /// Whether a reported silence is over.
+        /// Whether a silence that was reported before is now over.
         var isOver = false
     }
 
-    /// The interval between two messages, and the longest permitted silence: half of the service manager's limit, as
-    /// sd_watchdog_enabled(3) recommends.
+    /// The interval between two messages, and also the longest permitted silence: half of the service manager's limit,
+    /// as sd_watchdog_enabled(3) recommends.
     let interval: Duration
     private var fed: Int64?
     private var isSilent = false
 
-    /// A watchdog that sends a message every `interval`.
+    /// Creates a watchdog that asks for a message every `interval`.
     init(interval: Duration) { self.interval = interval }
 
     /// How often ``look(at:silences:)`` must be called.
     var period: Duration { min(.seconds(1), interval / 4) }
 
-    /// Checks the `silences` of all working threads at the monotonic time `now`, in nanoseconds.
+    /// Checks the `silences` of all threads that are working. `now` is the monotonic time in nanoseconds.
     mutating func look(at now: Int64, silences: [Silence]) -> Answer {
         var answer = Answer()
         let longest = silences.max { $0.length < $1.length }

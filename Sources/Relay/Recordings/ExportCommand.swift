@@ -9,7 +9,7 @@ internal import Media
 internal import Networking
 internal import Stitcher
 
-/// `relay recordings export`.
+/// `relay recordings export`: makes MP4 files of what was on air between two moments.
 struct RecordingsExportCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
         commandName: "export", abstract: "Makes one MP4 of what was on air between two moments.",
@@ -82,7 +82,7 @@ struct RecordingsExportCommand: BlockingCommand {
 
     func work() throws {
         let limits = try ExportRange.ranges(from: from, to: to)
-        // All source files of the clip are open at the same time.
+        // All recorded files of a clip are open at the same time, so the limit of descriptors is raised.
         DescriptorLimit.raise()
         try options.withArchive { archive in
             let contents = try archive.contents()
@@ -169,7 +169,7 @@ struct RecordingsExportCommand: BlockingCommand {
 }
 
 extension ClipReport {
-    /// The result as text for people.
+    /// The result of an export, as text for people.
     func text(_ output: String) -> String {
         var lines = ["\(output): \(VerificationReport.clock(milliseconds * 1_000_000)) from \(start) on"]
         lines[0] += ", \(copiedFrames) frames copied, \(encodedFrames) coded again, of \(files) files"

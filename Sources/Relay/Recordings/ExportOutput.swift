@@ -5,8 +5,8 @@ internal import Catalogue
 internal import Glibc
 internal import Segmenter
 
-/// Checks where a clip may be written. It must not be in a directory of recordings, where every file counts as a
-/// recording and is uploaded and kept. It must not replace a recording either.
+/// Checks where a clip may be written. It must not be in a directory of recordings, because every file there counts as
+/// a recording, and is uploaded and kept. It must not replace a recording either.
 enum ExportOutput {
     /// Returns why a clip must not be written to `output`, in one sentence; nil if it may be. `directory` is the
     /// directory of the recordings, if there are any.
@@ -31,14 +31,14 @@ enum ExportOutput {
         return directory
     }
 
-    /// Returns which of the files `paths` is the same file as the existing `output`; nil if no file is.
+    /// Returns the first of the files `paths` that is the same file as the existing `output`; nil if no file is.
     static func original(of output: String, in paths: [String]) -> String? {
         guard let own = FileIdentity(output) else { return nil }
         return paths.first { FileIdentity($0) == own }
     }
 
-    /// Returns how many bytes must stay free on the disk of `output`. On the file system of the recordings, this is the
-    /// default reserve of the storage guard.
+    /// Returns how many bytes an export must leave free on the disk of `output`: the storage guard's default reserve if
+    /// the recordings are on the same file system, otherwise 0.
     static func reserve(of output: String, recordings directory: String) -> Int64 {
         guard let one = FileStatus(place(of: output)), let other = FileStatus(directory), one.device == other.device,
             let capacity = try? SystemFreeSpace().space(at: directory).capacity

@@ -4,13 +4,13 @@ internal import Archive
 internal import ArgumentParser
 internal import Media
 
-/// A range of wall-clock time, in the form in which users write it.
+/// A range of wall-clock time, as users write it on the command line.
 struct ExportRange: Equatable {
     /// Milliseconds since 1970-01-01T00:00:00Z.
     let milliseconds: Range<Int64>
 
-    /// Reads two times such as `2026-11-21T14:03:10Z`. The second may instead be a duration that is added to the first,
-    /// such as `+14:27` or `+30s`.
+    /// Reads two times such as `2026-11-21T14:03:10Z`. The second may instead be a duration from the first on, such as
+    /// `+14:27` or `+30s`.
     init(from: String, to: String) throws {
         let start = try Self.moment(from, "--from")
         let end = to.hasPrefix("+") ? start + (try Self.length(to)) : try Self.moment(to, "--to")
@@ -18,12 +18,12 @@ struct ExportRange: Equatable {
         milliseconds = start..<end
     }
 
-    /// Returns the range of --from and --to, which must be given together; nil if they are not given.
+    /// Returns the range of `--from` and `--to`; nil if neither is given. Throws if only one of them is given.
     static func optional(from: String?, to: String?) throws -> Range<Int64>? {
         try ranges(from: from.map { [$0] } ?? [], to: to.map { [$0] } ?? []).first
     }
 
-    /// Returns the ranges of --from and --to, of which the same number must be given.
+    /// Returns the ranges of all `--from` and `--to`. Throws unless both are given equally often.
     static func ranges(from: [String], to: [String]) throws -> [Range<Int64>] {
         guard from.count == to.count else { throw ValidationError("--from and --to are given together.") }
         return try zip(from, to).map { try ExportRange(from: $0, to: $1).milliseconds }
@@ -41,7 +41,7 @@ struct ExportRange: Equatable {
         return time.milliseconds
     }
 
-    /// Reads `+14:27`, `+1:02:03.5`, `+30s` or `+90`; returns milliseconds.
+    /// Reads a duration such as `+14:27`, `+1:02:03.5`, `+30s` or `+90`; returns milliseconds.
     private static func length(_ text: String) throws -> Int64 {
         let wrong = ValidationError("--to is a time in UTC, or a length from --from on, such as +14:27 or +30s.")
         let fields = text.dropFirst().split(separator: ":", omittingEmptySubsequences: false)

@@ -30,8 +30,8 @@ struct RecordingsOptions: ParsableArguments {
     @Flag(help: "Print JSON instead of text.")
     var json = false
 
-    /// Passes the archive to `body`, with a progress bar if standard error is a terminal. Reports a failure in one
-    /// sentence.
+    /// Passes the archive of the directory to `body`, with a progress bar if standard error is a terminal. Prints a
+    /// failure as one sentence, and throws the exit code.
     func withArchive(_ body: (RecordingArchive) throws -> ExitStatus) throws {
         let bar = ProgressBar()
         do {
@@ -50,7 +50,7 @@ struct RecordingsOptions: ParsableArguments {
     }
 }
 
-/// `relay recordings list`.
+/// `relay recordings list`: lists files and gaps.
 struct RecordingsListCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
         commandName: "list", abstract: "Lists the files and the gaps between them.")
@@ -67,7 +67,7 @@ struct RecordingsListCommand: BlockingCommand {
     }
 }
 
-/// `relay recordings show`.
+/// `relay recordings show`: shows everything that is known of one file.
 struct RecordingsShowCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
         commandName: "show", abstract: "Shows all that is known of one file.")
@@ -92,7 +92,7 @@ struct RecordingsShowCommand: BlockingCommand {
     }
 }
 
-/// `relay recordings verify`.
+/// `relay recordings verify`: checks files, and looks for missing frames and samples.
 struct RecordingsVerifyCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify", abstract: "Checks the files, and that no frame and no sample is missing between them.",
@@ -120,7 +120,7 @@ struct RecordingsVerifyCommand: BlockingCommand {
     }
 }
 
-/// `relay recordings repair`.
+/// `relay recordings repair`: completes files that a crash left open, and saves the content of damaged files.
 struct RecordingsRepairCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
         commandName: "repair",
@@ -143,7 +143,7 @@ struct RecordingsRepairCommand: BlockingCommand {
     }
 }
 
-/// `relay recordings rebuild`.
+/// `relay recordings rebuild`: makes the catalogue again from the files.
 struct RecordingsRebuildCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
         commandName: "rebuild", abstract: "Makes the catalogue again from the files.",

@@ -8,7 +8,7 @@ internal import Segmenter
 
 /// The output of `relay recordings list`.
 struct RecordingsListing: Encodable {
-    /// A recorded file, with its times as text.
+    /// A recorded file, with its start as text.
     struct Segment: Encodable {
         let segment: CatalogueSegment
 
@@ -68,7 +68,7 @@ struct RecordingsListing: Encodable {
         notes = contents.notes
     }
 
-    /// The list for people: files, gaps and events sorted by time, and a total.
+    /// The list as text for people: files, gaps and events, sorted by channel and time, and a total.
     var text: String {
         var lines = segments.map { ($0.segment.channel, $0.segment.start, 0, $0.line) }
         lines += gaps.map { ($0.channel, $0.start, 1, Self.line($0)) }

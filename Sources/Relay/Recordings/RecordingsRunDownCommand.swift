@@ -7,7 +7,8 @@ internal import Foundation
 internal import Library
 internal import MP4
 
-/// `relay recordings rundown`.
+/// `relay recordings rundown`: writes what a program of several sources showed as a run-down (a list of segments that
+/// play one after the other).
 struct RecordingsRunDownCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
         commandName: "rundown", abstract: "Writes what a program of several sources showed as a run-down.",
@@ -59,7 +60,7 @@ struct RecordingsRunDownCommand: BlockingCommand {
         }
     }
 
-    /// Returns the size of the program's frames; nil if no file contains it.
+    /// Returns the size of the program's frames, from one of its last three files; nil if none of them can be read.
     private func size(of channel: String, _ segments: [CatalogueSegment]) -> (width: Int, height: Int)? {
         for segment in segments.filter({ $0.channel == channel }).suffix(3).reversed() {
             guard let index = try? SegmentIndex.read("\(options.directory)/\(segment.name)") else { continue }

@@ -2,9 +2,9 @@
 
 internal import Segmenter
 
-/// Whether a recorder has recorded a whole show to its one file.
+/// Tells whether a recorder has recorded a whole show into its one file.
 extension RecorderStatus {
-    /// Whether a part of the program is in no file, or the current part is not being recorded.
+    /// Whether a part of the program is missing in the file, or cannot be recorded at present.
     var isInterrupted: Bool { gapCount > 0 || state == .suspended || state == .failed }
 
     /// Returns why the file of a finished program does not contain all `frames`; nil if it does.

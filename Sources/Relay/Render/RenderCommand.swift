@@ -10,7 +10,8 @@ internal import Media
 internal import Program
 internal import Studio
 
-/// `relay render`: makes a file from a run-down, faster than real time.
+/// `relay render`: makes a file from a run-down (a list of segments that play one after the other), faster than real
+/// time.
 struct RenderCommand: BlockingCommand {
     static let configuration = CommandConfiguration(
         commandName: "render", abstract: "Makes an MP4 of a run-down, as fast as it goes.",
@@ -77,7 +78,8 @@ struct RenderCommand: BlockingCommand {
         do {
             try RenderOutput.check(output, of: configuration, in: show, replaces: force)
             let length = try RenderLength(configuration)
-            // Created first, so that a signal cannot end the process when there is something to clean up.
+            // The signals are intercepted before the job creates files, so that a signal cannot end the process before
+            // the files are removed.
             let signals = HeldSignals()
             let job = try RenderJob(&configuration, length: length, output: output, replaces: force)
             let result = try job.run(
@@ -95,7 +97,7 @@ struct RenderCommand: BlockingCommand {
         }
     }
 
-    /// Returns the configuration of a channel that plays the run-down without a clock.
+    /// Returns the configuration of a channel that plays the run-down as fast as possible.
     func channelConfiguration() throws -> ChannelConfiguration {
         var configuration = ChannelConfiguration()
         let inputs = try input.map { (text) throws(TextFailure) in try RenderedInput(text) }

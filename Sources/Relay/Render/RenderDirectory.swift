@@ -5,13 +5,13 @@ internal import Foundation
 internal import Glibc
 internal import Media
 
-/// The hidden directory beside a file that is being made. It is locked while it is used, so that a later run can
+/// The hidden directory beside a file that is being made. It is locked while a run uses it, so that a later run can
 /// recognize directories that killed runs have left. It is removed when this object is released.
 final class RenderDirectory {
     let path: String
     private let descriptor: CInt
 
-    /// In seconds. A directory that was created more recently may not be locked yet.
+    /// The age, in seconds, below which a directory is not removed. It may be in use, although it is not locked yet.
     private static let youth = 60
 
     /// Creates a directory beside `output`, and removes directories that killed runs have left. Blocks on the disk.
@@ -23,8 +23,8 @@ final class RenderDirectory {
             throw ChannelFailure(.cannotRecord, .makeFile(output), because: String(cString: strerror(errno)))
         }
         descriptor = Self.open(path)
-        // A file system without locks, such as some network file systems, does not show which directories are in use,
-        // so none is removed.
+        // Some network file systems have no locks. A later run then cannot tell which directories are in use, and
+        // removes none.
         if descriptor >= 0 { _ = flock(descriptor, LOCK_EX | LOCK_NB) }
     }
 

@@ -16,10 +16,11 @@ internal import Status
 internal import Studio
 internal import Synchronization
 
-/// Makes a file from a run-down: a channel without a clock records the run-down to a hidden directory beside the file.
-/// When the show is complete, the recording gets the name of the file. The directory is removed in any case.
+/// Makes a file from a run-down. A channel without a clock plays the run-down, and records it in a hidden directory
+/// beside the file. When the show is complete, the recording gets the name of the file. The directory is removed in any
+/// case.
 final class RenderJob {
-    /// The maximum length of the recording's file, which is longer than any show, because the show must be in a single
+    /// The maximum length of the recording's file. It is longer than any show, because the whole show must be in one
     /// file.
     private static let longest = Duration.seconds(30 * 86_400)
 
@@ -30,7 +31,7 @@ final class RenderJob {
     private let directory: RenderDirectory
     private let clock = SystemClock()
 
-    /// Opens the inputs of `configuration`; `length` is the length of the show. ``RenderOutput`` must have accepted
+    /// Opens the inputs of `configuration`. `length` is the length of the show. ``RenderOutput`` must have accepted
     /// `output`. Blocks. Throws ``ChannelFailure``.
     init(
         _ configuration: inout ChannelConfiguration, length: RenderLength, output: String, replaces: Bool
@@ -50,8 +51,9 @@ final class RenderJob {
         channel = try Channel(configuration, logger: Logger(label: "relay"))
     }
 
-    /// Renders the whole show. Blocks. Calls `progress` with the number of finished frames, and with the number of all
-    /// frames if it is known. Returns a description of the result; nil if it was cancelled. Throws ``ChannelFailure``.
+    /// Renders the whole show. Blocks. Calls `progress` with the number of finished frames and the number of all
+    /// frames, which is 0 if it is not known. Returns a description of the result; nil if the job was cancelled. Throws
+    /// ``ChannelFailure``.
     func run(
         progress: (_ done: Int64, _ total: Int64) -> Void, isCancelled: () -> Bool
     ) throws(ChannelFailure) -> String? {
@@ -73,7 +75,7 @@ final class RenderJob {
                 wasCancelled = true
                 channel.end()
             } else if fault != nil || channel.status.recorder?.isInterrupted == true {
-                // A file that is not complete would not be kept.
+                // The channel ends early, because an incomplete file would not be kept.
                 channel.end()
             }
         }
@@ -87,7 +89,7 @@ final class RenderJob {
             "\(VerificationReport.clock(Int64(seconds * 1e9))), \(frames) frames, \((speed * 10).rounded() / 10) × real time"
     }
 
-    /// Why a segment failed.
+    /// Why a segment of the run-down could not be shown; nil if all could.
     private var fault: String? { channel.director?.runDownFailure }
 
     /// Throws unless the whole show was recorded correctly.
@@ -111,7 +113,7 @@ final class RenderJob {
         }
     }
 
-    /// Renames the file to its final name.
+    /// Gives the recorded file the name of the output.
     private func keep() throws(ChannelFailure) {
         let files = (try? FileManager.default.contentsOfDirectory(atPath: directory.path))?.filter {
             $0.hasSuffix(".mp4")

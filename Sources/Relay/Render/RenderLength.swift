@@ -7,13 +7,13 @@ internal import Media
 internal import Program
 internal import Studio
 
-/// The length of a show.
+/// Finds out how long the show of a run-down is.
 struct RenderLength {
     /// The show's length; nil if the length of one of its files is unknown.
     let duration: Duration?
 
-    /// Opens each file of the run-down. Blocks on the disk. Throws ``ChannelFailure`` for a file that cannot be shown,
-    /// and for a show without an end.
+    /// Opens each file of the run-down to read its length. Blocks on the disk. Throws ``ChannelFailure`` for a file
+    /// that cannot be shown, and for a show without an end.
     init(_ configuration: ChannelConfiguration) throws(ChannelFailure) {
         var total: Duration? = .zero
         let runDown = configuration.runDown
@@ -37,8 +37,8 @@ struct RenderLength {
         duration = configuration.duration.map { limit in total.map { min($0, limit) } ?? limit } ?? total
     }
 
-    /// Returns the frame rate by which lengths in frames are converted: from the flags, or from the first input, or
-    /// from the first file. Nil if no segment's length is given as a number of frames.
+    /// Returns the frame rate that converts lengths in frames to time: from the flags, or from the first input, or from
+    /// the first file. Returns nil if no segment's length is a number of frames.
     private static func rate(_ configuration: ChannelConfiguration) throws(ChannelFailure) -> FrameRate? {
         let segments = configuration.runDown?.segments ?? []
         guard segments.contains(where: \.isCounted) else { return nil }
@@ -66,7 +66,7 @@ struct RenderLength {
             .configuration, .playRunDown, saying: "\(name) \(what): say by --duration how long it is to be.")
     }
 
-    /// Returns the remaining length of a file; nil if it is unknown.
+    /// Returns the length of a file from the clip's start on; nil if it is unknown.
     private static func length(of clip: RunDown.Clip, in segment: String) throws(ChannelFailure) -> Duration? {
         try opened(clip, in: segment) { source, _ in source.description.duration.map { max(.zero, $0 - clip.start) } }
     }

@@ -7,8 +7,8 @@ internal import Media
 internal import Program
 internal import Studio
 
-/// Checks where a rendered show may be written: it must not replace its own sources, and the rules for exports apply as
-/// well.
+/// Checks where a rendered show may be written. It must not replace its own sources, and the rules of ``ExportOutput``
+/// apply as well.
 enum RenderOutput {
     /// Checks `output` before anything is opened for the show of `configuration`, whose run-down is the file `show`.
     /// Blocks on the disk. Throws ``ChannelFailure`` if the show cannot, or must not, be written there.
@@ -20,7 +20,7 @@ enum RenderOutput {
             throw ChannelFailure(
                 .cannotRecord, .makeFile(output), saying: "\(output) is \(kind); name the file to make.")
         }
-        // The message does not contain the path, because the path may contain a secret to which the file refers.
+        // The message does not contain the other file's path, because that path may contain the value of a secret.
         if ExportOutput.original(of: output, in: [show] + configuration.ownFiles) != nil {
             throw ChannelFailure(
                 .cannotRecord, .makeFile(output),
@@ -36,7 +36,8 @@ enum RenderOutput {
 extension ChannelConfiguration {
     /// The paths of the program's source files.
     fileprivate var ownFiles: [String] {
-        // The description of an input contains references to secrets; the file is at the expanded path.
+        // An input's description shows references to secrets, and not their values. The file's real path has the
+        // values.
         let inputs = allInputs.filter(\.isFile).map { input in
             (try? SecretReferences.process.expand(input.description)) ?? input.description
         }

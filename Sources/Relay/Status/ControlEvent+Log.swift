@@ -6,7 +6,7 @@ internal import Status
 
 extension ControlEvent {
     /// Converts a log line to an event; nil for a line that operators need not read later. Log lines contain no
-    /// secrets, and report each change once.
+    /// secrets, and report each change once, so they are suitable as events.
     init?(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) {
         let told = metadata[LogKey.event].map { "\($0)" }
         guard level >= .info, told != ControlEvent.statusLine else { return nil }

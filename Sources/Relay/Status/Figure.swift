@@ -6,16 +6,16 @@ internal import Status
 
 /// Formats numbers for people.
 enum Figure {
-    /// Formats seconds, which must not be negative, as `01:02:03`.
+    /// Formats seconds as `01:02:03`; a negative number becomes 0.
     static func clock(_ seconds: Int64) -> String {
         let whole = max(0, seconds)
         return [whole / 3600, whole / 60 % 60, whole % 60].map { $0 < 10 ? "0\($0)" : "\($0)" }.joined(separator: ":")
     }
 
-    /// Formats seconds from another process, which may not be a valid number.
+    /// Formats seconds that another process has sent, which may be any number.
     static func clock(_ seconds: Double) -> String { clock(Int64(min(max(seconds, 0), 1e9))) }
 
-    /// Formats a number with one decimal, at least 0.
+    /// Formats a number with one decimal; a negative number becomes 0.
     static func decimal(_ value: Double) -> String {
         let tenths = Int64((min(max(value, 0), 1e12) * 10).rounded())
         return "\(tenths / 10).\(tenths % 10)"
@@ -23,8 +23,8 @@ enum Figure {
 }
 
 extension RunDownStatus {
-    /// The position of the run-down in one line: the current segment with its number and remaining time, the next
-    /// segment, and the last failure.
+    /// The state of the run-down in one line: the current segment with its number and remaining time, the next segment,
+    /// the total remaining time, delays, and the last failure.
     var words: String {
         var words: [String] = []
         if let current {

@@ -3,23 +3,23 @@
 internal import Logging
 internal import Media
 
-/// Decides which log lines are written and which are only counted: within 10 s, at most 10 lines per cause are written,
-/// and then the number of dropped lines.
+/// Decides which log lines are written, and which are only counted. Within 10 s, at most 10 lines of the same cause are
+/// written. Then one line reports how many were dropped.
 struct LogLimit {
-    /// The properties that lines about the same fault have in common. Numbers do not distinguish causes.
+    /// What log lines about the same fault have in common. Lines that differ only in numbers have the same cause.
     struct Cause: Hashable {
         let level: Logger.Level
         let message: String
         let subject: [String]
 
-        /// The cause of a line.
+        /// Creates the cause of a log line.
         init(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata) {
             self.level = level
             self.message = Self.withoutNumbers(message)
             subject = Self.subjects.map { key in metadata[key].map { "\($0)" } ?? "" }
         }
 
-        /// The metadata that distinguishes causes.
+        /// The keys of metadata that distinguish causes.
         static let subjects = ["channel", "source", "output", "input", "segment", "export"]
 
         private static func withoutNumbers(_ text: String) -> String {
@@ -31,11 +31,11 @@ struct LogLimit {
         }
     }
 
-    /// Lines that were dropped.
+    /// The lines of one cause that were dropped in an interval.
     struct LeftOut: Equatable {
         /// The number of lines.
         var count = 0
-        /// The last of these lines.
+        /// The content of the last dropped line.
         var level = Logger.Level.info
         var message = ""
         var metadata: Logger.Metadata = [:]
@@ -49,15 +49,15 @@ struct LogLimit {
 
     /// How many lines of a cause are written in an interval.
     static let most = 10
-    /// The length of an interval, which begins with the first line of a cause.
+    /// The length of an interval. It begins with the first line of a cause.
     static let interval = Duration.seconds(10)
-    /// How many causes are counted separately. The limit is necessary because texts from clients must not fill the
-    /// memory: beyond it, all lines of a level count as one cause.
+    /// How many causes are counted separately; beyond this number, all lines of a level count as one cause. The limit
+    /// is necessary because clients could otherwise fill the memory with ever new texts.
     static let mostCauses = 1000
 
     private var intervals: [Cause: Interval] = [:]
 
-    /// Whether a line is written at `now`, in nanoseconds.
+    /// Counts a line, and returns whether it is written. `now` is the time in nanoseconds.
     mutating func admits(_ level: Logger.Level, _ message: String, _ metadata: Logger.Metadata, at now: Int64) -> Bool {
         var cause = Cause(level, message, metadata)
         if intervals[cause] == nil, intervals.count >= Self.mostCauses { cause = Cause(level, "", [:]) }
@@ -70,13 +70,13 @@ struct LogLimit {
         return false
     }
 
-    /// Returns the dropped lines of the intervals that have ended at `now`, and forgets them.
+    /// Returns the dropped lines of the intervals that have ended at `now`, and removes these intervals.
     mutating func takeEnded(at now: Int64) -> [LeftOut] {
         let ended = intervals.filter { $0.value.end <= now }
         for cause in ended.keys { intervals[cause] = nil }
         return ended.values.map(\.leftOut).filter { $0.count > 0 }.sorted { $0.message < $1.message }
     }
 
-    /// When the next interval ends; nil if no interval is running.
+    /// The time at which the next interval ends; nil if no interval is running.
     var nextEnd: Int64? { intervals.values.map(\.end).min() }
 }

@@ -6,13 +6,13 @@ internal import Media
 internal import Status
 internal import Synchronization
 
-/// Writes the lines of all loggers of the process: formats them, and drops repetitions.
+/// Writes the log lines of the whole process: formats them, and drops repetitions.
 ///
 /// Any thread may use it.
 final class LogWriter: Sendable {
     private struct State {
         var limit = LogLimit()
-        /// Whether a check for ended intervals is scheduled.
+        /// Whether a check for ended intervals of ``LogLimit`` is scheduled.
         var isWaiting = false
     }
 
@@ -35,8 +35,8 @@ final class LogWriter: Sendable {
         (self.clock, self.write) = (clock, write)
     }
 
-    /// Writes a line, or only counts it. Debug lines are always written, because an operator who enables them wants to
-    /// see all of them.
+    /// Writes a line, or only counts it if there are too many of its kind. Debug lines are always written, because an
+    /// operator who enables them wants to see all of them.
     func log(_ level: Logger.Level, _ message: Logger.Message, _ metadata: Logger.Metadata) {
         guard level >= .info else { return put(level, message, metadata) }
         let now = clock.now
@@ -52,7 +52,8 @@ final class LogWriter: Sendable {
         if let wait { look(in: wait - now) }
     }
 
-    /// Reports the lines that were dropped in intervals that have ended; at the end of the process, in all intervals.
+    /// Writes how many lines were dropped in intervals that have ended; with `isEnd`, at the end of the process, in all
+    /// intervals.
     func tellLeftOut(isEnd: Bool = false) {
         tell(state.withLock { $0.limit.takeEnded(at: isEnd ? .max : clock.now) })
     }
@@ -70,7 +71,7 @@ final class LogWriter: Sendable {
 
     private func tell(_ leftOut: [LogLimit.LeftOut]) {
         for lines in leftOut {
-            // The report contains only metadata that all dropped lines have in common.
+            // The report contains only the metadata that all dropped lines have in common, and the kind of event.
             let metadata = lines.metadata.filter { LogLimit.Cause.subjects.contains($0.key) || $0.key == LogKey.event }
             put(lines.level, "\(lines.count) more like this were left out: \(lines.message)", metadata)
         }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Makes text safe for logs and terminals. Parts of the text come from clients, servers, files and requests. They must
-/// not be able to move the cursor, to begin a new line, to change the direction of writing, or to look like another key
-/// of a log line.
+/// Makes text safe for logs and terminals. Parts of the text come from clients, servers, files and requests. Such parts
+/// must not be able to move the cursor, to begin a new line, to change the direction of writing, or to look like
+/// another key of a log line.
 enum PrintedText {
     /// Returns `text` as one line, with escapes in place of control characters, such as `\n` and `\u{1B}`.
     static func escaped(_ text: String) -> String { replacing(in: text, where: isControl, by: escape) }
@@ -12,15 +12,15 @@ enum PrintedText {
         replacing(in: text, where: { isControl($0) && $0 != "\n" && $0 != "\t" }, by: escape)
     }
 
-    /// Returns the message of a log line: escaped, and in double quotes if a word of the message looks like a key with
-    /// a value.
+    /// Returns `text` as the message of a log line: with escapes, and in double quotes if a word of it looks like a key
+    /// with a value.
     static func message(_ text: String) -> String {
         let words = text.split(whereSeparator: \.isWhitespace)
         return text.hasPrefix("\"") || words.contains(where: looksLikeKey) ? quoted(text) : escaped(text)
     }
 
-    /// Returns the value of a key in a log line: escaped, and in double quotes if the value is empty or looks like
-    /// several keys.
+    /// Returns `text` as the value of a key in a log line: with escapes, and in double quotes if it is empty or looks
+    /// like several keys.
     static func value(_ text: String) -> String {
         let words = text.split(omittingEmptySubsequences: false, whereSeparator: \.isWhitespace)
         let isAmbiguous = text.isEmpty || text.hasPrefix("\"") || words.dropFirst().contains(where: looksLikeKey)

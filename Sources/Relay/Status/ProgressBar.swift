@@ -9,7 +9,8 @@ final class ProgressBar {
     private let isShown = isatty(STDERR_FILENO) == 1
     private var last = ""
 
-    /// Shows that `done` of `total` is done, followed by `note`; removes the bar when everything is done.
+    /// Shows the bar for `step`, with the part of `total` that is done, followed by `note`. Removes the bar when
+    /// everything is done.
     func show(_ step: String, done: Int64, of total: Int64, note: String = "") {
         guard isShown, total > 0 else { return }
         guard done < total else { return clear() }

@@ -11,7 +11,7 @@ internal import Segmenter
 internal import Status
 internal import Upload
 
-/// The status block of a terminal and the status line of a log, made from two snapshots.
+/// The status block for a terminal and the status line for a log, made from two snapshots.
 struct StatusBlock {
     /// The current snapshot.
     let now: ChannelStatus
@@ -28,10 +28,10 @@ struct StatusBlock {
             + (now.sourceRecordings ?? []).map(sourceRecording) + (upload.map { [$0] } ?? [])
     }
 
-    /// All lines, joined to one line.
+    /// All lines, joined into one line for a log.
     var line: String { lines.map { $0.split(separator: " ").joined(separator: " ") }.joined(separator: " | ") }
 
-    /// The totals, for the last line of a run.
+    /// The totals, for the last log line of a run.
     var summary: String {
         let outputs = now.outputs.map { output in
             var parts = ["\(output.name): \(output.frames) frames, \(ByteSize(bytes: Int64(clamping: output.bytes)))"]
@@ -53,20 +53,21 @@ struct StatusBlock {
     /// Number of frames that have been on air so far.
     private var frames: Int64 { now.passthrough?.frames ?? now.program.frames }
 
-    /// Program time so far.
+    /// Program time so far, in seconds.
     private var seconds: Int64 {
         if let passed = now.passthrough { return passed.programNanoseconds / 1_000_000_000 }
         return now.frameRate.timeBase.rescale(now.program.frames, to: TimeBase(1, 1), rounding: .down)
     }
 
-    /// How many times faster the encoder could have been since the previous snapshot; at 1 it cannot keep up.
+    /// How many times faster than real time the encoder could have worked since the previous snapshot. At 1 it can only
+    /// just keep up.
     private var speed: Double {
         let frames = now.program.frames - (before?.program.frames ?? 0)
         return now.encoder.speed(
             since: before?.encoder ?? EncoderStatus(), programSeconds: Double(frames) / now.frameRate.value)
     }
 
-    /// Returns the program's line for a program that is passed through.
+    /// Returns the line of a program that is passed through without encoding.
     private func line(of passed: PassthroughStatus) -> String {
         let last = before?.passthrough ?? PassthroughStatus()
         let rate = { (now: Int64, last: Int64) in
@@ -81,7 +82,7 @@ struct StatusBlock {
         return (parts + connections + monitors).joined(separator: "  ")
     }
 
-    /// The quality of the inputs' SRT connections.
+    /// The round-trip times and missing packets of the inputs' SRT connections.
     private var connections: [String] {
         now.sources.compactMap(\.srt).flatMap { srt in
             let roundTrip = srt.moment.map { ["input rtt \(Figure.decimal($0.roundTripMilliseconds)) ms"] } ?? []
@@ -107,7 +108,7 @@ struct StatusBlock {
         return (parts + holes + damage + onAir + connections + lag + monitors).joined(separator: "  ")
     }
 
-    /// The monitors' readings, with alarms in capitals.
+    /// What the monitors measure: loudness, peak, gain and active alarms. The names of alarms are in capitals.
     private var monitors: [String] {
         guard let monitor = now.monitor else { return [] }
         var parts: [String] = []
@@ -143,7 +144,7 @@ struct StatusBlock {
 
     private func output(_ output: OutputStatus) -> String {
         let isWaiting = output.state == .waiting
-        // While an output waits, its `detail` says for which receiver it waits.
+        // While an output waits for a receiver, its `detail` says for which kind.
         let state = isWaiting ? output.detail ?? output.state.rawValue : output.state.rawValue
         var parts = [Self.padded(output.name, 8), Self.padded(state, 11)]
         if let rendition = output.rendition { parts.append("takes \(rendition)") }
@@ -204,7 +205,7 @@ struct StatusBlock {
         return parts.joined(separator: "  ")
     }
 
-    /// How long writing takes, if a write has ever taken a second or more; otherwise nil.
+    /// How long writing to the disk takes; nil if no write has ever taken a second or more.
     private var slowWrites: String? {
         guard let writes = now.recorder?.writeLatency, writes.maximumMilliseconds >= 1000 else { return nil }
         let times = [writes.p50Milliseconds, writes.p99Milliseconds, writes.maximumMilliseconds].map(Figure.decimal)
@@ -230,7 +231,7 @@ struct StatusBlock {
         return Double(now[keyPath: counter] - before[keyPath: counter]) / interval
     }
 
-    /// Formats a level with one decimal, and a sign if it is negative.
+    /// Formats a level with one decimal, and a minus sign if it is negative.
     private static func level(_ value: Double) -> String { (value <= -0.05 ? "-" : "") + Figure.decimal(abs(value)) }
 
     private static func padded(_ text: String, _ width: Int) -> String {

@@ -6,9 +6,9 @@ internal import Glibc
 internal import Logging
 internal import Synchronization
 
-/// Standard error: log lines and, if it is a terminal, a status block below them.
+/// Writes to standard error: log lines and, if it is a terminal, a status block below them.
 ///
-/// No thread that logs waits for the terminal, because lines go through a bounded queue. If the reader of standard
+/// A thread that logs never waits for the terminal, because lines go through a bounded queue. If the reader of standard
 /// error does not read, lines are lost and counted, but the stream does not stop.
 final class Terminal: Sendable {
     private static let limit = 2000
@@ -51,8 +51,7 @@ final class Terminal: Sendable {
     /// Replaces the status block.
     func show(_ block: [String]) {
         guard showsStatus else { return }
-        // A terminal that was stopped (Ctrl-S) gets only the newest block when it continues, and none of the older
-        // ones.
+        // Only the newest block is drawn, also when a terminal continues that was stopped by Ctrl-S.
         let isQueued = state.withLock { state in
             defer { (state.block, state.isDrawQueued) = (block, true) }
             return state.isDrawQueued
@@ -122,8 +121,8 @@ final class Terminal: Sendable {
 /// Detects whether systemd's journal reads standard error.
 enum Journal {
     /// Whether `descriptor` is connected to the journal. `stream` is the value of `JOURNAL_STREAM`: the device and the
-    /// inode of the journal's stream (systemd.exec(5)). They are compared, because processes inherit the variable even
-    /// if their output goes elsewhere.
+    /// inode of the journal's stream (systemd.exec(5)). They must be compared, because child processes inherit the
+    /// variable even if their output goes elsewhere.
     static func reads(_ descriptor: Int32, stream: String?) -> Bool {
         guard let parts = stream?.split(separator: ":"), parts.count == 2, let status = FileStatus(descriptor) else {
             return false
@@ -142,7 +141,7 @@ enum Journal {
             .joined(separator: "\n")
     }
 
-    /// Returns the priority of syslog(3).
+    /// Returns the priority of syslog(3) for `level`.
     private static func priority(of level: Logger.Level) -> Int {
         switch level {
         case .critical: 2

@@ -134,7 +134,7 @@ struct StitchCommand: BlockingCommand {
         throw ExitStatus.cannotRecord.code
     }
 
-    /// Reports why the command ended, and returns the exit status.
+    /// Prints why the command ended, and returns its exit status.
     private func ending(_ error: any Error, _ signals: HeldSignals) throws -> ExitCode {
         let status: ExitStatus
         switch error {
@@ -151,7 +151,7 @@ struct StitchCommand: BlockingCommand {
     }
 }
 
-/// Estimates the remaining time.
+/// Estimates how long the work will still take.
 private struct TimeLeft {
     private let start = ContinuousClock.now
 

@@ -4,23 +4,23 @@ internal import LibAV
 internal import Media
 internal import Stitcher
 
-/// The plan of `relay stitch`, for people and for programs.
+/// What `relay stitch` is going to do, as JSON or as text.
 struct StitchDocument: Encodable {
     struct Clip: Encodable {
         let file: String
-        /// `from` is the clip's start in its file, and `milliseconds` its length; both are in milliseconds.
+        /// The clip's start in its file. Like the clip's length, `milliseconds`, it is in milliseconds.
         let from: Int64
         let milliseconds: Int64
         let copiedFrames: Int
         let encodedFrames: Int
         /// Whether packets of the clip's audio are copied.
         let copiesAudio: Bool
-        /// Why no packet of the clip's audio is copied; nil if some are, or if the result has no audio.
+        /// Why no packet of the clip's audio is copied; nil if some packets are copied, or if the result has no audio.
         let audioReason: String?
-        /// By how much the clip's frames are later than the frame rate requires, so that its audio can be copied; in
-        /// microseconds.
+        /// By how much the clip's frames are later than the frame rate requires, in microseconds. They are moved so
+        /// that the clip's audio can be copied.
         let moved: Int64
-        /// Why none of the clip's frames is copied; empty if some are.
+        /// Why none of the clip's frames is copied; empty if some frames are copied.
         let reasons: [String]
         let notes: [String]
 
@@ -121,7 +121,7 @@ struct StitchDocument: Encodable {
 }
 
 extension StitchReport {
-    /// The plan as text for people.
+    /// The result of the run, as text for people.
     var text: String {
         "\(output): \(StitchDocument.clock(milliseconds)) of \(clips) clips, \(copiedFrames) frames copied, "
             + "\(encodedFrames) coded again"

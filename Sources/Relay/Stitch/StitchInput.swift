@@ -7,13 +7,13 @@ internal import Networking
 internal import Program
 internal import Stitcher
 
-/// A clip in the form of an argument: `file#from=1.5,to=4,transition=fade`.
+/// Reads a clip that is written as an argument: `file#from=1.5,to=4,transition=fade`.
 enum StitchInput {
     static let options = ["from", "to", "transition", "audio-offset", "title"]
     private static let lengths = Duration.zero...Duration.seconds(1_000_000)
 
-    /// Reads a clip; `transition` is its transition unless the text contains one. The text after a `#` is read as
-    /// options only if the first option is valid, because a file name may contain any character.
+    /// Reads a clip. `transition` is the clip's transition unless `text` contains one. The text after a `#` is read as
+    /// options only if it begins with the name of an option and `=`, because a file name may contain any character.
     static func clip(_ text: String, transition: StitchTransition?) throws -> StitchClip {
         guard let mark = text.lastRange(of: "#"),
             options.contains(where: { text[mark.upperBound...].hasPrefix($0 + "=") })
@@ -57,7 +57,7 @@ enum StitchInput {
         return StitchTransition(Transition(kind, easing: easing), duration: duration)
     }
 
-    /// Reads a duration, which may have a minus sign.
+    /// Reads a duration, which may be negative.
     private static func offset(_ text: String) throws -> Duration {
         let length = try ArgumentParsing.anyDuration(text.hasPrefix("-") ? String(text.dropFirst()) : text)
         guard length <= .seconds(60) else { throw ValidationError("audio-offset= is at most 60s.") }
@@ -66,7 +66,7 @@ enum StitchInput {
 }
 
 extension String {
-    /// Returns the last position of the character `part`.
+    /// Returns the range of the last character `part`.
     fileprivate func lastRange(of part: Character) -> Range<Index>? {
         lastIndex(of: part).map { $0..<index(after: $0) }
     }

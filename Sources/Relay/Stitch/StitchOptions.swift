@@ -82,7 +82,7 @@ struct StitchOptions: ParsableArguments {
         return settings
     }
 
-    /// Returns how many bytes must stay free on the disk of `output`.
+    /// Returns how many bytes the command must leave free on the disk of `output`.
     func reserve(for output: String) -> Int64 {
         if let diskReserve { return diskReserve.bytes }
         let slash = output.lastIndex(of: "/")
@@ -90,12 +90,12 @@ struct StitchOptions: ParsableArguments {
         return min(1 << 30, (space?.capacity ?? 0) / 10)
     }
 
-    /// Extensions of containers that relay cannot write.
+    /// File name extensions of containers that relay cannot write.
     private static let others: Set<String> = [
         "mkv", "webm", "ts", "m2ts", "mts", "flv", "avi", "mpg", "mpeg", "wmv", "mxf", "ogg", "ogv", "gif",
     ]
 
-    /// Returns why the file must not be called `output`; nil if it may be.
+    /// Returns why the result must not be called `output`, in one sentence; nil if it may be.
     func objection(to output: String) -> String? {
         let name = output.split(separator: "/").last ?? ""
         guard let dot = name.lastIndex(of: "."), Self.others.contains(name[dot...].dropFirst().lowercased()) else {
@@ -104,7 +104,7 @@ struct StitchOptions: ParsableArguments {
         return "\(output) says \(name[dot...].dropFirst()), which is not made: name a file that ends with .mp4 or .mov."
     }
 
-    /// Returns the format of `output`.
+    /// Returns the file format of `output`.
     func form(of output: String) -> MovieForm { format ?? (output.lowercased().hasSuffix(".mov") ? .mov : .mp4) }
 
     private static func size(_ text: String) throws -> StitchSettings.Size {

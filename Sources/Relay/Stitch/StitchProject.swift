@@ -12,7 +12,7 @@ internal import Studio
 struct StitchProject: NodeReader {
     static let keys = ["name", "transition", "segments"]
     static let segmentKeys = ["name", "file", "in", "out", "duration", "transition", "audioOffset"]
-    /// Every word that is a key.
+    /// All words that are keys in a project.
     static let words = Set(keys + segmentKeys + transitionKeys)
     static let mostSegments = 1000
 
@@ -21,13 +21,13 @@ struct StitchProject: NodeReader {
     private var directory: URL { URL(fileURLWithPath: path).deletingLastPathComponent() }
     private var transition: StitchTransition?
 
-    /// Whether the file `path` is a project, judged by its name.
+    /// Whether the name of the file `path` is that of a project.
     static func isProject(_ path: String) -> Bool {
         [".yaml", ".yml", ".json"].contains { path.lowercased().hasSuffix($0) }
     }
 
-    /// Reads the clips of the project at `path`; `transition` applies to clips without their own. Blocks on the disk.
-    /// Throws all errors in the project.
+    /// Reads the clips of the project at `path`. `transition` is the transition of clips that have none. Blocks on the
+    /// disk. Throws all errors in the project at once.
     static func read(_ path: String, transition: StitchTransition?) throws(ConfigurationFailure) -> [StitchClip] {
         let text = try ConfigurationNode.text(at: path)
         var reader = StitchProject(path: path, transition: transition)
