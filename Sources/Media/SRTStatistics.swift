@@ -57,8 +57,8 @@ package struct SRTStatistics: Sendable, Equatable {
         package var bandwidth: Double
         /// The library's limit for the send rate, in Mbit/s (`mbpsMaxBW`).
         package var maximumBandwidth: Double
-        /// The stream's rate that relay gave to the library, in Mbit/s (`SRTO_INPUTBW`); nil if the address sets the
-        /// rate.
+        /// The bitrate of the stream, in Mbit/s, as relay told it to the library (`SRTO_INPUTBW`); nil if the output's
+        /// address sets it.
         package var inputBandwidth: Double?
         /// Data packets that were sent but not acknowledged yet (`pktFlightSize`).
         package var packetsInFlight: Int
@@ -100,7 +100,8 @@ package struct SRTStatistics: Sendable, Equatable {
             (self.sendBufferFreeBytes, self.latencyMilliseconds) = (sendBufferFreeBytes, latencyMilliseconds)
         }
 
-        /// Merges another caller's state: rates are added; of every other value, the worse one is kept.
+        /// Merges another caller's state. Send rates are added. The smaller value of bandwidth, flow window and free
+        /// buffer is kept, and the larger value of everything else.
         mutating func join(_ other: Moment) {
             sendRate += other.sendRate
             roundTripMilliseconds = max(roundTripMilliseconds, other.roundTripMilliseconds)
@@ -122,8 +123,9 @@ package struct SRTStatistics: Sendable, Equatable {
 
     package init() {}
 
-    /// Merges the statistics of several callers: counters and rates are added; of every other value, the worst is kept.
-    /// `past` contains the counters of callers that have disconnected.
+    /// Merges the statistics of several callers. Counters and send rates are added. The smallest value of bandwidth,
+    /// flow window and free buffer is kept, and the largest value of everything else. `past` contains the counters of
+    /// callers that have disconnected.
     package static func merged(_ all: [SRTStatistics], past: Totals = Totals()) -> SRTStatistics {
         var result = SRTStatistics()
         result.totals = past

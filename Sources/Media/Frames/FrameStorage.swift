@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Memory that holds a frame: a ``FrameBuffer``, or a frame of the library that decoded it.
+/// Memory that holds a frame: a ``FrameBuffer``, or a frame object of the library that decoded the video.
 package protocol FrameStorage: AnyObject, Sendable {
     /// Lends the planes for the duration of the call.
     func withPlanes<R>(_ body: (Planes) throws -> R) rethrows -> R

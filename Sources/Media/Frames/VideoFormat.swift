@@ -26,7 +26,7 @@ package struct VideoFormat: Sendable, Hashable, Codable {
         self.color = color
     }
 
-    /// The format of a program of whose video nothing is known: 1280x720 at 30 frames per second.
+    /// The default format, for a program whose video format is unknown: 1280x720 at 30 frames per second.
     package static let usual = VideoFormat(width: 1280, height: 720, frameRate: FrameRate(30), color: .unspecified)
 
     /// The valid format nearest to `frames`: even sizes within the bounds.

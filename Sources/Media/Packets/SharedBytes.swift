@@ -2,10 +2,11 @@
 
 /// Immutable bytes that several holders share without copying.
 ///
-/// The closure passed to the initializer writes the bytes once; their address never changes. So an output can pass the
-/// payloads of several packets to one `writev`.
+/// The closure passed to the initializer writes the bytes once. Their address never changes, so that an output can pass
+/// the payloads of several packets to one `writev`.
 package final class SharedBytes: Sendable {
-    // Written only in `init`, before any other reference exists; read-only from then on; freed in `deinit`.
+    // The memory is written only in `init`, before any other reference to this object exists. After that it is only
+    // read, and `deinit` frees it.
     nonisolated(unsafe) private let storage: UnsafeMutableRawBufferPointer
 
     /// Number of bytes.
