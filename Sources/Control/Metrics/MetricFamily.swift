@@ -23,7 +23,7 @@ struct MetricsSnapshot: Sendable {
 struct MetricFamily: Sendable {
     /// The Prometheus types that are used here.
     enum Kind: String, Sendable {
-        /// A value that only grows, except that it may restart at 0.
+        /// A value that only grows; it may restart at 0.
         case counter
         /// A current value.
         case gauge
@@ -103,8 +103,8 @@ struct MetricSamples {
         write("", values, value)
     }
 
-    /// Writes a sample for each of `all`: 1 for `current`, 0 for the others. `all` are the possible values of the last
-    /// label; `values` are the values of the labels between ``first`` and the last one.
+    /// Writes a sample for each value in `all`, which are the possible values of the last label. The sample is 1 for
+    /// `current` and 0 for the others. `values` are the values of the labels between ``first`` and the last label.
     mutating func choose(_ current: String?, among all: [String], _ values: String?...) {
         for value in all { write("", values + [value], MetricFamily.number(value == current)) }
     }
@@ -164,7 +164,7 @@ struct MetricSamples {
 
     /// Formats a value: whole numbers have no fraction; NaN and infinities are written as Prometheus writes them.
     static func number(_ value: Double) -> String {
-        // Larger floating-point numbers cannot represent every whole number.
+        // From 2^53 on, a floating-point number cannot represent every whole number.
         if let whole = Int64(exactly: value), whole.magnitude < 1 << 53 { return String(whole) }
         if value.isNaN { return "NaN" }
         if value.isInfinite { return value > 0 ? "+Inf" : "-Inf" }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CDispatch  // owns the C types of time where it is loaded before Glibc
+internal import CDispatch  // declares C's time types if it is loaded before Glibc
 internal import Foundation
 internal import Glibc
 internal import Status

@@ -37,8 +37,8 @@ enum DescribedQuery {
         let components: Components
     }
 
-    /// The allowed values of each query parameter for which the description lists values. The key is the operation,
-    /// such as `GET /v1/events`.
+    /// The allowed values of each query parameter for which the description lists values. The outer key is the
+    /// operation, such as `GET /v1/events`; the inner key is the name of the parameter.
     static let choices: [String: [String: [String]]] = {
         guard let file = BuiltInFile.named("v1/openapi.json"),
             let description = try? JSONDecoder().decode(Description.self, from: Data(file.content.readableBytesView))

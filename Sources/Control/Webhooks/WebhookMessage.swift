@@ -10,7 +10,8 @@ struct WebhookMessage: Encodable {
     let event: ControlEvent
     /// This host's name.
     let host: String
-    /// When the process started. An event is identified by this time together with its number.
+    /// When the process started. Event numbers begin again with each process, so this time and the number together
+    /// identify an event.
     let startedAt: UTCTime
     /// The number of events that were left out before this one.
     let leftOut: UInt64
@@ -38,9 +39,9 @@ struct WebhookMessage: Encodable {
     }
 }
 
-/// Proves that a delivery comes from relay. It consists of `sha256=` and the HMAC-SHA256, in hexadecimal digits, of the
-/// timestamp, a dot and the body. The timestamp is signed, too, so that an old delivery cannot be sent again as a new
-/// one.
+/// The signature of a delivery, which proves that relay sent it. It consists of `sha256=` and the HMAC-SHA256, in
+/// hexadecimal digits, of the timestamp, a dot and the body. The timestamp is signed, too, so that an attacker cannot
+/// send an old delivery again as a new one.
 enum WebhookSignature {
     /// Returns the signature; nil if memory is exhausted.
     static func text(of body: [UInt8], at stamp: String, secret: String) -> String? {
