@@ -48,7 +48,7 @@ package struct ChannelFailure: Error, CustomStringConvertible {
         case record(String)
         /// Recording in this directory only so that clips can be made from the files.
         case takeClip(String)
-        /// Making this file.
+        /// Creating the file at this path.
         case makeFile(String)
 
         /// The sentence about the failed attempt, without the reason.

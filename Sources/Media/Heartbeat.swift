@@ -4,9 +4,9 @@ internal import Synchronization
 
 /// The heartbeat of one thread on the media path. A supervisor reads it, and restarts the process if a thread hangs.
 ///
-/// The thread beats at each turn of its work. It rests while it waits for something outside the process, such as a
-/// source without data or a disk that does not answer. A thread that neither beats nor rests hangs. Any thread may call
-/// the methods.
+/// The thread beats each time it passes through its loop. It rests while it waits for something outside the process,
+/// such as a source without data or a disk that does not answer. A thread that neither beats nor rests hangs. Any
+/// thread may call the methods.
 package final class Heartbeat: Sendable {
     /// The name of the thread in the log.
     package let name: String

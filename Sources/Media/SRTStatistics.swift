@@ -19,8 +19,8 @@ package struct SRTStatistics: Sendable, Equatable {
         /// Loss reports from the receiver (`pktRecvNAKTotal`).
         package var reportsReceived: Int64 = 0
 
-        /// The names that operators see, which must not change. `_total` marks counters since the beginning of the
-        /// connection.
+        /// The JSON names of the counters. They must not change, because operators rely on them. `_total` marks
+        /// counters since the beginning of the connection.
         private enum CodingKeys: String, CodingKey, CaseIterable {
             case packetsSent = "packets_sent_total"
             case packetsSentUnique = "packets_sent_unique_total"
@@ -49,7 +49,7 @@ package struct SRTStatistics: Sendable, Equatable {
 
     /// The state of a connection at one moment.
     package struct Moment: Sendable, Codable, Equatable {
-        /// The round trip, smoothed (`msRTT`).
+        /// The smoothed round-trip time, in milliseconds (`msRTT`).
         package var roundTripMilliseconds: Double
         /// The send rate, including retransmissions, in Mbit/s (`mbpsSendRate`).
         package var sendRate: Double
@@ -71,7 +71,7 @@ package struct SRTStatistics: Sendable, Equatable {
         /// How long the receiver buffers the data that it receives (`msSndTsbPdDelay`).
         package var latencyMilliseconds: Int
 
-        /// The names that operators see, which must not change.
+        /// The JSON names of the values. They must not change, because operators rely on them.
         private enum CodingKeys: String, CodingKey, CaseIterable {
             case roundTripMilliseconds = "rtt_ms"
             case sendRate = "send_rate_mbps"
@@ -116,7 +116,7 @@ package struct SRTStatistics: Sendable, Equatable {
         }
     }
 
-    /// The counters so far.
+    /// The counters since the connection began.
     package var totals = Totals()
     /// The current state; nil without a connection.
     package var moment: Moment?

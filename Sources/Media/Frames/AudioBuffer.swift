@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A run of audio: planar 32-bit float samples, one array for each channel, all of the same length.
+/// Consecutive audio samples: planar 32-bit floats, one array for each channel, all of the same length.
 package struct AudioBuffer: Sendable {
     /// The position of the first sample, in samples of ``format`` since the start of the buffer's timeline.
     package var position: Int64

@@ -55,14 +55,14 @@ package final class EncodedPacket: Sendable {
         ptsNanoseconds = timeBase.rescale(pts, to: .nanoseconds, rounding: .down)
     }
 
-    /// The same packet with the bytes `payload`.
+    /// A copy of this packet with `payload` as its bytes.
     package func carrying(_ payload: SharedBytes) -> EncodedPacket {
         EncodedPacket(
             of: description, pts: pts, dts: dts, duration: duration, isKeyframe: isKeyframe,
             isDisposable: isDisposable, payload: payload)
     }
 
-    /// The same packet with its times moved later by `ticks` of its time base.
+    /// A copy of this packet with its times moved later by `ticks` of its time base.
     package func moved(by ticks: Int64) -> EncodedPacket {
         EncodedPacket(
             of: description, pts: pts + ticks, dts: dts + ticks, duration: duration, isKeyframe: isKeyframe,

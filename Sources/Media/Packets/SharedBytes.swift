@@ -30,8 +30,8 @@ package final class SharedBytes: Sendable {
 
     deinit { storage.deallocate() }
 
-    /// Lends the bytes. The address is valid as long as the object lives, not only during the call; a caller that keeps
-    /// the address must keep the object too.
+    /// Calls `body` with the bytes. Their address is valid as long as this object exists, not only during the call. A
+    /// caller that keeps the address must keep the object, too.
     package func withUnsafeBytes<R, E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
         try body(UnsafeRawBufferPointer(storage))
     }

@@ -29,7 +29,7 @@ package struct StreamDescription: Sendable {
     /// video.
     package var leadingKind: TrackKind { video == nil && audio != nil ? .audio : .video }
 
-    /// Whether there is splice information (SCTE 35).
+    /// Whether the program has a track of splice information (SCTE 35).
     package var hasSplices: Bool { data.contains { $0.codec == .scte35 } }
 
     /// Sum of the tracks' known average bitrates, in bits per second.
