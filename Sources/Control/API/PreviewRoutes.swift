@@ -13,7 +13,7 @@ internal import Synchronization
 final class PreviewRoutes: Sendable {
     /// The interval between two checks for new fragments: a third of a fragment's length.
     private static let step = TimeAmount.milliseconds(50)
-    /// How long a client waits for the first keyframe.
+    /// How long the server waits for the first keyframe, and later for each new fragment, before it ends the response.
     private static let patience = Duration.seconds(10)
 
     private let host: any ControlledHost

@@ -57,7 +57,8 @@ struct ClipRoutes {
     private static let clip = path + "/{clip}"
     private static let longestName = 100
     private static let longestID = 64
-    /// The largest value of `before`, in seconds. Operators hardly ever want to begin a clip earlier than that.
+    /// The largest value of `before`, which says how many seconds before the request a clip begins. Operators hardly
+    /// ever want to begin a clip earlier.
     private static let longestBefore = 600.0
     /// The largest program time that is accepted: a year, in seconds.
     private static let latest = 31_536_000.0
@@ -66,7 +67,7 @@ struct ClipRoutes {
     /// The maximum number of frames that a request may leave out at the beginning or end of a clip. So many frames last
     /// for many years.
     private static let mostSkipped: Int64 = 1 << 40
-    /// By how many seconds a request can move the audio.
+    /// The range, in seconds, in which a request can move the audio relative to the video.
     private static let offsets = -10.0...10.0
 
     let host: any ControlledHost

@@ -43,10 +43,10 @@ struct MetricFamily: Sendable {
     let read: @Sendable (MetricsSnapshot, inout MetricSamples) -> Void
 }
 
-// MARK: Families of each channel
+// MARK: Metrics of each channel
 
 extension MetricFamily {
-    /// A family with samples for each channel; the first label is `channel`, and `labels` follow it.
+    /// A metric with samples for each channel. Its first label is `channel`; the `labels` follow.
     static func channel(
         _ name: String, _ kind: Kind, _ help: String, labels: [String] = [],
         _ read: @escaping @Sendable (ChannelReport, inout MetricSamples) -> Void
@@ -59,14 +59,14 @@ extension MetricFamily {
         }
     }
 
-    /// A family with a sample for each channel that has a program.
+    /// A metric with one sample for each channel that has a program.
     static func program(
         _ name: String, _ kind: Kind, _ help: String, _ value: @escaping @Sendable (ChannelStatus) -> Double?
     ) -> MetricFamily {
         channel(name, kind, help) { report, samples in samples.add(report.status.flatMap(value)) }
     }
 
-    /// A family with samples for each item that `all` returns; the first label is `channel`, and `labels` follow it.
+    /// A metric with samples for each item that `all` returns. Its first label is `channel`; the `labels` follow.
     static func each<Item>(
         _ name: String, _ kind: Kind, _ help: String, labels: [String],
         of all: @escaping @Sendable (ChannelStatus) -> [Item],
@@ -78,18 +78,18 @@ extension MetricFamily {
     }
 }
 
-/// Writes samples as Prometheus text, version 0.0.4, one family after the other.
+/// Writes the samples of one metric after the other as Prometheus text, version 0.0.4.
 struct MetricSamples {
     /// The text so far.
     private(set) var text = ""
-    /// The values of the first labels, for all following samples.
+    /// The values of the first labels. All following samples have them.
     var first: [String] = []
 
     private var family = ""
     private var labels: [String] = []
     private var header = ""
 
-    /// Begins a family. A family without samples is not written.
+    /// Begins the samples of a metric. A metric without samples is not written.
     mutating func begin(_ family: MetricFamily) {
         (self.family, labels, first) = (family.name, family.labels, [])
         header =

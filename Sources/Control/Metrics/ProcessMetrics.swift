@@ -60,7 +60,7 @@ struct ProcessUsage: Sendable {
     /// The limit for open descriptors.
     var mostDescriptors: UInt64 = 0
 
-    /// The usage before it is read: zeros.
+    /// A usage in which all values are 0.
     init() {}
 
     /// The current usage; nil if the system does not report it. Reads three files under `/proc`.

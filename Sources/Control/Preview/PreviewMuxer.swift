@@ -8,9 +8,9 @@ struct PreviewMuxer {
     /// One fragment with its boxes.
     struct Piece {
         var bytes: [UInt8]
-        /// Whether a decoder that has received the head can start here.
+        /// Whether a decoder that has received the head (`ftyp` and `moov`) can start with this fragment.
         var beginsGOP: Bool
-        /// Whether the head must be sent before this fragment, because the coding has changed.
+        /// Whether the fragment begins with a new head, because the coding has changed.
         var hasHead: Bool
     }
 

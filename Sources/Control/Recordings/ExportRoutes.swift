@@ -77,7 +77,7 @@ extension ControlRequest {
     }
 }
 
-/// Times in requests.
+/// Reads times in requests.
 enum ClockTime {
     /// Reads a UTC time such as `2026-11-21T14:03:10.250Z`, with up to nine fractional digits, and returns milliseconds
     /// since 1970. `name` is the name of the time in the request.

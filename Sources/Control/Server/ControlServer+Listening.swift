@@ -13,7 +13,7 @@ extension ControlServer {
     private static let retryInterval = DispatchTimeInterval.seconds(10)
     /// How long a connection may be idle, or take to send a request's head.
     private static let idleTimeout = TimeAmount.seconds(30)
-    /// How long the server waits until it listens at an address or a socket.
+    /// The time within which the server must begin to listen at an address or a socket.
     private static let startTimeout = DispatchTimeInterval.seconds(5)
     /// The number of connections that the server accepts beyond the maximum of the settings. It must accept a
     /// connection before it can choose an idle one to close, and all others may be answering requests.

@@ -35,7 +35,7 @@ final class ControlSocket: Sendable {
         self.path = path
         try Self.removeAbandoned(path)
         let parent = path.lastIndex(of: "/").map { String(path[...$0]) } ?? ""
-        // The name is short, because the path of a socket may have at most 107 bytes (unix(7)).
+        // The private directory has a short name, because the path of a socket may have at most 107 bytes (unix(7)).
         var template = Array("\(parent).XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw Self.failure(path, Self.reason(errno)) }
         directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)

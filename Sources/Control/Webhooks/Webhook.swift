@@ -9,7 +9,7 @@ internal import Networking
 internal import Status
 internal import Synchronization
 
-/// Sends the events of a log to one receiver, in order and one at a time.
+/// Sends the events of the event log to one receiver, in order and one at a time.
 ///
 /// It checks the log ten times per second in its own task, so that no thread that creates an event ever waits for it.
 /// Any thread may use it.
