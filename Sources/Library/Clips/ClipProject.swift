@@ -17,7 +17,7 @@ struct ClipProject {
     /// Aligns a piece with the frames of its file.
     var fit: (Piece) -> Piece = { $0 }
 
-    /// A clip at its position in the project.
+    /// A clip at its position in the run-down.
     struct Item {
         let clip: CatalogueClip
         /// The range of the clip's program times, in nanoseconds; nil as long as the clip has not been ended.
@@ -73,7 +73,7 @@ struct ClipProject {
         return lines.map { $0 + "\n" }.joined()
     }
 
-    /// Returns a transition in the syntax of projects.
+    /// Returns a transition in the syntax of run-downs.
     private static func text(_ transition: TransitionRequest) -> String {
         let length = Duration.seconds(transition.seconds ?? 1).inNanoseconds
         guard transition.type != .cut, length > 0 else { return "cut" }

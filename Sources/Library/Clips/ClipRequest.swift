@@ -48,7 +48,7 @@ package struct RecordedClip: Sendable, Encodable {
     package var pressed: String?
     /// The program time of the first frame, in seconds.
     package var programSeconds: Double
-    /// The clip's length, or how long it has been running.
+    /// The clip's length in seconds; for a clip that is running, its length so far.
     package var durationSeconds: Double
     /// The number of frames; for a clip that is running, the number so far.
     package var frames: Int64
@@ -117,7 +117,7 @@ package struct ClipExport: Sendable {
     /// Identifies the run of the recorder. `times` is the clip's range of program times in that run, in nanoseconds.
     package var run: String
     package var times: Range<Int64>
-    /// The length of a frame.
+    /// The length of a frame, in nanoseconds.
     package var frameDuration: Int64
     /// Returns whether everything of the clip that will be recorded is on the disk. Blocks on the disk.
     package var isRecorded: @Sendable () -> Bool

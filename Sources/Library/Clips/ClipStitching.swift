@@ -35,7 +35,7 @@ struct ClipStitching {
     static func notes(of clip: ClipExport, _ files: [RunFile]) -> [String] {
         var (position, notes): (Int64, [String]) = (clip.times.lowerBound, [])
         func tell(_ end: Int64) {
-            // Times are rounded to nanoseconds. A gap of less than half a frame is no gap.
+            // Times are rounded to nanoseconds. A difference of less than half a frame is not a gap.
             guard (end - position) * 2 > clip.frameDuration else { return }
             let start = DurationText(.nanoseconds(position - clip.times.lowerBound))
             let length = DurationText(.nanoseconds(end - position))

@@ -226,7 +226,7 @@ extension ClipStore {
 
     private static var freshID: String { String(UInt64.random(in: 1 << 60 ... .max), radix: 16) }
 
-    /// Calls `work` with the state, and returns its result. Converts an error of `work` for the API.
+    /// Calls `work` with the state, and returns its result. Throws errors of `work` in the form that the API reports.
     private func telling<Value: Sendable>(
         _ work: (inout State) throws(ClipMachine.Refusal) -> Value
     ) throws(Refusal) -> Value {

@@ -76,7 +76,7 @@ package final class ClipStore: Sendable {
     /// The queue that reads the files of clips in the background, so that no client waits.
     let measuring: DispatchQueue
 
-    /// Creates the clips of the recordings in `archive`. Reads nothing yet.
+    /// Creates the store of the clips of the recordings in `archive`. Reads nothing yet.
     package init(_ archive: ChannelArchive, of source: Source) {
         (self.archive, self.source) = (archive, source)
         writer = ClipWriter(archive)
@@ -392,7 +392,7 @@ extension ClipStore {
         return try StitchJob(range, request, isCancelled: { false }).audioOffset
     }
 
-    /// Returns a closure that aligns pieces of a project with the frames of their files. A file is read once if its
+    /// Returns a closure that aligns pieces of a run-down with the frames of their files. A file is read once if its
     /// pieces come one after the other.
     private func fitting() throws(Refusal) -> (ClipProject.Piece) -> ClipProject.Piece {
         guard let directory = try archive.directory() else { return { $0 } }

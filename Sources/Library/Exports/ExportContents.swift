@@ -32,7 +32,7 @@ extension ExportContents {
         if isStream { recorded = nil }
     }
 
-    /// Creates the contents of several `selections`, one directly after the other; Each selection but the first begins
+    /// Creates the contents of several `selections`, one directly after the other. Each selection but the first begins
     /// with `transition`.
     package init(joining selections: [ExportSelection], transition: StitchTransition?) {
         self.init(clips: [], notes: selections.flatMap(\.joinedNotes))

@@ -17,8 +17,7 @@ package enum ExportEnds: Sendable, CaseIterable {
 }
 
 /// A way to make an export. Copying comes first. It may include re-encoding of frames at the ends with the settings of
-/// the recording's own encoder. Stitching, which re-encodes more, is tried if copying is not possible. Uses neither
-/// clock nor disk.
+/// the recording's own encoder. Stitching, which re-encodes more, is tried if copying is not possible.
 package enum ExportRung: Equatable, Sendable {
     /// Recordings are copied. If `isExact` is true, frames at the ends are re-encoded with the parameter sets of the
     /// recording.
@@ -45,7 +44,7 @@ package enum ExportRung: Equatable, Sendable {
         return .stitch(isCheap: false)
     }
 
-    /// The way to try after this one met `obstacle`; nil if no other way is left.
+    /// The way to try after this one failed because of `obstacle`; nil if no other way is left.
     package func next(after obstacle: Obstacle, _ ends: ExportEnds) -> ExportRung? {
         switch (self, obstacle) {
         case (.copy, .difference): ends == .copied ? nil : .stitch(isCheap: false)

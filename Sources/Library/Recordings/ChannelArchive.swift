@@ -77,7 +77,8 @@ package final class ChannelArchive: Sendable {
 
     func ledger(_ directory: RecordDirectory) -> ChannelLedger { ChannelLedger(directory: directory, channel: channel) }
 
-    /// Returns the result of `work`. Converts an error of `work` for the API, and leaves out the paths of this machine.
+    /// Returns the result of `work`. Throws errors of `work` in the form that the API reports, without paths of this
+    /// machine.
     func telling<Value>(_ work: () throws -> Value) throws(Refusal) -> Value {
         do {
             return try work()
@@ -107,7 +108,7 @@ package final class ChannelArchive: Sendable {
         throw Self.unknown
     }
 
-    /// The name of the finished file of `id`.
+    /// The name of the finished file of `id`. Throws `conflict` while the file is being written.
     package func finishedName(of id: String) throws(Refusal) -> String {
         let (_, file) = try file(id)
         guard !file.isOpen else { throw Refusal(.conflict, "The file is still being written.") }
@@ -191,8 +192,9 @@ extension ChannelArchive {
         }
     }
 
-    /// The catalogue's entries in `range`. At most the newest `limit` files that exist or were deleted on purpose are
-    /// included. Files that were removed by hand are ignored, and do not count towards the limit.
+    /// Returns the catalogue's entries in `range`, and the files to list. At most the newest `limit` files that exist
+    /// or were deleted on purpose are included. Files that were removed by hand are ignored, and do not count towards
+    /// the limit.
     private func page(
         _ range: Range<Int64>, limit: Int, _ directory: RecordDirectory
     ) throws -> (ChannelLedger.Page, [CatalogueSegment]) {

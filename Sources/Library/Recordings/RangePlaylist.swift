@@ -22,7 +22,7 @@ struct RangePlaylist {
 
     /// A moment that an operator has marked.
     struct Mark {
-        /// Milliseconds since 1970.
+        /// When the moment was on air, in milliseconds since 1970.
         var date: Int64
         var text: String
     }

@@ -33,8 +33,8 @@ package struct RecordedShow {
     let needsAudio: Bool
     let parts: [Part]
 
-    /// Finds the scenes that were on air between `limits`, in milliseconds since 1970, in the program of `channel`. If
-    /// `channel` is nil, there must be only one program.
+    /// Finds the scenes that were on air between `limits`, in milliseconds since 1970, in the program of `channel`, or
+    /// in the program that has that channel as a source. If `channel` is nil, there must be only one program.
     package init(
         of segments: [CatalogueSegment], _ events: [CatalogueEvent], channel: String?, limits: Range<Int64>?
     ) throws(ClipFailure) {
