@@ -30,7 +30,7 @@ package struct HostAddress: Sendable, Equatable, CustomStringConvertible {
     static func lookUp(_ host: String?, port: UInt16, flags: CInt = 0) throws(OutputFailure) -> [HostAddress] {
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC
-        hints.ai_socktype = CInt(SOCK_STREAM.rawValue)  // for any type: the addresses are the same
+        hints.ai_socktype = CInt(SOCK_STREAM.rawValue)  // all socket types have the same addresses
         hints.ai_flags = AI_NUMERICSERV | flags
         var first: UnsafeMutablePointer<addrinfo>?
         let status = getaddrinfo(host, String(port), &hints, &first)
@@ -83,7 +83,7 @@ package struct HostAddress: Sendable, Equatable, CustomStringConvertible {
         self.bytes = bytes
     }
 
-    /// Lends the address in the form that socket calls take; valid during the call.
+    /// Calls `body` with the address in the form that socket calls take. The pointer is valid only during the call.
     package func withSockaddr<R>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> R) -> R {
         var storage = sockaddr_storage()
         withUnsafeMutableBytes(of: &storage) { $0.copyBytes(from: bytes) }

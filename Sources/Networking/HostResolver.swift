@@ -28,7 +28,7 @@ package final class HostResolver: Sendable {
         var requests = 0
     }
 
-    /// The resolver that all outputs share.
+    /// The resolver that the whole process shares.
     package static let shared = HostResolver()
 
     private let timeout: Duration

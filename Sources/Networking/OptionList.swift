@@ -2,7 +2,7 @@
 
 internal import Media
 
-/// The options of an address or of an output: name-value pairs, each allowed once.
+/// The options of an address or of an output, as pairs of a name and a value.
 ///
 /// The code that reads an address takes the options that it knows by name, and then calls ``finish()``, which refuses
 /// the options that are left. No error repeats an unknown name or value, because it may be part of a secret that was

@@ -70,8 +70,8 @@ package struct OutboundBuffer {
         }
     }
 
-    /// Lends the first pieces of the buffer as vectors, at most `limit` of them, without a copy. They are valid during
-    /// the call.
+    /// Calls `body` with the first pieces of the buffer as vectors, at most `limit` of them, without a copy. They are
+    /// valid only during the call.
     package func withVectors<R>(limit: Int = 64, _ body: (UnsafeMutableBufferPointer<iovec>) -> R) -> R {
         let count = min(limit, pieces.count)
         return withUnsafeTemporaryAllocation(of: iovec.self, capacity: max(count, 1)) { vectors in

@@ -114,8 +114,8 @@ extension TLSTunnel {
     private static let waterMark = ChannelOptions.Types.WriteBufferWaterMark(low: 32 << 10, high: 64 << 10)
 
     /// Returns the near end of a tunnel for `channel`, an accepted channel whose pipeline starts with the TLS handler.
-    /// Until then, the handler that reads the channel must keep back the received data. Then it must remove itself and
-    /// turn reading on again. Must be called on the channel's event loop.
+    /// From this call on, the handler that reads the channel must keep back the data that it receives. When the near
+    /// end exists, it must remove itself, and then turn reading on again. Must be called on the channel's event loop.
     package static func socket(of channel: any Channel) -> EventLoopFuture<TCPSocket> {
         let loop = channel.eventLoop
         do {
