@@ -47,7 +47,7 @@ package struct HostAddress: Sendable, Equatable, CustomStringConvertible {
     /// The address without port and zone, in network order: 4 or 16 bytes.
     var networkBytes: [UInt8] { Array(family == AF_INET ? bytes[4..<8] : bytes[8..<24]) }
 
-    /// Whether it is a multicast address: 224.0.0.0/4 (RFC 5771) or ff00::/8 (RFC 4291, 2.7).
+    /// Whether this is a multicast address: 224.0.0.0/4 (RFC 5771) or ff00::/8 (RFC 4291, 2.7).
     var isGroup: Bool {
         let first = networkBytes.first ?? 0
         return family == AF_INET6 ? first == 0xFF : first >> 4 == 0xE

@@ -15,8 +15,8 @@ extension ControlServer {
     private static let idleTimeout = TimeAmount.seconds(30)
     /// The time within which the server must begin to listen at an address or a socket.
     private static let startTimeout = DispatchTimeInterval.seconds(5)
-    /// The number of connections that the server accepts beyond the maximum of the settings. It must accept a
-    /// connection before it can choose an idle one to close, and all others may be answering requests.
+    /// The number of connections that the server accepts beyond the maximum of the settings. The server must accept a
+    /// connection before it can choose an idle one to close. If all others are answering requests, it cannot close any.
     private static let spareConnections = 32
     private static let mostHeaderBytes = 16 << 10
     private static let mostHeaders = 100

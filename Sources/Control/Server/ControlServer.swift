@@ -34,7 +34,7 @@ package final class ControlServer: Sendable {
         var hasAddress = false
         var port: Int?
         var socket: ControlSocket?
-        /// The timer that tries again to open the address or the socket; nil if none failed.
+        /// The timer that tries again to open the address or the socket; nil while none of them must be opened again.
         var retry: (any DispatchSourceTimer)?
         /// Why the last attempt to open the address or the socket failed, one sentence for each.
         var reasons: [String] = []

@@ -52,7 +52,7 @@ package struct RecordedClip: Sendable, Encodable {
     package var durationSeconds: Double
     /// The number of frames; for a clip that is running, the number so far.
     package var frames: Int64
-    /// How many seconds before the first frame were requested, but were not recorded.
+    /// How many seconds earlier the clip was requested to begin, if that time was not recorded; otherwise nil.
     package var lackingSeconds: Double?
     /// The beginning of the first audio packet relative to the first frame; nil as long as it is not known.
     package var audioOffsetSeconds: Double?

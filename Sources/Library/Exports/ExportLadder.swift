@@ -54,7 +54,7 @@ package enum ExportRung: Equatable, Sendable {
         }
     }
 
-    /// The obstacle behind `error`, which occurred in this way; nil if no other way would avoid the error.
+    /// The obstacle that made this way fail with `error`; nil if no other way would avoid the error.
     fileprivate func obstacle(_ error: any Error) -> Obstacle? {
         switch (self, error) {
         case (_, let failure as ClipFailure) where failure.isCancellation: nil
@@ -67,7 +67,7 @@ package enum ExportRung: Equatable, Sendable {
 }
 
 extension ExportContents {
-    /// How much of an export may be re-encoded if the request does not allow more.
+    /// The duration of the video that an export may re-encode if the request does not allow more.
     private static let mostEncoded = Duration.seconds(4)
 
     /// Makes the requested file in the first way that is possible. When one way fails, `stepped` is called with the

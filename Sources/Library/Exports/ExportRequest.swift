@@ -76,7 +76,7 @@ package struct ExportPlan: Sendable, Encodable {
     /// The numbers of frames that would be copied unchanged, and of frames that would be re-encoded.
     package var copiedFrames: Int
     package var encodedFrames: Int
-    /// The reasons why clips would be re-encoded completely, without repetition.
+    /// The reasons why clips would be re-encoded completely, each reason once.
     package var reasons: [String]
     /// Notes for the person who gets the file.
     package var notes: [String]

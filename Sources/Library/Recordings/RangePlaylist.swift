@@ -49,7 +49,7 @@ struct RangePlaylist {
         }
     }
 
-    /// How much later than the frames their audio may end, in nanoseconds: a few frames of AAC.
+    /// How much later than the last frame of a fragment its audio may end, in nanoseconds: a few frames of AAC.
     private static let audioTail: Int64 = 100_000_000
     /// The minimum length of a piece, in nanoseconds, even if keyframes are more frequent. A piece begins with a
     /// fragment that contains a keyframe, usually as its first frame.

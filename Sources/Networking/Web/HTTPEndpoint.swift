@@ -50,7 +50,7 @@ package struct HTTPEndpoint: Sendable, Equatable {
         }
     }
 
-    /// Whether third parties on the network cannot read requests: they use TLS, or do not leave this host.
+    /// Whether requests are secret to third parties on the network, because they use TLS or do not leave this host.
     package var isPrivate: Bool {
         switch place {
         case .tcp(let host, _, let isSecure): isSecure || host == "localhost" || host == "::1" || host.hasPrefix("127.")
