@@ -12,14 +12,14 @@ package protocol ControlledHost: Sendable {
     var channels: [String] { get }
     /// Returns the channel of this name; nil if it does not exist. Returns at once.
     func channel(_ name: String) -> (any ControlledChannel)?
-    /// Reads the configuration file again, and returns how many channels have changed. Blocks until ports and
-    /// directories have answered.
+    /// Reads the configuration file again, and returns how many channels have changed. Blocks while channels open ports
+    /// and directories.
     func reload() throws(Refusal) -> Int
     /// The jobs that export clips from recordings.
     var exports: ExportJobs { get }
     /// Begins a job that exports a clip. Blocks on the disk.
     func startExport(_ request: ExportRequest) throws(Refusal) -> ExportJob
-    /// Returns which parts would be copied and which would be re-encoded if several clips were exported as one file.
+    /// Plans the export of several clips as one file: which parts would be copied, and which would be re-encoded.
     /// Writes nothing. Blocks on the disk, for at most 5 s.
     func planExport(_ request: ExportRequest) throws(Refusal) -> ExportPlan
     /// The number of wrong stream keys, stream IDs and passphrases that clients have presented, by protocol.
@@ -56,19 +56,19 @@ package protocol ControlledChannel: Sendable {
     func removeOutput(_ name: String) throws(Refusal)
     /// Takes an output off air, or puts it on air again. Returns at once.
     func setPaused(_ isPaused: Bool, output name: String) throws(Refusal)
-    /// Makes an output connect again without waiting for its next attempt. Returns at once.
+    /// Makes an output connect now, instead of at the time of its next attempt. Returns at once.
     func retryOutput(_ name: String) throws(Refusal)
 
-    /// Starts the recording. Blocks until the directory has answered, for at most 22 s.
+    /// Starts the recording. Blocks until the record directory has answered, for at most 22 s.
     func startRecording() throws(Refusal)
-    /// Stops the recording until ``startRecording()``. Returns at once.
+    /// Stops the recording; ``startRecording()`` starts it again. Returns at once.
     func stopRecording() throws(Refusal)
     /// Begins a new file at the next keyframe. Returns at once.
     func splitRecording() throws(Refusal)
     /// Makes the uploader retry all files that failed or were given up. Returns at once.
     func retryUploads() throws(Refusal)
-    /// Queues a finished file for upload again, or gives up its upload. The file is a recording of the program or of
-    /// `source`. Blocks on the disk.
+    /// Queues a finished file for upload again if `isWanted` is true, or else gives up its upload. The file is a
+    /// recording of `source`, or of the program if `source` is nil. Blocks on the disk.
     func setUploaded(_ isWanted: Bool, recording id: String, source: String?) throws(Refusal)
     /// Requests a keyframe. Returns at once.
     func requestKeyframe() throws(Refusal)
@@ -116,7 +116,7 @@ package struct AddressCheck: Sendable, Codable, Equatable {
 
     /// Whether an output with this address would probably work.
     package var isUsable: Bool
-    /// The steps in order; there is no step after a failed one.
+    /// The steps in order. The test ends with the first step that fails.
     package var steps: [Step]
 
     /// A result with these steps.

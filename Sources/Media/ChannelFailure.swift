@@ -3,7 +3,7 @@
 /// Why a channel could not be opened, or why it failed later: what relay attempted, and what the library or the system
 /// reported.
 package struct ChannelFailure: Error, CustomStringConvertible {
-    /// The class of the failure. The command has an exit status for each class.
+    /// The class of the failure. The command `relay` has an exit status for each class.
     package enum Cause: Sendable, Equatable {
         /// The configuration does not fit the machine, the input or the files.
         case configuration
@@ -15,11 +15,11 @@ package struct ChannelFailure: Error, CustomStringConvertible {
         case internalError
         /// The record directory cannot be written.
         case cannotRecord
-        /// The storage guard refused to record, and the channel had no other output.
+        /// The storage guard, which watches the free disk space, refused to record, and the channel had no live output.
         case storageRefused
     }
 
-    /// What relay attempted, and its object. Addresses are in the form that may be shown, without secrets.
+    /// What relay attempted, with the address, name or path that it used. Addresses contain no secrets.
     package enum Attempt: Sendable, Hashable {
         /// Opening the input at this address.
         case openInput(String)
@@ -29,7 +29,8 @@ package struct ChannelFailure: Error, CustomStringConvertible {
         case openOutput(String)
         /// Reading the certificate and the key of listeners.
         case useCertificate
-        /// Opening the encoder of the program (nil) or of another subject, such as `the rendition small`.
+        /// Opening an encoder: that of the program if the value is nil, otherwise that of the named subject, such as
+        /// `the rendition small`.
         case openEncoder(of: String? = nil)
         /// Starting the measurement of loudness and silence.
         case measureLoudness
@@ -45,9 +46,9 @@ package struct ChannelFailure: Error, CustomStringConvertible {
         case playRunDown
         /// Recording in this directory.
         case record(String)
-        /// Recording only for clips, in this directory.
+        /// Recording in this directory only so that clips can be made from the files.
         case takeClip(String)
-        /// Making this file.
+        /// Creating the file at this path.
         case makeFile(String)
 
         /// The sentence about the failed attempt, without the reason.
@@ -74,15 +75,15 @@ package struct ChannelFailure: Error, CustomStringConvertible {
 
     /// The class of the failure.
     package let cause: Cause
-    /// What relay attempted, and its object.
+    /// What relay attempted, with the address, name or path that it used.
     package let attempt: Attempt
     /// The error of the library, of the system or of another module; nil if relay itself detected the error.
     package let error: (any Error)?
     /// One sentence for the operator, without secrets. It is only shown: no decision depends on it.
     package let description: String
 
-    /// The failure of an `attempt`. `reason` becomes the end of the sentence for the operator: it is the text of
-    /// `error`, or the error that relay itself detected.
+    /// The failure of an `attempt`. `reason` becomes the end of the sentence for the operator. It is the text of
+    /// `error`, or it describes a problem that relay itself detected.
     package init(_ cause: Cause, _ attempt: Attempt, because reason: String, error: (any Error)? = nil) {
         self.init(cause, attempt, saying: "\(attempt.failed): \(reason).", error: error)
     }

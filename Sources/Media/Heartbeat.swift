@@ -2,12 +2,11 @@
 
 internal import Synchronization
 
-/// The heartbeat of one thread on the media path. It is read by a supervisor that restarts a process whose threads
-/// hang.
+/// The heartbeat of one thread on the media path. A supervisor reads it, and restarts the process if a thread hangs.
 ///
-/// The thread beats at each turn of its work. It rests while it waits for something outside the process, such as a
-/// source without data or a disk that does not answer. If it is silent without resting, the process has a fault. Any
-/// thread may call it.
+/// The thread beats each time it passes through its loop. It rests while it waits for something outside the process,
+/// such as a source without data or a disk that does not answer. A thread that neither beats nor rests hangs. Any
+/// thread may call the methods.
 package final class Heartbeat: Sendable {
     /// The name of the thread in the log.
     package let name: String
@@ -25,10 +24,10 @@ package final class Heartbeat: Sendable {
     /// Records that the thread is working and will soon beat again.
     package func beat() { latest.store(clock.now, ordering: .relaxed) }
 
-    /// Records that the thread is waiting for something that may come at any time or never.
+    /// Records that the thread now waits, and that the wait may take any time.
     package func rest() { latest.store(Self.resting, ordering: .relaxed) }
 
-    /// Rests while `body` runs, because it may take any time, and beats afterwards.
+    /// Rests while `body` runs, because `body` may take any time, and beats afterwards.
     package func resting<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
         rest()
         defer { beat() }

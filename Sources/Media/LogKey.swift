@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Metadata keys of log lines that more than one target reads.
+/// Keys in the metadata of log lines that several modules use.
 package enum LogKey {
-    /// The kind of event that a line reports to operators, if none of its other keys shows the kind. The value is an
-    /// ``EventKind``, or `status` for a status line, which is not an event. This key is not written to the log.
+    /// The kind of event that a log line reports, for a line whose other keys do not show the kind. The value is an
+    /// ``EventKind``, or `status` for a status line, which is not an event. The log does not show this key.
     package static let event = "event"
 }

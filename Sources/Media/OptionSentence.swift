@@ -13,13 +13,13 @@ package struct OptionReference: Sendable, Hashable {
 
     /// The flag, such as `--output`.
     package let flag: String
-    /// The value that is meant; nil means all values of the option.
+    /// One value of the option; nil means all its values.
     package let element: Element?
 
-    /// The option for which `flag` stands.
+    /// The option with this `flag`; with an `element`, only this value of the option.
     package init(_ flag: String, _ element: Element? = nil) { (self.flag, self.element) = (flag, element) }
 
-    /// The option and its value as a sentence names them, if the option itself is called `name`.
+    /// Text for a sentence: `name`, which is the name of the option, followed by the number or name of its value.
     package func text(_ name: String) -> String {
         switch element {
         case nil: name
@@ -52,7 +52,7 @@ package struct OptionSentence: Sendable, Equatable, ExpressibleByStringInterpola
         pieces.compactMap { if case .option(let option) = $0 { option } else { nil } }
     }
 
-    /// The sentence, in which `name` converts each flag to the name to be shown.
+    /// The text of the sentence. `name` converts each flag to the name that the text shows.
     package func text(naming name: (String) -> String) -> String {
         pieces.map { piece in
             switch piece {

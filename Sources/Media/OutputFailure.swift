@@ -5,8 +5,8 @@
 package struct OutputFailure: Error, Sendable, Equatable, CustomStringConvertible {
     /// What the failure means for the next attempt.
     package enum Kind: String, Sendable, Codable {
-        /// No peer answered: the name was not resolved, the connection was refused, there was no route, or nothing came
-        /// until a deadline.
+        /// No peer answered: the name was not resolved, the connection was refused, there was no route, or no answer
+        /// came before a deadline.
         case unreachable
         /// The connection was established, then broke.
         case lost
@@ -30,9 +30,9 @@ package struct OutputFailure: Error, Sendable, Equatable, CustomStringConvertibl
     package let kind: Kind
     /// The step that failed, such as `resolve`, `connect`, `handshake`, `publish`, `send`.
     package let step: String
-    /// What was attempted, its object, and the library's message; without secrets.
+    /// What was attempted, on which address or file, and the library's message. It contains no secrets.
     package let reason: String
-    /// What to check first; nil if the reason already contains all that is known.
+    /// What the operator should check first; nil if relay knows no more than the reason says.
     package let hint: Hint?
 
     /// A failure of `kind` in `step`.

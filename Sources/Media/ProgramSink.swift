@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Receives the program, in order: each frame once, and audio without gaps.
+/// Receives the program's frames and audio in order. No frame comes twice, and the audio has no gaps.
 ///
-/// Only the program's thread calls it. The calls block while the encoder works; in a program that does not run in real
-/// time, this determines the speed.
+/// Only the program's thread calls it. The calls block while the encoder works. A program that does not run in real
+/// time therefore runs as fast as the encoder.
 package protocol ProgramSink: AnyObject, Sendable {
     /// Encodes the program's `index`-th frame. Indices grow; a gap means that frames were skipped.
     func encode(_ frame: VideoFrame, at index: Int64) throws

@@ -29,8 +29,8 @@ package protocol QueueActor: Actor {
 extension QueueActor {
     package nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    /// Runs `work` on the actor's queue, after all work that was posted earlier. Any thread may call it; does not
-    /// block.
+    /// Runs `work` on the actor's queue, after all work that was posted earlier. Any thread may call this method. It
+    /// does not block.
     package nonisolated func post(_ work: @escaping @Sendable (isolated Self) -> Void) {
         executor.queue.async { self.assumeIsolated(work) }
     }

@@ -24,7 +24,7 @@ package struct Refusal: Error, Equatable, CustomStringConvertible {
         case unavailable
     }
 
-    /// The kind.
+    /// The class of the refusal.
     package let kind: Kind
     /// A sentence for the operator, without secrets.
     package let detail: String

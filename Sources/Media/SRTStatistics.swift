@@ -19,8 +19,8 @@ package struct SRTStatistics: Sendable, Equatable {
         /// Loss reports from the receiver (`pktRecvNAKTotal`).
         package var reportsReceived: Int64 = 0
 
-        /// The names that operators see, which must not change. `_total` marks counters since the beginning of the
-        /// connection.
+        /// The JSON names of the counters. They must not change, because operators rely on them. `_total` marks
+        /// counters since the beginning of the connection.
         private enum CodingKeys: String, CodingKey, CaseIterable {
             case packetsSent = "packets_sent_total"
             case packetsSentUnique = "packets_sent_unique_total"
@@ -49,7 +49,7 @@ package struct SRTStatistics: Sendable, Equatable {
 
     /// The state of a connection at one moment.
     package struct Moment: Sendable, Codable, Equatable {
-        /// The round trip, smoothed (`msRTT`).
+        /// The smoothed round-trip time, in milliseconds (`msRTT`).
         package var roundTripMilliseconds: Double
         /// The send rate, including retransmissions, in Mbit/s (`mbpsSendRate`).
         package var sendRate: Double
@@ -57,8 +57,8 @@ package struct SRTStatistics: Sendable, Equatable {
         package var bandwidth: Double
         /// The library's limit for the send rate, in Mbit/s (`mbpsMaxBW`).
         package var maximumBandwidth: Double
-        /// The stream's rate that relay gave to the library, in Mbit/s (`SRTO_INPUTBW`); nil if the address sets the
-        /// rate.
+        /// The bitrate of the stream, in Mbit/s, as relay told it to the library (`SRTO_INPUTBW`); nil if the output's
+        /// address sets it.
         package var inputBandwidth: Double?
         /// Data packets that were sent but not acknowledged yet (`pktFlightSize`).
         package var packetsInFlight: Int
@@ -71,7 +71,7 @@ package struct SRTStatistics: Sendable, Equatable {
         /// How long the receiver buffers the data that it receives (`msSndTsbPdDelay`).
         package var latencyMilliseconds: Int
 
-        /// The names that operators see, which must not change.
+        /// The JSON names of the values. They must not change, because operators rely on them.
         private enum CodingKeys: String, CodingKey, CaseIterable {
             case roundTripMilliseconds = "rtt_ms"
             case sendRate = "send_rate_mbps"
@@ -100,7 +100,8 @@ package struct SRTStatistics: Sendable, Equatable {
             (self.sendBufferFreeBytes, self.latencyMilliseconds) = (sendBufferFreeBytes, latencyMilliseconds)
         }
 
-        /// Merges another caller's state: rates are added; of every other value, the worse one is kept.
+        /// Merges another caller's state. Send rates are added. The smaller value of bandwidth, flow window and free
+        /// buffer is kept, and the larger value of everything else.
         mutating func join(_ other: Moment) {
             sendRate += other.sendRate
             roundTripMilliseconds = max(roundTripMilliseconds, other.roundTripMilliseconds)
@@ -115,15 +116,16 @@ package struct SRTStatistics: Sendable, Equatable {
         }
     }
 
-    /// The counters so far.
+    /// The counters since the connection began.
     package var totals = Totals()
     /// The current state; nil without a connection.
     package var moment: Moment?
 
     package init() {}
 
-    /// Merges the statistics of several callers: counters and rates are added; of every other value, the worst is kept.
-    /// `past` contains the counters of callers that have disconnected.
+    /// Merges the statistics of several callers. Counters and send rates are added. The smallest value of bandwidth,
+    /// flow window and free buffer is kept, and the largest value of everything else. `past` contains the counters of
+    /// callers that have disconnected.
     package static func merged(_ all: [SRTStatistics], past: Totals = Totals()) -> SRTStatistics {
         var result = SRTStatistics()
         result.totals = past

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The properties of a source that relay found when it opened the source.
+/// Properties of a source that relay reads when it opens the source.
 package struct SourceDescription: Sendable {
     /// The video format of a program that has the source's own size: display size after rotation (made even), nominal
     /// frame rate, pixel aspect ratio, color. Nil if the source has no video.
@@ -11,7 +11,7 @@ package struct SourceDescription: Sendable {
     package var isLive: Bool
     /// Duration of the source, if it is known.
     package var duration: Duration?
-    /// Whether a file ends before the data to which its own tables refer, as a partly copied file does.
+    /// Whether a file is shorter than its own tables say, as a partly copied file is.
     package var isCutOff = false
 
     package init(video: VideoFormat?, hasAudio: Bool, isLive: Bool, duration: Duration?) {

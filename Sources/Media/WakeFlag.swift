@@ -5,18 +5,19 @@ internal import Synchronization
 /// Combines many wake-ups of a queue into one pass over the queue. Any thread may call it.
 ///
 /// A thread that adds an item posts a pass if ``raise()`` returns true. The pass calls ``lower()`` before it reads the
-/// queue. Therefore every item is processed: by the pass that its thread posted, or by an earlier pass that had not
-/// begun.
+/// queue. No item is missed: if ``raise()`` returns false, a pass that has not begun yet is already posted, and that
+/// pass reads the item.
 package struct WakeFlag: ~Copyable, Sendable {
     private let isRaised = Atomic(false)
 
     /// A flag that is not raised.
     package init() {}
 
-    /// Returns whether the caller must post a pass. It must not if a posted pass is still waiting to begin.
+    /// Returns whether the caller must post a pass. If a posted pass is still waiting to begin, the caller must not
+    /// post another.
     package borrowing func raise() -> Bool { !isRaised.exchange(true, ordering: .acquiringAndReleasing) }
 
-    /// The pass calls this when it begins. It is an exchange and not a store, because the pass must see everything that
-    /// was written before the wake-ups that it serves.
+    /// The pass calls this when it begins. The method uses an atomic exchange instead of a store, so that the pass sees
+    /// everything that threads wrote before they raised the flag.
     package borrowing func lower() { _ = isRaised.exchange(false, ordering: .acquiringAndReleasing) }
 }

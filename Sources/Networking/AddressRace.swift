@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides when to start each of several connection attempts; the first connection that is established is used (RFC
-/// 8305, "happy eyeballs").
+/// Decides when to start a connection attempt to each of several addresses of a host. The first connection that is
+/// established is used (RFC 8305, "happy eyeballs").
 ///
 /// The caller asks ``next(at:)`` which attempt to start, and reports failures to ``failed(at:)``. Times are monotonic
 /// nanoseconds.
@@ -27,7 +27,7 @@ struct AddressRace {
         return started
     }
 
-    /// Records that an attempt failed: the next one may start at once.
+    /// Records that an attempt failed. The next attempt may then start at once.
     mutating func failed(at now: Int64) { due = min(due, now) }
 
     /// When the next attempt starts; `nil` if all have started.

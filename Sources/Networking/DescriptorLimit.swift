@@ -4,8 +4,8 @@ internal import Glibc
 
 /// The limit for open descriptors of this process.
 package enum DescriptorLimit {
-    /// Raises the soft limit to the hard limit, and returns it. The usual soft limit of 1024 is low for the sake of
-    /// programs that call `select`; relay does not.
+    /// Raises the soft limit to the hard limit, and returns it. The usual soft limit of 1024 exists for programs that
+    /// call `select`, which relay does not call.
     @discardableResult
     package static func raise() -> Int {
         var limit = rlimit()
@@ -27,7 +27,7 @@ package enum DescriptorLimit {
             + "(ulimit -Hn, or LimitNOFILE= of the service)."
     }
 
-    /// Descriptors for the inputs, the recorder, the libraries and the log.
+    /// How many descriptors the inputs, the recorder, the libraries and the log need.
     private static let base = 128
     private static let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
 }

@@ -4,11 +4,12 @@ internal import CLinux
 internal import Glibc
 internal import Synchronization
 
-/// Waits on its own thread until descriptors are readable or writable, and reports that once for each request.
+/// Waits on its own thread until descriptors are readable or writable. It sends one report for each request.
 ///
-/// Dispatch sources are no option: on Linux, the process has crashed when one was cancelled (libdispatch issue 949;
-/// also seen here at the end of a stream). An event here carries a number, not a pointer, so a late event finds no
-/// handler. Any thread may call it; no call blocks.
+/// It replaces Dispatch sources, because on Linux the process crashed when such a source was cancelled (libdispatch
+/// issue 949; also seen in relay at the end of a stream). Here, the kernel's event contains the number of a watch and
+/// no pointer. An event that comes after the end of its watch is therefore ignored. Any thread may call the methods;
+/// none of them blocks.
 package final class DescriptorWatcher: Sendable {
     /// The operations for which a descriptor is ready. An error or a hang-up sets both bits.
     package struct Readiness: OptionSet, Sendable {
@@ -23,7 +24,8 @@ package final class DescriptorWatcher: Sendable {
         package static let write = Readiness(rawValue: 2)
     }
 
-    /// The state that the thread retains, so that it does not retain the watcher.
+    /// The state that the thread uses. The thread retains this object instead of the watcher, so that the watcher can
+    /// be released.
     private final class Registry: Sendable {
         let epoll: CInt
         let stop: CInt
@@ -94,7 +96,8 @@ package final class DescriptorWatcher: Sendable {
         return number
     }
 
-    /// Asks for one report when `descriptor` is ready for any of `wishes`; replaces the previous request.
+    /// Requests one report, when `descriptor` is ready for one of the operations in `wishes`. Replaces the previous
+    /// request.
     package func arm(_ number: UInt64, _ descriptor: CInt, for wishes: Readiness) {
         _ = control(EPOLL_CTL_MOD, descriptor, number, wishes)
     }

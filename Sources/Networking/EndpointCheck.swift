@@ -8,7 +8,7 @@ package enum EndpointCheck {
     private static let connectTimeout = Duration.seconds(4)
     private static let openTimeout = Duration.seconds(5)
 
-    /// The addresses of `host`.
+    /// Resolves `host`, and returns its addresses.
     package static func resolve(_ host: String, port: UInt16) throws(OutputFailure) -> [HostAddress] {
         let answer = Answer<HostResolver.Answer>()
         HostResolver.shared.resolve(host, port: port) { answer.give($0) }

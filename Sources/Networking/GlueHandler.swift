@@ -12,12 +12,13 @@ final class GlueHandler: ChannelDuplexHandler {
     private var partner: GlueHandler?
     private var context: ChannelHandlerContext?
     private var isReadHeld = false
-    /// Receives the number of bytes received here, and later the number that the other side's kernel accepted.
+    /// Called with the number of bytes that this handler received. Called again with the negative number when the
+    /// kernel has accepted these bytes for the other channel.
     private let count: @Sendable (Int) -> Void
 
     init(count: @escaping @Sendable (Int) -> Void = { _ in }) { self.count = count }
 
-    /// Makes two handlers each other's partner until one of their channels ends.
+    /// Connects two handlers: each forwards to the other until one of their channels ends.
     static func connect(_ first: GlueHandler, _ second: GlueHandler) {
         first.partner = second
         second.partner = first
@@ -60,7 +61,7 @@ final class GlueHandler: ChannelDuplexHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        // The near end has sent its last byte. The other end is closed for sending, but its data is still received.
+        // This channel has received its last byte. The other channel is closed for sending, but still receives data.
         if case .inputClosed? = event as? ChannelEvent { partner?.context?.close(mode: .output, promise: nil) }
         context.fireUserInboundEventTriggered(event)
     }

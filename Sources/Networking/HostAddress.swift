@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package import CLinux  // netdb.h and sys/socket.h: the Glibc module lacks parts of them
+package import CLinux  // the parts of netdb.h and sys/socket.h that the Glibc module lacks
 package import Glibc
 internal import Media
 
@@ -25,12 +25,12 @@ package struct HostAddress: Sendable, Equatable, CustomStringConvertible {
     /// The addresses for listening on all interfaces: `0.0.0.0` and `::`.
     package static func any(port: UInt16) -> [HostAddress] { (try? lookUp(nil, port: port, flags: AI_PASSIVE)) ?? [] }
 
-    /// Asks the system's resolver for `host`; returns the addresses in its order of preference. Blocks as long as the
-    /// resolver does.
+    /// Asks the system's resolver for `host`. Returns the addresses in the resolver's order of preference. Blocks as
+    /// long as the resolver blocks.
     static func lookUp(_ host: String?, port: UInt16, flags: CInt = 0) throws(OutputFailure) -> [HostAddress] {
         var hints = addrinfo()
         hints.ai_family = AF_UNSPEC
-        hints.ai_socktype = CInt(SOCK_STREAM.rawValue)  // for any type: the addresses are the same
+        hints.ai_socktype = CInt(SOCK_STREAM.rawValue)  // all socket types have the same addresses
         hints.ai_flags = AI_NUMERICSERV | flags
         var first: UnsafeMutablePointer<addrinfo>?
         let status = getaddrinfo(host, String(port), &hints, &first)
@@ -44,17 +44,17 @@ package struct HostAddress: Sendable, Equatable, CustomStringConvertible {
             .compactMap { $0.flatMap { HostAddress($0.pointee) } }
     }
 
-    /// The bare address in network order: 4 or 16 bytes.
+    /// The address without port and zone, in network order: 4 or 16 bytes.
     var networkBytes: [UInt8] { Array(family == AF_INET ? bytes[4..<8] : bytes[8..<24]) }
 
-    /// Whether it is a multicast address: 224.0.0.0/4 (RFC 5771) or ff00::/8 (RFC 4291, 2.7).
+    /// Whether this is a multicast address: 224.0.0.0/4 (RFC 5771) or ff00::/8 (RFC 4291, 2.7).
     var isGroup: Bool {
         let first = networkBytes.first ?? 0
         return family == AF_INET6 ? first == 0xFF : first >> 4 == 0xE
     }
 
-    /// Index of the local interface that has this IPv6 address; `nil` if none has. A link-local address names its
-    /// interface.
+    /// The index of the local interface that has this IPv6 address; nil if no interface has it. A link-local address
+    /// contains the index of its interface.
     var interfaceIndex: UInt32? {
         guard family == AF_INET6 else { return nil }
         let scope = bytes[24..<28].withUnsafeBytes { $0.loadUnaligned(as: UInt32.self) }
@@ -83,7 +83,7 @@ package struct HostAddress: Sendable, Equatable, CustomStringConvertible {
         self.bytes = bytes
     }
 
-    /// Lends the address in the form that socket calls take; valid during the call.
+    /// Calls `body` with the address in the form that socket calls take. The pointer is valid only during the call.
     package func withSockaddr<R>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> R) -> R {
         var storage = sockaddr_storage()
         withUnsafeMutableBytes(of: &storage) { $0.copyBytes(from: bytes) }

@@ -4,11 +4,11 @@ internal import Dispatch
 package import Media
 internal import Synchronization
 
-/// Resolves names within its own deadline, however long the system's resolver takes.
+/// Resolves names within its own deadline, no matter how long the system's resolver takes.
 ///
-/// `getaddrinfo` cannot be interrupted. It runs on one thread per name and not per attempt, so a name server that never
-/// answers costs one blocked thread per host. An answer that is too late for a caller is kept for the next attempt: if
-/// a name server takes 30 s, it delays an output by 30 s, and no more.
+/// `getaddrinfo` cannot be interrupted. It runs on one thread per name, not per attempt, so that a name server that
+/// never answers blocks one thread per host. An answer that comes after a caller's deadline is kept for the caller's
+/// next attempt. So a name server that takes 30 s delays an output by 30 s, and no more.
 package final class HostResolver: Sendable {
     /// The result of a request: at least one address, or the reason why none was found (`unreachable`, step `resolve`).
     package typealias Answer = Result<[HostAddress], OutputFailure>
@@ -28,7 +28,7 @@ package final class HostResolver: Sendable {
         var requests = 0
     }
 
-    /// The resolver that all outputs share.
+    /// The resolver that the whole process shares.
     package static let shared = HostResolver()
 
     private let timeout: Duration
@@ -48,8 +48,9 @@ package final class HostResolver: Sendable {
         self.lookUp = lookUp
     }
 
-    /// Resolves `host`, a name or a literal; the addresses have `port`. Does not block. Calls `completion` once: for a
-    /// literal at once on the calling thread, else on another thread within the deadline.
+    /// Resolves `host`, a name or a literal; the addresses have `port`. Does not block. Calls `completion` once, within
+    /// the deadline. If `host` is a literal, or if a late answer was kept for it, that happens at once on the calling
+    /// thread; otherwise usually on another thread.
     package func resolve(_ host: String, port: UInt16, completion: @escaping @Sendable (Answer) -> Void) {
         if let literal = HostAddress(literal: host, port: port) { return completion(.success([literal])) }
         let complete: @Sendable (Answer) -> Void = { answer in

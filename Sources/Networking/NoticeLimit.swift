@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Decides which messages of a peer are logged, so that a talkative peer does not fill the log.
+/// Decides which messages of a peer are logged, so that a peer that sends many messages does not fill the log.
 package struct NoticeLimit: Sendable {
-    /// What happens to a message.
+    /// What the caller does with a message.
     package enum Verdict: Sendable { case passed, last, leftOut }
 
     /// Number of messages per minute that are logged.

@@ -2,24 +2,25 @@
 
 internal import Media
 
-/// The options of an address or of an output: name-value pairs, each allowed once.
+/// The options of an address or of an output, as pairs of a name and a value.
 ///
-/// A reader takes the options that it knows by name, then calls ``finish()``: options that were not taken are unknown.
-/// No error repeats an unknown name or value, because it may be part of a secret that is not escaped.
+/// The code that reads an address takes the options that it knows by name, and then calls ``finish()``, which refuses
+/// the options that are left. No error repeats an unknown name or value, because it may be part of a secret that was
+/// not escaped.
 package struct OptionList {
     private struct Pair {
         let name: String
         let value: String
-        /// The text that stands for the option in errors.
+        /// The words for this option in an error.
         var subject = "An option"
     }
 
     /// The protocol's name in errors, such as `UDP`.
     private let kind: String
     private var pairs: [Pair]
-    /// The names of the options for which a reader has asked.
+    /// The names of the options that the code has asked for.
     package private(set) var known: [String] = []
-    /// The end of an error about an unknown option.
+    /// The sentence that follows an error about an unknown option.
     private var advice = ""
 
     /// Parses the `query` of an address of the protocol `kind`: percent-encoded `name=value` pairs separated by `&`.
@@ -35,7 +36,8 @@ package struct OptionList {
     }
 
     /// Parses `text`, the part of an output after `#`: `name=value` pairs separated by commas. In a value, a comma is
-    /// written `%2C`; `read` decodes a value. Throws the errors of `read`, and an error for an option without a value.
+    /// written `%2C`. `read` converts each value after that. Throws the errors of `read`, and an error for an option
+    /// without a value.
     package init(behindMark text: Substring, of kind: String, read: (String) throws -> String) throws {
         self.kind = kind
         let advice = " Write a comma in a value as %2C."
@@ -106,7 +108,7 @@ package struct OptionList {
         return .milliseconds(count * factor)
     }
 
-    /// Throws if options are left that the reader did not take.
+    /// Throws if an option is left that the code did not take.
     package func finish() throws(AddressError) {
         guard let first = pairs.first else { return }
         let known = known.sorted()
@@ -115,7 +117,7 @@ package struct OptionList {
         throw AddressError("\(first.subject) is unknown to \(kind); \(help)\(advice)")
     }
 
-    /// An error about the option `name` that ends with `rule`.
+    /// An error about the option `name`. `rule` is the end of its sentence.
     package func error(in name: String, _ rule: String) -> AddressError {
         AddressError("The \(kind) option \(name) \(rule).")
     }
@@ -146,8 +148,8 @@ extension String {
 
 /// Options that inputs and outputs share.
 extension OptionList {
-    /// Takes `name=`, the name of an input or output in logs and status, or the name in another `option`; nil if it is
-    /// not given.
+    /// Takes the name of an input or output, as logs and status show it, from the option `name=` or from another
+    /// `option`; nil if the option is not given.
     package mutating func takeName(_ option: String = "name") throws(AddressError) -> String? {
         guard let name = try take(option) else { return nil }
         let isPlain = name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "-_.".contains($0)) }
@@ -164,7 +166,8 @@ extension OptionList {
         return try Self.time(text, of: option, in: range)
     }
 
-    /// Parses `text`, the value of `option`, as a duration within `range`. Errors mention that `word` is valid too.
+    /// Parses `text`, the value of `option`, as a duration within `range`. If `word` is given, errors say that this
+    /// word is valid, too.
     package static func time(
         _ text: String, of option: String, in range: ClosedRange<Duration>, or word: String? = nil
     ) throws(AddressError) -> Duration {

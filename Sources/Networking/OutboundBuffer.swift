@@ -5,16 +5,19 @@ internal import DequeModule
 internal import Glibc
 package import Media
 
-/// Bytes that wait for a socket: references to shared bytes, in order, without a copy.
+/// Bytes that wait until a socket accepts them. The buffer holds references to shared bytes, in order, and does not
+/// copy them.
 ///
-/// The sender reads the bytes by ``withVectors(limit:_:)`` and reports to ``consume(_:)`` how many the socket accepted.
+/// The sender gets the bytes from ``withVectors(limit:_:)``, and tells ``consume(_:)`` how many of them the socket
+/// accepted.
 package struct OutboundBuffer {
     private struct Piece {
         let bytes: SharedBytes
         var start: Int
         let end: Int
         let endsFrame: Bool
-        /// The position of the same bytes in a file, from which the kernel sends them without a copy.
+        /// The position of the same bytes in a file, if a file contains them. The kernel can send them from there
+        /// without a copy.
         let place: SharedFile.Place?
     }
 
@@ -26,7 +29,8 @@ package struct OutboundBuffer {
 
     package init() {}
 
-    /// Tests the number of bytes instead of the pieces, because the pieces may not be in the processor's cache.
+    /// Whether no bytes wait. The test uses the number of bytes and not the pieces, because the pieces may not be in
+    /// the processor's cache.
     package var isEmpty: Bool { pendingBytes == 0 }
 
     /// Appends a part of `bytes`; `endsFrame` marks the last byte of a frame.
@@ -45,7 +49,8 @@ package struct OutboundBuffer {
         append(bytes, 0..<bytes.count, endsFrame: endsFrame, place: place)
     }
 
-    /// File position and byte count of the buffer's head, if a file contains it.
+    /// The file position of the first piece in the buffer, and the number of its bytes; nil if no file contains the
+    /// piece.
     var placeOfHead: (SharedFile.Place, count: Int)? {
         guard let head = pieces.first, let place = head.place else { return nil }
         return (SharedFile.Place(file: place.file, start: place.start + head.start), head.end - head.start)
@@ -65,7 +70,8 @@ package struct OutboundBuffer {
         }
     }
 
-    /// Lends the head of the buffer as at most `limit` vectors, without a copy; valid during the call.
+    /// Calls `body` with the first pieces of the buffer as vectors, at most `limit` of them, without a copy. They are
+    /// valid only during the call.
     package func withVectors<R>(limit: Int = 64, _ body: (UnsafeMutableBufferPointer<iovec>) -> R) -> R {
         let count = min(limit, pieces.count)
         return withUnsafeTemporaryAllocation(of: iovec.self, capacity: max(count, 1)) { vectors in
@@ -83,7 +89,7 @@ package struct OutboundBuffer {
         }
     }
 
-    /// Removes `count` bytes from the head. Returns how many frames ended in them.
+    /// Removes the first `count` bytes. Returns how many frames ended in these bytes.
     package mutating func consume(_ count: Int) -> Int {
         var remaining = min(count, pendingBytes)
         var frames = 0
@@ -114,8 +120,8 @@ package final class SharedFile: Sendable {
         let start: Int
     }
 
-    /// The size up to which frames share a file, because creating a file costs as much as copying the bytes for a dozen
-    /// sockets.
+    /// Frames are appended to a file until the file has this size. A new file for each frame would cost as much as
+    /// copying the frame for a dozen sockets.
     private static let wholeBytes = 1 << 20
 
     let descriptor: CInt
@@ -128,8 +134,8 @@ package final class SharedFile: Sendable {
 
     deinit { if descriptor >= 0 { close(descriptor) } }
 
-    /// Appends `bytes`. Returns their position, or nil if the file is full or the kernel has no space. One thread at a
-    /// time.
+    /// Appends `bytes`. Returns their position; nil if the file is full or the kernel has no space. Only one thread at
+    /// a time may call it.
     package func append(_ bytes: SharedBytes) -> Place? {
         let start = Int(lseek(descriptor, 0, SEEK_CUR))
         guard start >= 0, start < Self.wholeBytes else { return nil }

@@ -2,8 +2,8 @@
 
 internal import Media
 
-/// The handshake that asks a proxy for a connection to a host. It processes bytes and returns bytes, without I/O. It
-/// buffers only a bounded part of an answer, however much the proxy sends.
+/// The handshake that asks a proxy for a connection to a host. It processes bytes and returns bytes, without I/O. No
+/// matter how much the proxy sends, it buffers only a limited part of the answer.
 protocol ProxyDialogue {
     /// The client's first message.
     mutating func begin() -> [UInt8]

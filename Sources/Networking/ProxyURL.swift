@@ -3,7 +3,7 @@
 /// A proxy for RTMP outputs: `http://[user:password@]host:port` (CONNECT) or `socks5://[user:password@]host:port`. The
 /// proxy resolves the target's name.
 ///
-/// Its description omits user and password.
+/// The description of this value omits user and password.
 package struct ProxyURL: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The proxy's protocol.
     package enum Kind: String, Sendable {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CLinux  // netdb.h and sys/socket.h: the Glibc module lacks parts of them
+internal import CLinux  // the parts of netdb.h and sys/socket.h that the Glibc module lacks
 internal import Glibc
 package import Media
 
@@ -11,11 +11,12 @@ extension TCPSocket {
         let socket: TCPSocket
     }
 
-    /// Connects to the first of `addresses` that answers, within `timeout` for all of them, and closes the other
-    /// attempts. The socket is non-blocking; the call blocks. Failures call the host `name`.
+    /// Connects to the first of `addresses` that answers, and closes the other attempts. `timeout` is the limit for all
+    /// attempts together. The returned socket is non-blocking, but this call blocks. Errors contain `name` as the name
+    /// of the host.
     ///
-    /// `opened` receives each socket before the wait and returns whether to continue. Another thread can end the wait
-    /// by shutting these sockets down.
+    /// `opened` is called with each socket before the wait for its connection, and returns whether to continue. Another
+    /// thread can end the wait by shutting these sockets down.
     package static func connect(
         to addresses: [HostAddress], name: String, within timeout: Duration, opened: (TCPSocket) -> Bool
     ) throws(OutputFailure) -> TCPSocket {
@@ -102,11 +103,13 @@ extension TCPSocket {
     func setStreamOptions() {
         let tcp = CInt(IPPROTO_TCP)
         setOption(tcp, TCP_NODELAY, CInt(1))
-        // A dead link is detected within 15 s, even while data is in flight: the timer starts at the first
-        // unacknowledged byte and is checked at each retransmission. 6 s proved too short in the field (OBS 63c3299a9).
+        // With this timeout, a dead link is detected within 15 s, even while data is in flight. Its timer starts with
+        // the first unacknowledged byte, and the kernel checks the timer at each retransmission. 6 s were too short in
+        // practice (OBS 63c3299a9).
         setOption(tcp, TCP_USER_TIMEOUT, CInt(12_000))
-        // Without this, the kernel sends again after 0.2, 0.4, … 6.4 s: after an outage of 10 s it would not try before
-        // the timeout above, and the connection would be lost. Kernels before 6.15 do not have the option.
+        // Without this option, the kernel doubles the wait between retransmissions: 0.2, 0.4, … 6.4 s. After an outage
+        // of 10 s, it would not retransmit before the timeout above, and the connection would be lost. Kernels before
+        // 6.15 do not have the option.
         setOption(tcp, Self.longestRetransmission, CInt(1000))
         // The backlog must stay in the output's queue, where the drop policy can drop it, and not in the kernel.
         setOption(tcp, TCP_NOTSENT_LOWAT, CInt(256 << 10))
@@ -115,8 +118,9 @@ extension TCPSocket {
         setOption(tcp, TCP_KEEPINTVL, CInt(5))
     }
 
-    /// Asks the connected `proxy` for a connection to `host`, within `timeout`. Blocks until then, or until the socket
-    /// is shut down; the socket itself is non-blocking.
+    /// Asks `proxy`, to which this socket is connected, for a connection to `host`. Blocks until the proxy has
+    /// answered, until `timeout` has passed, or until another thread shuts the socket down. The socket itself is
+    /// non-blocking.
     package func tunnel(through proxy: ProxyURL, to host: String, port: UInt16, within timeout: Duration)
         throws(OutputFailure)
     {

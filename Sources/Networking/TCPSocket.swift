@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CLinux  // netdb.h and sys/socket.h: the Glibc module lacks parts of them
+internal import CLinux  // the parts of netdb.h and sys/socket.h that the Glibc module lacks
 internal import Glibc
 package import Media
 package import NIOCore
 
-/// Owns one stream socket and closes it in `deinit`: a TCP connection, or the near end of a ``SocketTunnel`` to one.
-/// Any thread may call.
+/// Owns one stream socket, and closes it in `deinit`. The socket is a TCP connection, or the near end of a
+/// ``SocketTunnel`` to such a connection. Any thread may call the methods.
 package final class TCPSocket: Sendable {
-    /// The result of a send or a receive. Would-block is a result, not an error.
+    /// The result of sending or receiving.
     package enum Outcome: Equatable {
         case bytes(Int)
         case wouldBlock
@@ -16,7 +16,7 @@ package final class TCPSocket: Sendable {
         case failed(CInt)
     }
 
-    /// Valid as long as this object is retained.
+    /// The socket's descriptor. It is open as long as this object is retained.
     package let descriptor: CInt
     private let tunnel: (any SocketTunnel)?
 
@@ -27,7 +27,8 @@ package final class TCPSocket: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Ignores SIGPIPE: librtmp sends without `MSG_NOSIGNAL`, so a dead peer would end the process.
+    /// Makes the process ignore SIGPIPE. librtmp sends without `MSG_NOSIGNAL`, so this signal would end the process
+    /// when a peer is gone.
     package static let ignoresBrokenPipes: Void = {
         signal(SIGPIPE, SIG_IGN)
     }()
@@ -35,7 +36,8 @@ package final class TCPSocket: Sendable {
     /// Shuts the socket down, which wakes every thread that is blocked on it.
     package func shutDown(_ how: CInt = CInt(SHUT_RDWR)) { shutdown(descriptor, how) }
 
-    /// Makes the later close a reset, so that the server sees a broken connection and not the end of the program.
+    /// Makes the later close of the socket reset the connection, so that the server sees a broken connection and not
+    /// the end of the program.
     package func resetOnClose() {
         if let tunnel { tunnel.reset() } else { setOption(SOL_SOCKET, SO_LINGER, linger(l_onoff: 1, l_linger: 0)) }
     }
@@ -55,7 +57,8 @@ package final class TCPSocket: Sendable {
         }
     }
 
-    /// `sendfile` has no non-blocking flag, so the descriptor itself must be non-blocking.
+    /// Sends `bytes` bytes of a file. `sendfile` has no non-blocking flag, so the socket's descriptor must be
+    /// non-blocking.
     private func send(_ bytes: Int, from place: SharedFile.Place) -> Outcome {
         var offset = off_t(place.start)
         while true {
@@ -75,14 +78,15 @@ package final class TCPSocket: Sendable {
         }
     }
 
-    /// Bytes that were sent but not acknowledged by the peer, including those in the tunnel's buffers.
+    /// The number of bytes that were sent but not acknowledged by the peer, including those in the buffers of a tunnel.
     package var unacknowledgedBytes: Int {
         var count: CInt = 0
         let own = ioctl(descriptor, UInt(TIOCOUTQ), &count) == 0 ? Int(count) : 0
         return own + (tunnel?.unacknowledgedBytes ?? 0)
     }
 
-    /// Why a tunnel's connection ended; the socket itself only sees an end of file.
+    /// Why the connection of a tunnel ended; nil without a tunnel. The socket itself only shows that the stream has
+    /// ended.
     package var ending: String? { tunnel?.ending }
 
     /// The reason for a failure with the error number `code`.
@@ -117,7 +121,8 @@ extension TCPSocket {
     /// Makes the descriptor non-blocking.
     package func setNonBlocking() { _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK) }
 
-    /// Limits each blocking call of librtmp to `timeout`, until the stream is published.
+    /// Makes the descriptor blocking, and limits each blocking call to `timeout`. librtmp uses the socket in this way
+    /// until the stream is published.
     package func setBlocking(timeout: Duration) {
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK)
         let microseconds = Int(timeout.inNanoseconds / 1000)
@@ -128,7 +133,8 @@ extension TCPSocket {
 }
 
 extension TCPSocket {
-    /// Duplicates the descriptor of `channel`; the socket outlives the channel. Runs on the channel's loop.
+    /// Creates a socket with a duplicate of the descriptor of `channel`; it may outlive the channel. Must be called on
+    /// the channel's event loop.
     package convenience init(copyOf channel: any Channel) throws(OutputFailure) {
         let copy = try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(
             of: NIOBSDSocket.Handle.self

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CLinux  // netdb.h and sys/socket.h: the Glibc module lacks parts of them
+internal import CLinux  // the parts of netdb.h and sys/socket.h that the Glibc module lacks
 internal import Glibc
 package import Media
 
@@ -21,7 +21,7 @@ package final class UDPSocket {
 
     private let descriptor: CInt
 
-    /// Opens a socket to the first of `addresses` for which that succeeds.
+    /// Opens a socket to the first of `addresses` for which a socket can be opened.
     package static func open(_ url: UDPURL, _ addresses: [HostAddress]) throws(OutputFailure) -> UDPSocket {
         var failure = OutputFailure(.unreachable, step: "connect", reason: "\(url): the name has no address")
         for address in addresses {
@@ -55,8 +55,9 @@ package final class UDPSocket {
             // `send` reports the error of an earlier datagram once, instead of sending this one (udp(7)).
             case ECONNREFUSED where earlier == nil, EHOSTUNREACH where earlier == nil:
                 earlier = TCPSocket.message(errno)
-            // The host is not running yet, or a firewall rejects the datagram. UDP has no connection that could be
-            // lost, and to restart the stream every second would not help.
+            // The host is not running yet, or a firewall rejects the datagram. The datagram counts as lost, and the
+            // output continues: UDP has no connection that could be lost, and restarting the stream every second would
+            // not help.
             case ECONNREFUSED, EHOSTUNREACH, EHOSTDOWN, EPERM: return .lost(TCPSocket.message(errno))
             default: return .failed(TCPSocket.message(errno))
             }

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The address of an MPEG transport stream over UDP: `udp://239.1.1.1:5000?ttl=4&localaddr=192.0.2.1`, a group or one
-/// host.
+/// The address of an MPEG transport stream over UDP: `udp://239.1.1.1:5000?ttl=4&localaddr=192.0.2.1`. The receiver is
+/// a multicast group or one host.
 ///
 /// Options have FFmpeg's names: `ttl`, `pkt_size`, `localaddr`, `dscp` or `tos`, `buffer_size`. The address contains no
 /// secrets.
 package struct UDPURL: Sendable, Equatable, CustomStringConvertible {
-    /// The receiver's name or address, or the group.
+    /// The name or address of the receiver, which may be a multicast group.
     package let host: String
     /// The port.
     package let port: UInt16
-    /// Number of routers that a datagram may pass. Nil means the system's default for a single host; a group's default
-    /// is 1, which means the local network. 0, allowed for a group only, keeps the datagrams on this machine.
+    /// The number of routers that a datagram may pass. Nil means the default: that of the system for a single host, and
+    /// 1, which means the local network, for a multicast group. 0 keeps the datagrams on this machine, and is allowed
+    /// only for a multicast group.
     package private(set) var timeToLive: Int32?
     /// Bytes per datagram: a whole number of TS packets.
     package private(set) var datagramBytes = 1316
-    /// The local address from which datagrams are sent; for a group it selects the interface.
+    /// The local address from which datagrams are sent; for a multicast group, it also selects the interface.
     package private(set) var localAddress: String?
     /// The IP header's traffic class (RFC 2474: the code point in its upper six bits).
     package private(set) var trafficClass: Int32?

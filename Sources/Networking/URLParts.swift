@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The pieces of `scheme://[user[:password]@]host[:port][/path][?query]`, still encoded.
+/// The parts of an address `scheme://[user[:password]@]host[:port][/path][?query]`. Path and query are still
+/// percent-encoded.
 package struct URLParts {
     /// The scheme, in lower case.
     package let scheme: String
-    /// The user in front of the `@`, decoded.
+    /// The user in front of the `@`, without percent-encoding.
     package let user: String?
-    /// The password behind the first colon in front of the `@`, decoded.
+    /// The password between the first colon and the `@`, without percent-encoding.
     package let password: String?
     /// The host, without the brackets of an IPv6 literal.
     package let host: String
@@ -69,7 +70,7 @@ package struct URLParts {
         return (String(host), number)
     }
 
-    /// Decodes each `%XX` in `text`; an invalid escape is kept.
+    /// Decodes each `%XX` in `text`. An invalid escape stays as it is.
     package static func decode(_ text: some StringProtocol) -> String {
         let source = Array(text.utf8)
         var bytes: [UInt8] = []
@@ -96,6 +97,6 @@ package struct URLParts {
     /// The host in the form that addresses need: an IPv6 literal in brackets.
     package static func bracketed(_ host: String) -> String { host.contains(":") ? "[\(host)]" : host }
 
-    /// A secret's first two characters, if it is long enough that they reveal little.
+    /// Masks `secret`. Only its first two characters remain, and not even these if it has less than six characters.
     package static func masked(_ secret: String) -> String { secret.count < 6 ? "***" : "\(secret.prefix(2))***" }
 }

@@ -125,8 +125,8 @@ struct ChannelRoutes {
             Endpoint(.post, Self.path + "/markers", .operate) { request in
                 let channel = try channel(request)
                 let text = try await JSON.body(NewMarker.self, of: request).text
-                // Unicode scalars are counted, as in the API's description: a character may consist of any number of
-                // them.
+                // The limit counts Unicode scalars, as the API's description does, because a character may consist of
+                // any number of scalars.
                 guard !text.isEmpty, text.unicodeScalars.count <= Self.longestText, !text.contains("\0") else {
                     throw Refusal(.unusable, "text has 1 to \(Self.longestText) characters.")
                 }

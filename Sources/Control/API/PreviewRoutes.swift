@@ -13,7 +13,7 @@ internal import Synchronization
 final class PreviewRoutes: Sendable {
     /// The interval between two checks for new fragments: a third of a fragment's length.
     private static let step = TimeAmount.milliseconds(50)
-    /// How long a client waits for the first keyframe.
+    /// How long the server waits for the first keyframe, and later for each new fragment, before it ends the response.
     private static let patience = Duration.seconds(10)
 
     private let host: any ControlledHost
@@ -36,7 +36,8 @@ final class PreviewRoutes: Sendable {
         let stream = try stream(name)
         if let reason = PreviewFeed(of: stream).refusal { throw Refusal(.conflict, reason) }
         let body = StreamedBody.body(of: request) { [self] write in
-            // Not before, because the body of a HEAD request is never written, so that its feed would never end.
+            // The feed begins here, when the body is written, and not earlier. The body of a HEAD request is never
+            // written, so a feed that began earlier would never end.
             let feed = feed(of: stream, name)
             feed.begin()
             defer { end(feed, name) }
@@ -57,8 +58,8 @@ final class PreviewRoutes: Sendable {
         var buffer = head
         for piece in pieces { buffer.writeImmutableBuffer(piece.bytes) }
         try await write(buffer)
-        // Only a write reveals that a client has disconnected. Therefore the response ends when no fragment comes for a
-        // while; a client that is still watching sends another request.
+        // The server notices only while writing that a client has disconnected. Therefore the response ends when no
+        // fragment comes for a while. A client that is still watching sends another request.
         var latest = ContinuousClock.now
         while host.channel(name)?.stream === feed.stream, ContinuousClock.now - latest < Self.patience {
             try await request.rest(until: .now() + Self.step)

@@ -18,7 +18,7 @@ struct ProgramRoutes {
     private static let width = 320
 
     let host: any ControlledHost
-    /// Images that expire before the page requests the next one.
+    /// The cache of snapshots. An image expires before the web page requests the next one.
     private let snapshots = SnapshotCache(for: .milliseconds(90))
 
     init(host: any ControlledHost) { self.host = host }

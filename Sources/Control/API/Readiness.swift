@@ -5,12 +5,12 @@ internal import Program
 internal import Status
 internal import Synchronization
 
-/// Checks that the channels output media: each channel must have produced frames within the last few seconds, unless it
-/// has ended as intended.
+/// Checks that the channels produce media. Each channel must have produced frames or packets within the last 3 seconds,
+/// unless it has ended as intended.
 final class Readiness: Sendable {
     private struct Look {
         var units: Int64
-        /// When the number was last larger than before, in monotonic nanoseconds.
+        /// When `units` last changed, in monotonic nanoseconds.
         var moved: Int64
     }
 

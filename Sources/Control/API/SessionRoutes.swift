@@ -4,8 +4,8 @@ internal import HTTPTypes
 internal import Hummingbird
 internal import HummingbirdCore
 
-/// The API of sessions. A browser cannot send a token when it requests a video, a download or an event stream, so it
-/// sends a session cookie instead.
+/// The API of sessions. When a browser requests a video, a download or an event stream, a web page cannot add a token
+/// to the request. The browser sends a session cookie instead.
 struct SessionRoutes {
     private struct NewSession: Decodable { let token: String }
     private struct Session: Encodable {

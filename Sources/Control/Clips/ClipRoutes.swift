@@ -57,15 +57,17 @@ struct ClipRoutes {
     private static let clip = path + "/{clip}"
     private static let longestName = 100
     private static let longestID = 64
-    /// In seconds. Operators hardly remember events that are longer ago.
+    /// The largest value of `before`, which says how many seconds before the request a clip begins. Operators hardly
+    /// ever want to begin a clip earlier.
     private static let longestBefore = 600.0
     /// The largest program time that is accepted: a year, in seconds.
     private static let latest = 31_536_000.0
     /// The maximum number of clips in one file.
     private static let mostParts = 1000
-    /// The maximum number of frames that are left out at the beginning or end of a clip; it lasts for many years.
+    /// The maximum number of frames that a request may leave out at the beginning or end of a clip. So many frames last
+    /// for many years.
     private static let mostSkipped: Int64 = 1 << 40
-    /// By how many seconds audio can be moved.
+    /// The range, in seconds, in which a request can move the audio relative to the video.
     private static let offsets = -10.0...10.0
 
     let host: any ControlledHost
@@ -99,8 +101,8 @@ struct ClipRoutes {
         [
             Endpoint(.post, Self.path, .operate) { request in
                 let clips = try clips(request)
-                // Read this before anything that takes time: a request without a time means the moment at which it
-                // arrived.
+                // The newest program time is read before anything that takes time. A request without a time means the
+                // moment at which it arrived.
                 let now = clips.newest
                 var asked = try Self.checked(try await JSON.optionalBody(NewClip.self, of: request))
                 asked.newest = now
@@ -113,8 +115,8 @@ struct ClipRoutes {
                 let (clips, id) = (try clips(request), try Self.id(request.parameter("clip")))
                 let now = clips.newest
                 let at = try Self.moment(try await JSON.optionalBody(Stop.self, of: request)?.at)
-                // The request that begins the clip has not arrived yet: its end is stored, and there is no clip to
-                // show.
+                // If `stop` returns nil, the request that begins the clip has not arrived yet. The clip's end is
+                // stored, and there is no clip to return.
                 guard let clip = try await Blocking.clips.run({ try clips.stop(id, at: at, newest: now) }) else {
                     return JSON.empty(.accepted)
                 }

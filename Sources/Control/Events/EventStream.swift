@@ -46,12 +46,12 @@ struct EventStream: Sendable {
         private static func tenths(_ levels: [Double]) -> [Double] { levels.map { ($0 * 10).rounded() / 10 } }
     }
 
-    /// The interval between two checks for events, in milliseconds: as often as meters are updated, or as often as
-    /// people notice a delay.
+    /// The interval between two checks for events, in milliseconds. With meters, it is as long as the meters need for
+    /// an update. Without meters, it is so short that people hardly notice the delay.
     private static let step = (meters: 100, events: 250)
     /// The interval between two status messages, in milliseconds.
     private static let statusInterval = 1000
-    /// The interval between two comments, which tell a client that the server is alive, in milliseconds.
+    /// The interval between two ping comments, in milliseconds. They tell a client that the server is alive.
     private static let pingInterval = 10_000
 
     let reports: ReportCache

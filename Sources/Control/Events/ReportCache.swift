@@ -4,8 +4,8 @@ internal import Archive
 internal import Status
 internal import Synchronization
 
-/// Caches the channels' reports. However many clients ask, reports are read only so often that no client notices the
-/// delay. Any thread may use it.
+/// Caches the channels' reports, so that the cost of reading them does not grow with the number of clients. A cached
+/// report is so new that no client notices its age. Any thread may use it.
 final class ReportCache: Sendable {
     private let host: any ControlledHost
     private let reports: Cached<[ChannelReport]>
@@ -20,7 +20,7 @@ final class ReportCache: Sendable {
         (self.host, self.version) = (host, version)
         let reports = Cached(for: .milliseconds(90)) { host.channels.compactMap { host.channel($0)?.report } }
         self.reports = reports
-        // The lifetime is short, because a client that has just changed something must not get the old state.
+        // The lifetime is short, so that a client that has just changed something soon gets the new state.
         texts = Cached(for: .milliseconds(100)) { reports.value.map { JSON.encode(Named(report: $0)) } }
         rendered = Cached(for: .milliseconds(200)) { metrics(reports.value) }
     }
@@ -47,8 +47,8 @@ final class ReportCache: Sendable {
     }
 }
 
-/// Computes a value at most once per `lifetime`, however many callers ask for it. Any thread may use it; a caller that
-/// asks while the value is computed waits for it.
+/// Computes a value at most once per `lifetime`, no matter how many callers ask for it. Any thread may use it. A caller
+/// that asks while the value is being computed waits for the result.
 final class Cached<Value: Sendable>: Sendable {
     private struct State {
         var value: Value?

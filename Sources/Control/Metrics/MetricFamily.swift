@@ -23,7 +23,7 @@ struct MetricsSnapshot: Sendable {
 struct MetricFamily: Sendable {
     /// The Prometheus types that are used here.
     enum Kind: String, Sendable {
-        /// A value that only grows, except that it may restart at 0.
+        /// A value that only grows; it may restart at 0.
         case counter
         /// A current value.
         case gauge
@@ -43,10 +43,10 @@ struct MetricFamily: Sendable {
     let read: @Sendable (MetricsSnapshot, inout MetricSamples) -> Void
 }
 
-// MARK: Families of each channel
+// MARK: Metrics of each channel
 
 extension MetricFamily {
-    /// A family with samples for each channel; the first label is `channel`, and `labels` follow it.
+    /// A metric with samples for each channel. Its first label is `channel`; the `labels` follow.
     static func channel(
         _ name: String, _ kind: Kind, _ help: String, labels: [String] = [],
         _ read: @escaping @Sendable (ChannelReport, inout MetricSamples) -> Void
@@ -59,14 +59,14 @@ extension MetricFamily {
         }
     }
 
-    /// A family with a sample for each channel that has a program.
+    /// A metric with one sample for each channel that has a program.
     static func program(
         _ name: String, _ kind: Kind, _ help: String, _ value: @escaping @Sendable (ChannelStatus) -> Double?
     ) -> MetricFamily {
         channel(name, kind, help) { report, samples in samples.add(report.status.flatMap(value)) }
     }
 
-    /// A family with samples for each item that `all` returns; the first label is `channel`, and `labels` follow it.
+    /// A metric with samples for each item that `all` returns. Its first label is `channel`; the `labels` follow.
     static func each<Item>(
         _ name: String, _ kind: Kind, _ help: String, labels: [String],
         of all: @escaping @Sendable (ChannelStatus) -> [Item],
@@ -78,18 +78,18 @@ extension MetricFamily {
     }
 }
 
-/// Writes samples as Prometheus text, version 0.0.4, one family after the other.
+/// Writes the samples of one metric after the other as Prometheus text, version 0.0.4.
 struct MetricSamples {
     /// The text so far.
     private(set) var text = ""
-    /// The values of the first labels, for all following samples.
+    /// The values of the first labels. All following samples have them.
     var first: [String] = []
 
     private var family = ""
     private var labels: [String] = []
     private var header = ""
 
-    /// Begins a family. A family without samples is not written.
+    /// Begins the samples of a metric. A metric without samples is not written.
     mutating func begin(_ family: MetricFamily) {
         (self.family, labels, first) = (family.name, family.labels, [])
         header =
@@ -103,8 +103,8 @@ struct MetricSamples {
         write("", values, value)
     }
 
-    /// Writes a sample for each of `all`: 1 for `current`, 0 for the others. `all` are the possible values of the last
-    /// label; `values` are the values of the labels between ``first`` and the last one.
+    /// Writes a sample for each value in `all`, which are the possible values of the last label. The sample is 1 for
+    /// `current` and 0 for the others. `values` are the values of the labels between ``first`` and the last label.
     mutating func choose(_ current: String?, among all: [String], _ values: String?...) {
         for value in all { write("", values + [value], MetricFamily.number(value == current)) }
     }
@@ -164,7 +164,7 @@ struct MetricSamples {
 
     /// Formats a value: whole numbers have no fraction; NaN and infinities are written as Prometheus writes them.
     static func number(_ value: Double) -> String {
-        // Larger floating-point numbers cannot represent every whole number.
+        // From 2^53 on, a floating-point number cannot represent every whole number.
         if let whole = Int64(exactly: value), whole.magnitude < 1 << 53 { return String(whole) }
         if value.isNaN { return "NaN" }
         if value.isInfinite { return value > 0 ? "+Inf" : "-Inf" }

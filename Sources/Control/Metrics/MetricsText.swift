@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Formats a snapshot as Prometheus text, version 0.0.4. It has no counters of its own: all counters come from the
-/// snapshot.
+/// Formats a snapshot as Prometheus text, version 0.0.4. All counters come from the snapshot.
 enum MetricsText {
-    /// All families, in the order of the output. `docs/metrics.md` has the same order.
+    /// All metrics, in the order in which they are written. `docs/metrics.md` has the same order.
     static let families =
         ChannelMetrics.families + ProgramMetrics.families + EncoderMetrics.families + RenditionMetrics.families
         + OutputMetrics.families + RecorderMetrics.families + SourceRecordingMetrics.families + StorageMetrics.families

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CDispatch  // owns the C types of time where it is loaded before Glibc
+internal import CDispatch  // declares C's time types if it is loaded before Glibc
 internal import Foundation
 internal import Glibc
 internal import Status
@@ -60,7 +60,7 @@ struct ProcessUsage: Sendable {
     /// The limit for open descriptors.
     var mostDescriptors: UInt64 = 0
 
-    /// The usage before it is read: zeros.
+    /// A usage in which all values are 0.
     init() {}
 
     /// The current usage; nil if the system does not report it. Reads three files under `/proc`.

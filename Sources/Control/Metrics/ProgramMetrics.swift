@@ -27,7 +27,8 @@ enum ProgramMetrics {
         },
     ]
 
-    /// Metrics of feeds; a program that is passed through has no feed.
+    /// Metrics of the feeds, which carry decoded media from the sources to the program. A program that is passed
+    /// through has no feed.
     private static let feeds: [MetricFamily] = [
         video("relay_feed_frames_total", "Frames that came from the source on air.") { Double($0.framesIn) },
         video("relay_feed_dropped_frames_total", "Frames of the source that were never shown.") {

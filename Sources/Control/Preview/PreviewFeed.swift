@@ -53,7 +53,7 @@ final class PreviewFeed: PacketConsumer {
             }
             return state.watchers == 1
         }
-        // The packets of the current GOP arrive at once.
+        // The stream sends the packets of the current GOP at once.
         if isFirst { stream.join(self) }
     }
 
@@ -78,7 +78,8 @@ final class PreviewFeed: PacketConsumer {
         state.withLock { state in
             for piece in state.muxer?.push(packets) ?? [] {
                 if piece.beginsGOP {
-                    // A client that is too far behind continues with the oldest GOP that is kept.
+                    // Only the current and the previous GOP are kept. A client that is further behind continues at the
+                    // newest keyframe.
                     while let first = state.pieces.first, !first.beginsGOP || state.pieces.count > 1 && isOld(state) {
                         state.bytes -= first.bytes.readableBytes
                         state.pieces.removeFirst()
@@ -100,7 +101,8 @@ final class PreviewFeed: PacketConsumer {
     /// little late.
     private func isOld(_ state: borrowing State) -> Bool { state.pieces.count { $0.beginsGOP } > 1 }
 
-    /// The current head, and the fragments from the newest keyframe on; nil until there is a keyframe.
+    /// The current head (`ftyp` and `moov`), and the fragments from the newest keyframe on; nil until there is a
+    /// keyframe.
     var beginning: (head: ByteBuffer, pieces: [Piece])? {
         state.withLock { state in
             guard let muxer = state.muxer, let start = state.pieces.lastIndex(where: \.beginsGOP) else { return nil }

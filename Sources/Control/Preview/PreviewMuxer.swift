@@ -8,19 +8,19 @@ struct PreviewMuxer {
     /// One fragment with its boxes.
     struct Piece {
         var bytes: [UInt8]
-        /// Whether a decoder that has received the head can start here.
+        /// Whether a decoder that has received the head (`ftyp` and `moov`) can start with this fragment.
         var beginsGOP: Bool
-        /// Whether the head must be sent before this fragment, because the coding has changed.
+        /// Whether the fragment begins with a new head, because the coding has changed.
         var hasHead: Bool
     }
 
-    /// The length of a fragment in nanoseconds: longer fragments increase the delay, and shorter ones the share of box
-    /// headers.
+    /// The length of a fragment in nanoseconds. Longer fragments increase the delay; shorter ones increase the share of
+    /// box headers in the data.
     private static let length: Int64 = 150_000_000
-    /// Limit for the media of another track that waits for the leading track, in nanoseconds. The leading track may
-    /// have stopped, and without a limit, audio would be collected for as long as frames are missing.
+    /// How much media of another track may wait for the leading track, in nanoseconds. If the video stopped and there
+    /// were no limit, audio would be collected without end.
     private static let patience: Int64 = 2_000_000_000
-    /// Added to all times, in seconds, so that times before the program's start are not negative.
+    /// The number of seconds that is added to all times, so that times before the program's start are not negative.
     private static let lead: Int64 = 1
 
     /// `ftyp` and `moov` for the current coding.

@@ -3,7 +3,7 @@
 internal import Media
 internal import Synchronization
 
-/// Caches images for a while. Only one image is made at a time, so that no client can keep the processor busy.
+/// Caches images for a short time. Only one image is made at a time, so that no client can keep the processor busy.
 final class SnapshotCache: Sendable {
     private let lifetime: Duration
     private let images = Mutex<[String: (bytes: [UInt8], made: ContinuousClock.Instant)]>([:])

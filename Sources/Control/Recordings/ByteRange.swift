@@ -2,9 +2,9 @@
 
 /// The byte range in a request (RFC 9110, 14.1 and 14.2).
 ///
-/// The response to a single range contains that range, even if the range counts from the end of the file. The response
-/// to several ranges, a malformed header or another unit contains the whole file: a server may ignore any range (14.2),
-/// and a server that responds to thousands of ranges is easily overloaded (14.2, 17.15).
+/// A single range is served, including one that counts from the end of the file. A request with several ranges, a
+/// malformed header or another unit gets the whole file. A server may ignore any range (14.2), and a server that serves
+/// thousands of ranges is easily overloaded (14.2, 17.15).
 enum ByteRange: Equatable {
     /// The whole file.
     case whole

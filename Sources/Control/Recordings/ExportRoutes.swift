@@ -21,7 +21,7 @@ struct ExportRoutes {
     private static let path = "/v1/exports"
     private static let job = path + "/{export}"
     private static let longestName = 100
-    /// A day, in milliseconds: longer clips must be exported in parts.
+    /// The maximum length of an export: a day, in milliseconds. Longer clips must be exported in parts.
     private static let longest: Int64 = 86_400_000
 
     let host: any ControlledHost
@@ -77,7 +77,7 @@ extension ControlRequest {
     }
 }
 
-/// Times in requests.
+/// Reads times in requests.
 enum ClockTime {
     /// Reads a UTC time such as `2026-11-21T14:03:10.250Z`, with up to nine fractional digits, and returns milliseconds
     /// since 1970. `name` is the name of the time in the request.

@@ -14,14 +14,15 @@ internal import Synchronization
 enum FileResponse {
     /// The number of bytes in memory for each reader.
     private static let piece = 256 << 10
-    /// How long a reader may take to read a piece: a player that has buffered enough pauses reading.
+    /// How long a reader may take to read a piece. It is long, because a player that has buffered enough pauses
+    /// reading.
     private static let patience = Duration.seconds(60)
     /// The maximum number of concurrent readers.
     private static let mostReaders = 64
 
     private static let readers = Atomic(0)
     private static let turn = Atomic(0)
-    /// A disk that does not answer blocks only the threads of these queues.
+    /// The queues that read files. A disk that does not answer blocks only their threads.
     private static let queues = (0..<4).map { DispatchQueue(label: "relay.control.files.\($0)", qos: .utility) }
 
     /// Returns the response to `request`, a GET or a HEAD, for `file`.
@@ -35,7 +36,8 @@ enum FileResponse {
         if let tag, let known = asked[.ifNoneMatch], matches(known, tag) {
             return Response(status: .notModified, headers: headers)
         }
-        // A part is useless to a client that has another version of the file (RFC 9110, 13.1.5).
+        // `If-Range` names the version that the client has. A part is useless to a client that has another version of
+        // the file (RFC 9110, 13.1.5).
         let isSame = asked[.ifRange].map { $0 == tag } ?? true
         switch isSame ? ByteRange(asked[.range], size: file.size) : .whole {
         case .whole:
@@ -71,8 +73,8 @@ enum FileResponse {
             while position < range.upperBound {
                 let bytes = try await read(
                     file, at: position, count: Int(min(Int64(piece), range.upperBound - position)))
-                // The file has become shorter: the connection is closed, so that the client does not consider the
-                // response complete.
+                // If the file has become shorter, the connection is closed, so that the client does not take the
+                // response as complete.
                 guard !bytes.isEmpty else { throw Refusal(.unavailable, "The file ends too early.") }
                 position += Int64(bytes.count)
                 try await write(ByteBuffer(bytes: bytes))
@@ -89,7 +91,7 @@ enum FileResponse {
         }
     }
 
-    /// `attachment` with an ASCII name and with the exact name (RFC 6266, 4.3).
+    /// The value of `Content-Disposition`: `attachment` with an ASCII name and with the exact name (RFC 6266, 4.3).
     private static func disposition(_ name: String) -> String {
         let plain = name.unicodeScalars.map { scalar -> Character in
             scalar.isASCII && (scalar.properties.isAlphabetic || "0123456789._- ".unicodeScalars.contains(scalar))
@@ -108,7 +110,8 @@ enum FileResponse {
     private final class Seat: Sendable {
         private init() {}
 
-        /// Counts the reader before the object exists: if the initializer threw, `deinit` would run as well.
+        /// Counts a reader and creates its object, or throws if there are too many. An initializer must not throw here:
+        /// `deinit` would run, too, and subtract the reader a second time.
         static func taken() throws(Refusal) -> Seat {
             guard readers.wrappingAdd(1, ordering: .relaxed).newValue <= mostReaders else {
                 readers.subtract(1, ordering: .relaxed)

@@ -17,7 +17,8 @@ struct RecordingRoutes {
     private static let path = "/v1/channels/{channel}/recordings"
     private static let recording = path + "/{recording}"
     private static let mostListed = 10_000
-    /// The times of a list without limits, in milliseconds since 1970: all times that can be written in a request.
+    /// The range of a list if the request sets no limits, in milliseconds since 1970. It contains every time that can
+    /// be written in a request.
     private static let allTimes: Range<Int64> = -62_135_596_800_000..<253_402_300_800_000
 
     let host: any ControlledHost
@@ -53,15 +54,14 @@ struct RecordingRoutes {
         [
             Endpoint(.get, Self.recording, .view) { request in try await file(request) },
             Endpoint(.head, Self.recording, .view) { request in try await file(request) },
-            // The same file under a name that players recognize as a segment, because some players check only the
-            // extension.
+            // The same file under a second name. Some players check only the extension to recognize a segment.
             Endpoint(.get, Self.recording + "/media.mp4", .view) { request in try await file(request) },
             Endpoint(.head, Self.recording + "/media.mp4", .view) { request in try await file(request) },
             Endpoint(.get, Self.recording + "/init.mp4", .view) { request in
                 let (archive, id) = (try archive(request), try request.parameter("recording"))
                 let bytes = try await Blocking.disk.run { try archive.initialisation(of: id) }
-                // Ranges are supported here. For a response without a range, FFmpeg assumes the size of its previous
-                // request, and waits.
+                // This response supports ranges. If it did not, FFmpeg would expect a body as large as that of its
+                // previous request, and would wait for the missing bytes.
                 let head = ArchivedFile(name: "init.mp4", type: "video/mp4", size: Int64(bytes.count), tag: nil) {
                     Array(bytes.dropFirst(Int($0)).prefix($1))
                 }
@@ -107,7 +107,8 @@ struct RecordingRoutes {
         ]
     }
 
-    /// Returns the deletion plan; if the request contains the token of such a plan, carries out that plan.
+    /// Without a `token`, returns a deletion plan, which contains a token. With the token of such a plan, carries out
+    /// that plan.
     private func deletion(
         _ subject: DeletionSubject, _ token: String?, _ archive: ChannelArchive,
         _ plan: @escaping @Sendable () throws -> DeletionPlan
@@ -124,7 +125,7 @@ struct RecordingRoutes {
 
     private func upload(_ isWanted: Bool, _ request: ControlRequest) async throws -> Response {
         let (channel, id) = (try channel(request), try request.parameter("recording"))
-        // Throws if the source is not recorded.
+        // This call throws if the source is not recorded.
         _ = try archive(request)
         let source = request.query("source")
         try await Blocking.changes.run { try channel.setUploaded(isWanted, recording: id, source: source) }

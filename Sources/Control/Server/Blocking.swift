@@ -4,22 +4,22 @@ internal import Dispatch
 internal import Media
 internal import Synchronization
 
-/// Runs blocking work outside of Swift concurrency's threads, and limits the number of concurrent calls. What viewers
-/// may ask for and what operators command never wait for the same places.
+/// Runs blocking work outside of Swift concurrency's threads, and limits the number of concurrent calls. Requests of
+/// viewers and commands of operators use different instances, so that one cannot use up the calls of the other.
 final class Blocking: Sendable {
-    /// For an operator's commands, which open ports and connections.
+    /// For commands of operators that open ports and connections.
     static let control = Blocking("relay.control.work", qos: .default)
-    /// For lists and files of recordings: a disk that does not answer delays only these requests.
+    /// For lists and files of recordings. If a disk does not answer, it delays only these requests.
     static let disk = Blocking("relay.control.disk", qos: .utility)
-    /// For thumbnails of recordings, of which a page with many of them asks at once.
+    /// For thumbnails of recordings. A web page requests many of them at once.
     static let thumbnails = Blocking("relay.control.thumbnails", qos: .utility)
     /// For commands that change recordings, exports and run-downs.
     static let changes = Blocking("relay.control.changes", qos: .default)
 
-    /// For making still images, which needs only the processor.
+    /// For encoding still images. This work uses only the processor.
     static let stills = Blocking("relay.control.stills", qos: .utility)
 
-    /// For commands to clips, which must not be lost when other requests wait for the disk.
+    /// For commands that begin and end clips. They must not be refused because other requests wait for the disk.
     static let clips = Blocking("relay.control.clips", qos: .default, most: 64)
 
     private let queue: DispatchQueue

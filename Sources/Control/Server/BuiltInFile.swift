@@ -3,7 +3,7 @@
 internal import NIOCore
 internal import Page
 
-/// A file that is built into the executable: one of the web page's, or the description of the API.
+/// A file that is built into the executable: a file of the web page, or the description of the API.
 struct BuiltInFile: Sendable {
     /// The path at which the file is served, without the leading slash.
     let path: String

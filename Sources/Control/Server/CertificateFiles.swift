@@ -50,8 +50,8 @@ final class CertificateFiles: Sendable {
     /// When the current certificate expires, in seconds since 1970-01-01T00:00:00Z.
     var expiry: Int? { state.withLock { $0.expiry } }
 
-    /// Reads the files again if they have changed; if that fails, the previous certificate remains in use. Blocks on
-    /// the disk.
+    /// Reads the files again if they have changed. If they cannot be read, the previous certificate remains in use.
+    /// Blocks on the disk.
     private func look() {
         let stamp = Self.stamp([certificate, key])
         guard state.withLock({ $0.stamp != stamp }) else { return }

@@ -10,7 +10,7 @@ protocol ClosedRequest: Decodable {
 }
 
 extension ClosedRequest {
-    /// Throws if one of `paths` is unknown. The message lists the keys that are known at the same place.
+    /// Throws if one of `paths` is unknown. The message lists the known keys of the same object.
     static func check(_ paths: KeyPaths) throws(Refusal) {
         guard let unknown = paths.paths.first(where: { !keys.contains($0) }) else { return }
         let parent = unknown.lastIndex(of: ".").map { String(unknown[...$0]) } ?? ""

@@ -6,16 +6,18 @@ internal import NIOHTTPTypes
 internal import Networking
 internal import Synchronization
 
-/// The connections of one listener. When all seats are taken, a new connection gets the seat of an idle one: of the
-/// network with the most connections, the one that has been idle longest, but of no network with fewer connections than
-/// its own. So clients that connect and stay silent keep no other client out. Any thread may use it.
+/// Limits the number of connections of one listener: each connection takes a seat. When all seats are taken, a new
+/// connection replaces an idle one. The idle connection is chosen from the network that has the most connections, and
+/// is the one that has been idle longest. No connection is taken from a network with fewer connections than the network
+/// of the new client. So clients that connect and send nothing cannot keep other clients out. Any thread may use it.
 final class ConnectionSeats: Sendable {
     private struct Seat {
         let channel: any Channel
         let network: ClientNetwork
-        /// Whether the connection has a request that is being answered.
+        /// Whether a request of this connection is being answered.
         var isBusy = false
-        /// Rises with each change, so the smallest one has been idle longest.
+        /// The number of the last change to this seat. The idle connection with the smallest number has been idle
+        /// longest.
         var turn: UInt64
     }
 
@@ -30,8 +32,8 @@ final class ConnectionSeats: Sendable {
     /// Seats for `limit` connections.
     init(_ limit: Int) { self.limit = limit }
 
-    /// Takes a seat for `channel` until it is closed. If no seat is free and none is idle, there is one seat more; the
-    /// server limits how many.
+    /// Takes a seat for `channel` until it is closed. If no seat is free and no connection is idle, `channel` gets an
+    /// extra seat; the server limits the number of extra seats.
     func enter(_ channel: any Channel) {
         let network = ClientNetwork(channel.remoteAddress?.ipAddress ?? "")
         let evicted = state.withLock { state in
@@ -48,7 +50,7 @@ final class ConnectionSeats: Sendable {
         channel.closeFuture.whenComplete { [weak self] _ in self?.leave(channel) }
     }
 
-    /// Records that `channel` has begun, or has ended, to answer a request.
+    /// Records that the server has begun or finished answering a request on `channel`.
     func note(_ channel: any Channel, isBusy: Bool) {
         state.withLock { state in
             state.turn += 1
@@ -61,7 +63,7 @@ final class ConnectionSeats: Sendable {
         state.withLock { $0.seats[ObjectIdentifier(channel)] = nil }
     }
 
-    /// The connection that gives way to one of `network`; nil if no idle one may be closed.
+    /// The idle connection to close for a new connection from `network`; nil if no connection may be closed.
     private static func idlest(
         _ seats: [ObjectIdentifier: Seat], besides network: ClientNetwork
     ) -> (any Channel)? {
@@ -76,7 +78,7 @@ final class ConnectionSeats: Sendable {
     }
 }
 
-/// Tells the seats whether a connection answers a request.
+/// Tells the seats when a request on a connection begins to be answered, and when its answer is complete.
 final class SeatHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPRequestPart
     typealias InboundOut = HTTPRequestPart
@@ -90,7 +92,8 @@ final class SeatHandler: ChannelDuplexHandler, RemovableChannelHandler {
     func handlerAdded(context: ChannelHandlerContext) { seats.enter(context.channel) }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        // A request that is not complete leaves the connection idle: sending slowly must not keep a seat.
+        // The connection counts as idle until the request is complete, so that a client cannot keep its seat by sending
+        // slowly.
         if case .end = unwrapInboundIn(data) { seats.note(context.channel, isBusy: true) }
         context.fireChannelRead(data)
     }

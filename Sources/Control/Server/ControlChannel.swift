@@ -10,7 +10,8 @@ struct ControlChannel: ServerChildChannel {
     typealias Value = HTTP1Channel.Value
 
     let base: HTTP1Channel
-    /// A connection uses the certificate that is current when it begins; nil if the server has none.
+    /// The files of the server's certificate; nil if it has none. A connection uses the certificate that is current
+    /// when the connection begins.
     let files: CertificateFiles?
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
@@ -19,8 +20,9 @@ struct ControlChannel: ServerChildChannel {
             guard let context else { return }
             try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
         }.flatMap { base.setup(channel: channel, logger: logger) }.map { connection in
-            // A server that stops handles no connection that arrives meanwhile. NIOAsyncWriter ends the process if it
-            // is released before it is finished, so it is retained until the connection is closed, and finished then.
+            // A connection that arrives while the server stops is never handled. Its NIOAsyncWriter would end the
+            // process if it were released before it is finished. Therefore the task below retains the writer until the
+            // connection is closed, and then finishes the writer.
             channel.closeFuture.whenComplete { _ in
                 Task { try? await connection.executeThenClose { _, _ in } }
             }

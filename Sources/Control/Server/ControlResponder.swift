@@ -7,8 +7,8 @@ internal import Logging
 internal import Media
 internal import NIOCore
 
-/// Responds to requests: finds the endpoint, checks the permission, and converts failures to problem details (RFC
-/// 9457).
+/// Responds to requests: finds the endpoint, checks the client's permission, and converts errors to problem details
+/// (RFC 9457).
 struct ControlResponder: HTTPResponder {
     typealias Context = ControlContext
 
@@ -65,18 +65,20 @@ struct ControlResponder: HTTPResponder {
             return response
         }
         if !Self.methods.contains(request.method) {
-            // A method that the router does not know is replaced by one that no path supports.
+            // A method that the router does not know is replaced by TRACE, which no path supports. The router then
+            // answers with the status 405.
             var head = request.head
             head.method = .trace
             asked = Request(head: head, body: asked.body)
         }
         var response = try await routes.respond(to: asked, context: context)
-        // The router's own response to an unknown path has no body.
+        // The router's own response to an unknown path has no body. It is replaced by problem details.
         if response.status == .notFound, response.headers[.contentType] == nil {
             response = Problem.response(Refusal(.notFound, "There is nothing at this path."))
         }
         // The response to HEAD contains only the length of the body. A body without an end, such as the event stream,
-        // has no length. Then the length is 0, because the library would otherwise announce chunks.
+        // has no length. The response then states the length 0, because the library would otherwise announce a chunked
+        // body.
         if request.method == .head {
             let count = response.body.contentLength ?? 0
             response.body = ResponseBody(contentLength: count) { writer in try await writer.finish(nil) }
@@ -85,8 +87,8 @@ struct ControlResponder: HTTPResponder {
         return response
     }
 
-    /// Reads the whole body of `request` in advance. If a body is too large or takes too long, only the client that
-    /// sends it is delayed, and only for a limited time.
+    /// Reads the whole body of `request` in advance. A body that is too large or takes too long delays only the client
+    /// that sends it, and only for a limited time.
     private static func body(
         of request: Request, most: Int, _ channel: any Channel
     ) async throws(Refusal) -> RequestBody {
@@ -105,8 +107,7 @@ struct ControlResponder: HTTPResponder {
         }
     }
 
-    /// Returns the limit for the body. A higher limit applies only to clients that may use an endpoint with larger
-    /// bodies.
+    /// Returns the limit for the body. An endpoint's higher limit applies only to clients that may use this endpoint.
     private func mostBytes(of request: Request, _ context: ControlContext) -> Int {
         let length = request.headers[.contentLength].flatMap { Int($0) }
         let base = gate.settings.basePath

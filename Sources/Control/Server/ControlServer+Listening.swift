@@ -9,19 +9,20 @@ internal import NIOPosix
 internal import Synchronization
 
 extension ControlServer {
-    /// How often what could not be opened is tried again.
+    /// The interval between attempts to open an address or a socket that could not be opened.
     private static let retryInterval = DispatchTimeInterval.seconds(10)
     /// How long a connection may be idle, or take to send a request's head.
     private static let idleTimeout = TimeAmount.seconds(30)
-    /// How long it may take to begin to listen at the address.
+    /// The time within which the server must begin to listen at an address or a socket.
     private static let startTimeout = DispatchTimeInterval.seconds(5)
-    /// Connections beyond the settings' maximum, which are accepted to find out which connection gives way, and while
-    /// all others answer requests.
+    /// The number of connections that the server accepts beyond the maximum of the settings. The server must accept a
+    /// connection before it can choose an idle one to close. If all others are answering requests, it cannot close any.
     private static let spareConnections = 32
     private static let mostHeaderBytes = 16 << 10
     private static let mostHeaders = 100
 
-    /// Begins to listen wherever the server does not listen yet. Returns what could not be opened. Blocks.
+    /// Begins to listen at the address and at the socket, if the server does not listen there yet. Returns one failure
+    /// for each that could not be opened. Blocks.
     func open() -> [Failure] {
         let (hasAddress, hasSocket) = state.withLock { ($0.hasAddress, $0.socket != nil) }
         var failures: [Failure] = []
@@ -34,7 +35,7 @@ extension ControlServer {
         return failures
     }
 
-    /// Logs what could not be opened, unless it failed for the same reasons before.
+    /// Logs the failures, unless the previous attempt failed for the same reasons.
     func tell(_ failures: [Failure]) {
         let reasons = failures.map(\.description)
         let isNew = state.withLock { state in
@@ -47,7 +48,7 @@ extension ControlServer {
         }
     }
 
-    /// Opens what could not be opened as soon as that is possible.
+    /// Starts a timer that tries to open the address and the socket until both are open.
     func openLater() {
         state.withLock { state in
             let timer = DispatchSource.makeTimerSource(queue: queue)
@@ -92,7 +93,7 @@ extension ControlServer {
         let place = BindAddress.hostname(address.host, port: address.port)
         let port = try listen(at: place, files: files, isLocal: false, name: address.text)
         state.withLock { ($0.hasAddress, $0.port) = (true, port) }
-        // If the settings leave the choice of the port to the system, the log shows the actual port.
+        // If the port in the settings is 0, the system chooses the port, and the log shows the chosen one.
         let opened = ControlSettings.Address(host: address.host, port: port ?? address.port)
         logger.info("HTTP at \(opened.text)")
     }
@@ -109,8 +110,8 @@ extension ControlServer {
         logger.info("HTTP at \(path)")
     }
 
-    /// Begins to listen, with TLS if there are `files`, and returns the port; nil if the port is unknown, or if `address`
-    /// has no port.
+    /// Begins to listen at `address`, with TLS if there are `files`. Returns the port; nil if it is unknown, or if
+    /// `address` has no port.
     private func listen(
         at address: BindAddress, files: CertificateFiles?, isLocal: Bool, name: String
     ) throws(Failure) -> Int? {
@@ -120,7 +121,7 @@ extension ControlServer {
         }
         let gate = RequestGate(settings: settings, tokens: tokens, isLocal: isLocal)
         var quiet = Logger(label: "relay.http")
-        // Errors of clients do not concern the operator, so the library does not log them.
+        // The HTTP library must not log errors that clients cause, because they do not concern the operator.
         quiet.logLevel = .critical
         let began = DispatchSemaphore(value: 0)
         let outcome = Mutex<(isOpen: Bool, port: Int?, error: String)>((false, nil, "it took too long"))

@@ -6,15 +6,16 @@ internal import NIOCore
 internal import NIOPosix
 
 extension ControlServer {
-    /// A place at which the server is to listen, and why it cannot.
+    /// The result of testing whether the server can listen at one address or one socket.
     package struct Trial: Sendable {
         /// The address, or the path of the socket.
         package let place: String
-        /// Nil if the server can listen there.
+        /// Why the server cannot listen there; nil if it can.
         package let failure: Failure?
     }
 
-    /// Tries to listen wherever `settings` say, without serving any client, and reads the certificate. Blocks.
+    /// Tests whether the server can use the address, the socket and the certificate in `settings`. Serves no client.
+    /// Blocks.
     package static func trial(of settings: ControlSettings, logger: Logger) -> [Trial] {
         var trials: [Trial] = []
         if let address = settings.address {

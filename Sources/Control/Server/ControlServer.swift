@@ -25,7 +25,7 @@ package final class ControlServer: Sendable {
     /// Why the server cannot listen, in a sentence.
     package struct Failure: Error, CustomStringConvertible {
         package let description: String
-        /// Whether another process listens there.
+        /// Whether another process already listens at the same address or socket.
         package var isInUse = false
     }
 
@@ -34,9 +34,9 @@ package final class ControlServer: Sendable {
         var hasAddress = false
         var port: Int?
         var socket: ControlSocket?
-        /// Tries again what could not be opened.
+        /// The timer that tries again to open the address or the socket; nil while none of them must be opened again.
         var retry: (any DispatchSourceTimer)?
-        /// Why the last try failed.
+        /// Why the last attempt to open the address or the socket failed, one sentence for each.
         var reasons: [String] = []
         var isStopped = false
     }
@@ -85,9 +85,10 @@ package final class ControlServer: Sendable {
     /// The port of the network listener; nil before it listens, or if there is no network address.
     package var port: Int? { state.withLock { $0.port } }
 
-    /// Begins to listen and to deliver events. Blocks until the server listens, for at most 5 s for each place. What
-    /// cannot be opened is logged and tried again every 10 s, because media must not wait for it. Throws only if another
-    /// process answers at the socket: it is usually a relay with the same configuration, which must not run twice.
+    /// Begins to listen and to deliver events. Blocks until the server listens, for at most 5 s for the address and 5 s
+    /// for the socket. If one of them cannot be opened, the server logs the failure and tries again every 10 s, because
+    /// media must not wait for the HTTP server. Throws only if another process answers at the socket. That is usually a
+    /// relay with the same configuration, and the same configuration must not run twice.
     package func start() throws(Failure) {
         let failures = open()
         if let other = failures.first(where: \.isInUse) {
@@ -114,9 +115,9 @@ package final class ControlServer: Sendable {
     }
 }
 
-/// Runs tasks on the thread of an event loop that also serves their connections. A request that is answered at once
-/// then wakes no other thread, which would cost more than the response. Blocking work must not run here: see
-/// ``Blocking``.
+/// Runs the tasks of requests on the thread of the event loop that serves the connections. A request that is answered
+/// at once then needs no other thread; waking one would cost more than the response. Blocking work must not run on this
+/// thread: see ``Blocking``.
 final class LoopExecutor: TaskExecutor {
     private let loop: any EventLoop
 
@@ -134,7 +135,7 @@ final class LoopExecutor: TaskExecutor {
 final class StallGuard: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = NIOAny
 
-    /// Longer than a player that has buffered enough pauses reading.
+    /// How long a client may stop reading. A player that has buffered enough stops reading for less than that.
     private static let patience = TimeAmount.seconds(60)
 
     private var deadline: Scheduled<Void>?

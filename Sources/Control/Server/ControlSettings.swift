@@ -60,8 +60,8 @@ package struct ControlSettings: Sendable, Equatable {
     package var trustedProxies: [AddressRange] = []
     /// The prefix of each path, such as `/relay`; empty for no prefix.
     package var basePath = ""
-    /// The maximum number of connections per listener. A further one takes the place of an idle one; if none is idle,
-    /// some more are accepted and the rest wait.
+    /// The maximum number of connections per listener. When this number is reached, a new connection replaces an idle
+    /// one. If none is idle, the server accepts some more connections, and the others wait.
     package var maximumConnections = 256
 
     /// The receivers of events.
@@ -73,17 +73,17 @@ package struct ControlSettings: Sendable, Equatable {
     /// Settings for a server that does not listen.
     package init() {}
 
-    /// The name of the session cookie. It contains the port, because browsers send the cookies of a host to all of its
-    /// ports: otherwise several servers on one host would end each other's sessions.
+    /// The name of the session cookie. It contains the port, because browsers send a host's cookies to all ports of the
+    /// host. With a common name, each of several servers on one host would overwrite the session of the others.
     var cookie: String { address.map { "relay_session_\($0.port)" } ?? "relay_session" }
 
-    /// Whether the address can be reached from this host only.
+    /// Whether the network address can be reached from this host only; true if there is no network address.
     package var isLoopback: Bool {
         address.map { Self.isLoopback($0.host) } ?? true
     }
 
-    /// Whether `host`, a name or an address without brackets, means this host. A name that only looks like one of its
-    /// addresses may resolve to any host.
+    /// Whether `host`, a name or an address without brackets, means this host. Only `localhost` and valid loopback
+    /// addresses do: a name that merely looks like such an address may resolve to any host.
     static func isLoopback(_ host: String) -> Bool {
         host == "localhost" || IPAddress(host)?.isLoopback == true
     }

@@ -4,10 +4,10 @@ internal import Archive
 internal import Glibc
 internal import Synchronization
 
-/// The server's Unix socket. If another process answers at its path, the path is left to that process.
+/// The server's Unix socket. If another process already answers at the path, that process keeps the path.
 ///
 /// The socket is created in a private directory, which only this user may enter. It gets its access mode there, and
-/// only then its final path, so that other users can never open it. Any thread may use it.
+/// after that its final path. So users without permission can never open it. Any thread may use it.
 final class ControlSocket: Sendable {
     /// The identity of a file, which does not depend on the file's name.
     private struct Identity: Equatable {
@@ -35,7 +35,7 @@ final class ControlSocket: Sendable {
         self.path = path
         try Self.removeAbandoned(path)
         let parent = path.lastIndex(of: "/").map { String(path[...$0]) } ?? ""
-        // The name is short, because the path of a socket may have at most 107 bytes (unix(7)).
+        // The private directory has a short name, because the path of a socket may have at most 107 bytes (unix(7)).
         var template = Array("\(parent).XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw Self.failure(path, Self.reason(errno)) }
         directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
@@ -70,7 +70,7 @@ final class ControlSocket: Sendable {
     private static func removeAbandoned(_ path: String) throws(ControlServer.Failure) {
         guard let found = Identity(path) else { return }
         switch connect(to: path) {
-        // These errors also mean that a process listens: its queue of connections is full.
+        // EAGAIN and EINPROGRESS also mean that a process listens: its queue of connections is full.
         case 0, EAGAIN, EINPROGRESS: throw inUse(path)
         case ENOENT: return
         case ECONNREFUSED where FileStatus(ofLink: path)?.kind == .socket:

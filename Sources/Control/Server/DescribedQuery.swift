@@ -45,7 +45,7 @@ enum DescribedQuery {
         let components: Components
     }
 
-    /// What the description says about the values of one parameter.
+    /// The restriction of the values of one parameter, according to the description.
     enum Rule: Equatable {
         case choice([String])
         case integer(ClosedRange<Int>)
@@ -53,8 +53,8 @@ enum DescribedQuery {
         /// A text with at least this number of characters.
         case text(least: Int)
 
-        /// The rule in `schema`; nil if it allows every text. A pattern is no rule: those of times describe fewer times
-        /// than the server accepts.
+        /// Reads the rule from `schema`; nil if the schema allows every text. Patterns are ignored, because the patterns
+        /// of times in the description match fewer times than the server accepts.
         fileprivate init?(_ schema: Description.Schema) {
             if let values = schema.values {
                 self = .choice(values)
@@ -84,12 +84,23 @@ enum DescribedQuery {
             }
         }
 
-        /// What the parameter `name` has to be, as a sentence.
+        /// The bounds of `range` in words; `least` and `greatest` mean that there is no bound.
+        private static func words<Value>(_ range: ClosedRange<Value>, _ least: Value, _ greatest: Value) -> String {
+            switch (range.lowerBound == least, range.upperBound == greatest) {
+            case (false, false): " from \(range.lowerBound) to \(range.upperBound)"
+            case (false, true): " of \(range.lowerBound) or more"
+            case (true, false): " of \(range.upperBound) or less"
+            case (true, true): ""
+            }
+        }
+
+        /// The rule for the parameter `name` as a sentence.
         func sentence(_ name: String) -> String {
             switch self {
             case .choice(let values): "\(name) is one of \(values.joined(separator: ", "))."
-            case .integer(let range): "\(name) is a whole number from \(range.lowerBound) to \(range.upperBound)."
-            case .number(let range): "\(name) is a number from \(range.lowerBound) to \(range.upperBound)."
+            case .integer(let range): "\(name) is a whole number\(Self.words(range, .min, .max))."
+            case .number(let range):
+                "\(name) is a number\(Self.words(range, -.greatestFiniteMagnitude, .greatestFiniteMagnitude))."
             case .text(let least): "\(name) has \(least) or more characters."
             }
         }

@@ -17,7 +17,7 @@ struct Endpoint: Sendable {
     let path: String
     /// The role that a client needs; `none` means that every client is allowed.
     let role: ControlRole
-    /// The maximum size of a body from a client that has this role.
+    /// The maximum size of a request's body, in bytes, if the client has this role.
     let mostBytes: Int
     let action: Action
 
@@ -79,7 +79,7 @@ struct ControlRequest: Sendable {
 /// Hummingbird's context of a request, with the connection on which it came.
 struct ControlContext: RequestContext {
     var coreContext: CoreRequestContextStorage
-    /// The connection, which is closed if the client does not read.
+    /// The connection. It is closed if the client does not read.
     let channel: any Channel
 
     /// The client's address, without a port.

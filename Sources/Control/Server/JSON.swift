@@ -19,7 +19,7 @@ enum JSON {
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         encoder.nonConformingFloatEncodingStrategy = .convertToString(
             positiveInfinity: "infinity", negativeInfinity: "-infinity", nan: "nan")
-        // Encoding throws only for types that implement it so, and no type here does.
+        // Encoding throws only if a type's own `encode(to:)` throws, and no type here does that.
         return (try? encoder.encode(value)).map(Array.init) ?? Array("{}".utf8)
     }
 
@@ -42,7 +42,7 @@ enum JSON {
         guard kind?.trimmingSuffix(" ") == "application/json" else {
             throw Refusal(.malformed, "The body must be JSON, and Content-Type must say so: application/json.")
         }
-        // The whole body has already been read.
+        // ``ControlResponder`` has already read the whole body.
         let buffer = try await request.request.body.collect(upTo: mostBytes)
         return try decode(type, from: Data(buffer.readableBytesView))
     }

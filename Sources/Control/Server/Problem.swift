@@ -12,7 +12,7 @@ struct Problem: Encodable {
     let title: String
     let status: Int
     let detail: String
-    /// Individual errors, one per line; nil if the detail contains everything.
+    /// Individual errors, one line each; nil if the detail describes them all.
     let errors: [String]?
 
     /// Returns the response for `failure`.

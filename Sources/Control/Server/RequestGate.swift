@@ -5,8 +5,8 @@ internal import Hummingbird
 internal import HummingbirdCore
 internal import Media
 
-/// Decides which client may do what, by the host name in the request, the origin of the page that sends it, and the
-/// token or session.
+/// Decides what a client may do. It checks the host name in the request, the origin of the web page that sends it, and
+/// the client's token or session.
 struct RequestGate: Sendable {
     /// How a client proves who it is.
     private enum Credential {
@@ -27,8 +27,8 @@ struct RequestGate: Sendable {
         try checkHost(request)
         if endpoint.changesSomething { try checkOrigin(request) }
         guard tokens.isNeeded else { return .operate }
-        // A public endpoint also answers a client with a wrong token, such as a health check or a proxy with its own
-        // token.
+        // A public endpoint also answers clients with a wrong token, because health checks and proxies may send tokens
+        // of their own.
         if endpoint.role == .none { return (try? role(of: request, peer)) ?? .none }
         let role = try role(of: request, peer)
         if role == .none {
@@ -75,11 +75,13 @@ struct RequestGate: Sendable {
     private func isKnown(_ host: String) -> Bool {
         if ControlSettings.isLoopback(host) || settings.hosts.contains(host) { return true }
         if settings.address?.host == host { return true }
-        // A name can be made to resolve to this host; an IP address cannot.
+        // Any IP address is accepted. An attacker can make a name resolve to this host, but cannot do that with an IP
+        // address.
         return !settings.isLoopback && ControlSettings.isAddress(host)
     }
 
-    /// Refuses commands from pages of other origins, because the browser would send its user's cookie with them.
+    /// Refuses commands from web pages of other origins, because the browser would send the user's session cookie with
+    /// them.
     private func checkOrigin(_ request: Request) throws(Refusal) {
         if let origin = request.headers[.init("Sec-Fetch-Site") ?? .origin],
             ["cross-site", "same-site"].contains(origin)

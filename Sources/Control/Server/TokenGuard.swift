@@ -4,7 +4,7 @@ internal import Media
 internal import Networking
 internal import Synchronization
 
-/// Identifies clients by tokens, and by the sessions that they obtained with tokens; counts wrong tokens.
+/// Identifies clients by their tokens, or by sessions that they began with tokens. It also counts wrong tokens.
 ///
 /// Any thread may use it; all calls return at once.
 final class TokenGuard: Sendable {
@@ -27,7 +27,7 @@ final class TokenGuard: Sendable {
     private let clock: any MonotonicClock
     private let state = Mutex(State())
 
-    /// Admits clients with one of `tokens`. Sessions end by `clock`.
+    /// Admits clients that present one of `tokens`. `clock` determines when sessions end.
     init(_ tokens: [ControlSettings.Token], clock: any MonotonicClock = SystemClock()) {
         (self.tokens, self.clock) = (tokens, clock)
     }
@@ -41,7 +41,8 @@ final class TokenGuard: Sendable {
     /// Returns the role of a client that presents `token` from the IP address `client`. Throws if the token is unknown.
     ///
     /// A known token is always admitted, even if many wrong tokens came from the same network: attackers must not be
-    /// able to lock out other clients. Each known token is compared completely, so that the duration reveals nothing.
+    /// able to lock out other clients. Each known token is compared completely, so that the duration of the call
+    /// reveals nothing about the tokens.
     func role(ofToken token: String, from client: String) throws(Refusal) -> ControlRole {
         var role = ControlRole.none
         for known in tokens where Self.isEqual(known.secret, token) { role = max(role, known.role) }
@@ -55,7 +56,7 @@ final class TokenGuard: Sendable {
         throw Refusal(.unauthenticated, "The token is not known.")
     }
 
-    /// Begins a session of `role`, and returns its name, which is secret.
+    /// Begins a session that gives its client `role`, and returns the session's name, which is secret.
     func beginSession(_ role: ControlRole) -> String {
         var generator = SystemRandomNumberGenerator()
         let name = (0..<4).map { _ in
@@ -89,7 +90,7 @@ final class TokenGuard: Sendable {
         }
     }
 
-    /// Compares all bytes, even after the first difference.
+    /// Whether the strings are equal. Compares all bytes, even after the first difference.
     static func isEqual(_ known: String, _ given: String) -> Bool {
         let (known, given) = (Array(known.utf8), Array(given.utf8))
         var difference = known.count ^ given.count

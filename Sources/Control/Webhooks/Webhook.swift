@@ -9,7 +9,7 @@ internal import Networking
 internal import Status
 internal import Synchronization
 
-/// Sends the events of a log to one receiver, in order and one at a time.
+/// Sends the events of the event log to one receiver, in order and one at a time.
 ///
 /// It checks the log ten times per second in its own task, so that no thread that creates an event ever waits for it.
 /// Any thread may use it.
@@ -56,7 +56,7 @@ final class Webhook: Sendable {
         }
     }
 
-    /// Starts. The first events are those that are in the log now.
+    /// Starts the webhook. It delivers the events that are already in the log first.
     func start() {
         // The task is ended by ``finish(at:)``.
         let task = Task { [self] in
@@ -94,7 +94,8 @@ final class Webhook: Sendable {
         }
     }
 
-    /// Tries the first waiting event. Returns how long to wait before the next attempt; nil if no event waits.
+    /// Tries to deliver the first waiting event. Returns how long to wait before the next attempt; nil if no event
+    /// waits.
     private func deliver() async -> Duration? {
         let (next, leftOut) = state.withLock { ($0.queue.next, $0.queue.leftOut) }
         guard let event = next, !Task.isCancelled else { return nil }
@@ -111,7 +112,8 @@ final class Webhook: Sendable {
         } else if failures == 1 {
             logger.warning("a webhook failed and is tried again", metadata: ["reason": "\(reason ?? "")"])
         }
-        // The wait is random, so that hosts that failed together do not retry together.
+        // The waiting time is varied at random, so that several hosts whose deliveries failed at once do not retry at
+        // once.
         return wait * Double.random(in: 0.8...1.2)
     }
 
@@ -137,7 +139,7 @@ final class Webhooks: Sendable {
         let (host, startedAt) = (Self.hostName, UTCTime.now)
         var names: [String] = []
         hooks = settings.map { settings in
-            // Several webhooks may use the same host.
+            // Several webhooks may use the same host, so the second and later ones get a number in their names.
             let count = names.count { $0 == settings.endpoint.name }
             names.append(settings.endpoint.name)
             return Webhook(
@@ -152,7 +154,7 @@ final class Webhooks: Sendable {
     /// Starts all webhooks.
     func start() { for hook in hooks { hook.start() } }
 
-    /// Tries to deliver the waiting events once more, then ends. Blocks for at most a second.
+    /// Tries to deliver the waiting events once more, then ends all webhooks. Blocks for at most a second.
     func stop() {
         for hook in hooks { hook.stop() }
         let deadline = DispatchTime.now() + 1

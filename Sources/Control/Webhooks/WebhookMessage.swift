@@ -38,9 +38,9 @@ struct WebhookMessage: Encodable {
     }
 }
 
-/// Proves that a delivery comes from relay. It consists of `sha256=` and the HMAC-SHA256, in hexadecimal digits, of the
-/// timestamp, a dot and the body. The timestamp is signed, too, so that an old delivery cannot be sent again as a new
-/// one.
+/// The signature of a delivery, which proves that relay sent it. It consists of `sha256=` and the HMAC-SHA256, in
+/// hexadecimal digits, of the timestamp, a dot and the body. The timestamp is signed, too, so that an attacker cannot
+/// send an old delivery again as a new one.
 enum WebhookSignature {
     /// Returns the signature; nil if memory is exhausted.
     static func text(of body: [UInt8], at stamp: String, secret: String) -> String? {

@@ -6,14 +6,14 @@ internal import Status
 /// The waiting events of one webhook, and the time of the next attempt: a pure state machine.
 ///
 /// An event waits until the receiver accepts it. If too many events wait, the oldest are dropped. If the receiver
-/// understands an event but refuses it repeatedly, that event is dropped, too, so that it does not delay the others.
+/// answers but refuses an event repeatedly, that event is dropped, too, so that it does not delay the others.
 struct WebhookQueue {
     /// The result of an attempt.
     enum Outcome: Equatable {
         case delivered
-        /// The receiver does not answer, or cannot take the event now.
+        /// The receiver does not answer, or cannot accept the event now.
         case failed
-        /// The receiver does not want this event.
+        /// The receiver answered with a status that means that it will not accept this event.
         case refused
     }
 
@@ -50,16 +50,16 @@ struct WebhookQueue {
         }
     }
 
-    /// Records the result of an attempt to deliver `event`; the message reported that `told` events were dropped.
-    /// Returns how long to wait before the next attempt: 1 s at first, doubling up to a minute.
+    /// Records the result of an attempt to deliver `event`. `told` is the number of dropped events that the message
+    /// reported. Returns how long to wait before the next attempt: 1 s at first, doubling up to a minute.
     mutating func tried(_ event: ControlEvent, _ outcome: Outcome, told: UInt64) -> Duration {
         let isFirst = events.first?.id == event.id
         if outcome == .delivered {
             if isFirst {
                 events.removeFirst()
             } else {
-                // The event was dropped from the full queue during the attempt, and counted as dropped; but it has
-                // arrived.
+                // The queue was full during the attempt, and the event was dropped from it and counted as dropped. The
+                // event has arrived nevertheless, so the counts are corrected.
                 leftOut -= min(1, leftOut)
                 leftOutInAll -= min(1, leftOutInAll)
             }

@@ -9,18 +9,18 @@ internal import Media
 internal import Program
 internal import Studio
 
-/// Clips as a run-down: a list that people edit, and from which the clips are joined one after the other. File names
-/// are relative to the directory of the recordings; a clip that spans two files becomes two segments.
+/// Writes clips as a run-down. People can edit this list, and the clips can be joined one after the other from it. File
+/// names are relative to the directory of the recordings. A clip that spans two files becomes two segments.
 struct ClipProject {
-    /// The channel's name, for people who read the list.
+    /// The channel's name, which is written into a comment of the list.
     let channel: String
     /// Aligns a piece with the frames of its file.
     var fit: (Piece) -> Piece = { $0 }
 
-    /// A clip at its position in the project.
+    /// A clip at its position in the run-down.
     struct Item {
         let clip: CatalogueClip
-        /// The clip's program times in nanoseconds; nil as long as the clip has not been ended.
+        /// The range of the clip's program times, in nanoseconds; nil as long as the clip has not been ended.
         var times: Range<Int64>?
         var transition: TransitionRequest?
         var audioOffset = Duration.zero
@@ -28,13 +28,15 @@ struct ClipProject {
         init(_ clip: CatalogueClip) { (self.clip, times) = (clip, clip.times) }
     }
 
-    /// Returns the run-down of `clips` in the order of time; `files` contains their files, by run.
+    /// Returns the run-down of `clips` in the order of time. `files` contains the files of the clips, by run of the
+    /// recorder.
     func text(_ clips: [CatalogueClip], files: [String: [RunFile]]) -> String {
         text(clips.map(Item.init), in: "the order of time", files: files)
     }
 
-    /// Returns the run-down of `items`. `order` describes their order in words, and `files` contains their files, by
-    /// run. A clip that has not been ended, or whose recordings are all deleted, becomes a comment.
+    /// Returns the run-down of `items`. `order` describes their order in words, and `files` contains the files of the
+    /// clips, by run of the recorder. A clip that has not been ended, or whose recordings are all deleted, becomes a
+    /// comment.
     func text(_ items: [Item], in order: String, files: [String: [RunFile]]) -> String {
         var lines = [
             "# Clips of \(YAMLText.plain(channel)), in \(order). Files lie in the directory of the recordings.",
@@ -66,24 +68,24 @@ struct ClipProject {
                 }
             }
         }
-        // In YAML, a key without entries has no list as its value.
+        // If `segments:` had no entries, its value in YAML would be null. Therefore an empty list is written.
         if !lines.contains(where: { $0.hasPrefix("  -") }) { lines[1] = "segments: []" }
         return lines.map { $0 + "\n" }.joined()
     }
 
-    /// Returns a transition in the syntax of projects.
+    /// Returns a transition in the syntax of run-downs.
     private static func text(_ transition: TransitionRequest) -> String {
         let length = Duration.seconds(transition.seconds ?? 1).inNanoseconds
         guard transition.type != .cut, length > 0 else { return "cut" }
         let easing = transition.easing.map { ", easing: \($0.rawValue)" } ?? ""
-        // Text that begins with `#` is a comment unless it is quoted.
+        // The color begins with `#`, which would begin a comment in YAML without quotes.
         let color = transition.color.map { ", color: \"\($0)\"" } ?? ""
         return "{type: \(transition.type.rawValue), seconds: \(seconds(length))\(easing)\(color)}"
     }
 
-    /// A part of a clip: nanoseconds relative to the file's first frame.
+    /// A part of a clip that is in one file. Its times are in nanoseconds relative to the file's first frame.
     struct Piece: Equatable {
-        /// The name of the file after it is closed, and the name under which it is opened now.
+        /// `file` is the name that the file has after it is closed; `opened` is the name under which it is opened now.
         let file: String
         let opened: String
         let start: Int64
@@ -91,11 +93,12 @@ struct ClipProject {
     }
 
     /// Returns the parts of `times` that are in `files`, which belong to the same run; `frame` is the length of a
-    /// frame. All times are in nanoseconds. Parts shorter than `least` are skipped.
+    /// frame. All times are in nanoseconds. Parts that are not longer than `least` are skipped; without `least`, those
+    /// that are not longer than half a frame.
     static func pieces(_ times: Range<Int64>, frame: Int64, least: Int64? = nil, _ files: [RunFile]) -> [Piece] {
         files.compactMap { file in
             let part = times.clamped(to: file.program)
-            // Times are rounded to nanoseconds: less than half a frame does not count as a frame.
+            // Times are rounded to nanoseconds. A part that is shorter than half a frame contains no frame.
             guard part.upperBound - part.lowerBound > least ?? frame / 2 else { return nil }
             return Piece(
                 file: file.closedName, opened: file.name, start: part.lowerBound - file.program.lowerBound,
@@ -103,7 +106,7 @@ struct ClipProject {
         }
     }
 
-    /// Returns seconds with six decimals, which are enough to distinguish frames of any rate.
+    /// Returns `nanoseconds` as seconds with six decimals, which are enough to distinguish frames at any frame rate.
     private static func seconds(_ nanoseconds: Int64) -> String {
         let micros = (nanoseconds + 500) / 1000
         let fraction = String(micros % 1_000_000)
@@ -116,9 +119,9 @@ extension ClipProject.Piece {
     private static let rounding: Int64 = 1_000_000
 
     /// Returns the piece aligned with the frames of `index`: it begins with the first frame that begins in the piece,
-    /// and ends with the last such frame. This is necessary because the reader of a project takes only frames that are
-    /// completely inside the piece: if the file's frames do not coincide with the program's, the last frame would be
-    /// lost. Returns the piece unchanged if no frame begins in it.
+    /// and ends with the last such frame. This is necessary because the program that reads the run-down uses only
+    /// frames that are completely inside the piece. If the file's frames did not coincide with those of the program,
+    /// the last frame would be lost. Returns the piece unchanged if no frame begins in it.
     func fitted(to index: SegmentIndex) -> Self {
         let base = TimeBase(1, Int32(clamping: index.video.timescale))
         func ticks(_ time: Int64) -> Int64 {

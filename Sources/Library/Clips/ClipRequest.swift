@@ -15,7 +15,7 @@ package struct ClipStart: Sendable {
     package var at: Double?
     /// The program time of the newest frame when the request arrived.
     package var newest: Double?
-    /// How many seconds before that frame the clip is to begin.
+    /// How many seconds before the frame at ``at`` the clip is to begin.
     package var before: Double
 
     package init(id: String? = nil, name: String? = nil, at: Double? = nil, before: Double = 0) {
@@ -35,7 +35,7 @@ package struct RecordedClip: Sendable, Encodable {
         case done
         /// Nothing of the clip is recorded: the recording ended before the clip began.
         case empty
-        /// The clip was exported, and its files were deleted since.
+        /// The clip was exported, and its files have been deleted since then.
         case gone
     }
 
@@ -44,21 +44,21 @@ package struct RecordedClip: Sendable, Encodable {
     package var state: State
     /// The wall-clock time at which the first frame was on air.
     package var start: String
-    /// When the clip was requested; nil if that was before relay was started.
+    /// When the operator requested the clip; nil if that was before this process started.
     package var pressed: String?
     /// The program time of the first frame, in seconds.
     package var programSeconds: Double
-    /// The clip's length, or how long it has been running.
+    /// The clip's length in seconds; for a clip that is running, its length so far.
     package var durationSeconds: Double
-    /// The number of frames; of a clip that is running, the number so far.
+    /// The number of frames; for a clip that is running, the number so far.
     package var frames: Int64
-    /// The seconds before the first frame that were requested, but not recorded.
+    /// How many seconds earlier the clip was requested to begin, if that time was not recorded; otherwise nil.
     package var lackingSeconds: Double?
     /// The beginning of the first audio packet relative to the first frame; nil as long as it is not known.
     package var audioOffsetSeconds: Double?
     /// Whether the clip's files are protected from deletion, because the clip has not been exported yet.
     package var isHeld: Bool
-    /// The export job that made or makes the clip; nil if no job of this run of the process did.
+    /// The newest export job for the clip; nil if this process has not started one.
     package var export: String?
 
     /// Creates a clip; the other properties are set later.
@@ -72,7 +72,7 @@ package struct RecordedClip: Sendable, Encodable {
     }
 }
 
-/// A clip as a part of a file of several clips.
+/// A clip that is requested as one part of a file of several clips.
 package struct ClipPart: Sendable {
     package var id: String
     /// The number of frames that are left out at the clip's start and at its end.
@@ -93,7 +93,7 @@ package struct ClipPart: Sendable {
     }
 }
 
-/// A clip that follows others in one file.
+/// One of several clips that are joined in one file.
 package struct StitchedClip: Sendable {
     /// The clip's frames.
     package var clip: ClipExport
@@ -114,15 +114,15 @@ package struct StitchedClip: Sendable {
 
 /// The properties of a clip that an export needs.
 package struct ClipExport: Sendable {
-    /// The recorder's run. `times` is the clip's range in that run's program, in nanoseconds.
+    /// Identifies the run of the recorder. `times` is the clip's range of program times in that run, in nanoseconds.
     package var run: String
     package var times: Range<Int64>
-    /// The length of a frame.
+    /// The length of a frame, in nanoseconds.
     package var frameDuration: Int64
-    /// Returns whether the clip is on the disk as far as it ever will be. Blocks on the disk.
+    /// Returns whether everything of the clip that will be recorded is on the disk. Blocks on the disk.
     package var isRecorded: @Sendable () -> Bool
-    /// Called when the clip was made, with the number of nanoseconds by which the first audio packet begins later than
-    /// the first frame.
+    /// Called when the file of the clip is complete. `audioOffset` says by how many nanoseconds the first audio packet
+    /// begins later than the first frame.
     package var finished: @Sendable (_ audioOffset: Int64?) -> Void
 
     package init(
@@ -157,7 +157,8 @@ extension ClipExport {
         )
     }
 
-    /// Corrects `report` for the requested range, which is half a frame longer than the clip at both ends.
+    /// Corrects `report`. The requested range is half a frame shorter than the clip at both ends, so `report` says that
+    /// the export was widened. That is removed.
     func tell(_ report: inout ClipReport) {
         let frame = frameDuration / 1_000_000 + 1
         if report.widenedStart <= frame { report.widenedStart = 0 }

@@ -7,7 +7,7 @@ internal import Program
 internal import Stitcher
 internal import Studio
 
-/// Joins clips of recordings one after the other.
+/// Finds the pieces of recorded files from which several clips are joined, one after the other.
 struct ClipStitching {
     let clips: [StitchedClip]
     /// The archive with the clips' files.
@@ -31,11 +31,11 @@ struct ClipStitching {
         return (pieces, notes)
     }
 
-    /// Returns notes on the parts of `clip` that are in none of the run's `files`: these parts are left out.
+    /// Returns one note for each part of `clip` that is in none of the run's `files`. These parts are left out.
     static func notes(of clip: ClipExport, _ files: [RunFile]) -> [String] {
         var (position, notes): (Int64, [String]) = (clip.times.lowerBound, [])
         func tell(_ end: Int64) {
-            // Times are rounded to nanoseconds: less than half a frame does not count as a frame.
+            // Times are rounded to nanoseconds. A difference of less than half a frame is not a gap.
             guard (end - position) * 2 > clip.frameDuration else { return }
             let start = DurationText(.nanoseconds(position - clip.times.lowerBound))
             let length = DurationText(.nanoseconds(end - position))
@@ -49,11 +49,13 @@ struct ClipStitching {
         return notes
     }
 
-    /// The maximum rounding error of frame times, in nanoseconds.
+    /// The length, in nanoseconds, that a piece must exceed to be used. It is the maximum rounding error of frame
+    /// times.
     private static let shortest: Int64 = 1_000_000
 
     static func pieces(of clip: StitchedClip, _ files: [RunFile], in directory: String) -> [StitchClip] {
-        // A frame of the file may begin shortly before the frame of the program that it belongs to ends.
+        // Even a piece of less than half a frame may contain a frame: a frame of the file may begin shortly before the
+        // end of the program frame to which it belongs.
         let pieces = ClipProject.pieces(clip.clip.times, frame: clip.clip.frameDuration, least: shortest, files)
         return pieces.enumerated().map { index, piece in
             var one = StitchClip(

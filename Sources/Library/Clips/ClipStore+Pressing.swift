@@ -43,9 +43,9 @@ extension ClipStore {
         }
     }
 
-    /// Ends the clip `id` before the frame at `seconds` of the program; without `seconds`, before the frame at
-    /// `newest`, which was the newest one when the request to end the clip arrived. Nil if the request to begin the
-    /// clip has not arrived yet.
+    /// Ends the clip `id` before the frame at program time `seconds`. Without `seconds`, it ends before the frame at
+    /// `newest`, the time of the newest frame when the request arrived. Returns nil if the request to begin the clip
+    /// has not arrived yet.
     package func stop(_ id: String, at seconds: Double?, newest: Double?) throws(Refusal) -> RecordedClip? {
         try commanding { () throws(Refusal) in
             try load()
@@ -54,13 +54,13 @@ extension ClipStore {
             if let run, let rate {
                 let all = (try? source.recorded()) ?? []
                 guard let recorded = all.first(where: { $0.program.run == run }) else {
-                    // If another run is recorded, the newest frame may belong to another program, whose times begin
-                    // again at 0.
+                    // If another run of the recorder is under way, `newest` may be a time of another program, whose
+                    // times begin again at 0. Then it is not used.
                     return try release(id, at: seconds ?? (all.isEmpty ? newest : nil), rate)
                 }
                 now = recorded
             } else {
-                // The request to begin this clip may be about to arrive.
+                // The clip is unknown. The request to begin it may arrive later.
                 try admit(seconds)
                 now = try beginning(isWanted: seconds != nil)
             }
@@ -84,8 +84,8 @@ extension ClipStore {
         return try clip(id)
     }
 
-    /// Ends a clip whose recording ended before the request to end the clip arrived: at the end of the recording, or at
-    /// the frame that the request names.
+    /// Ends a clip whose recording ended before the request to end the clip arrived. The clip ends at the end of the
+    /// recording, or at the frame that the request names.
     private func release(_ id: String, at seconds: Double?, _ rate: FrameRate) throws(Refusal) -> RecordedClip {
         if let seconds {
             state.withLock { state in
@@ -128,7 +128,7 @@ extension ClipStore {
         }
     }
 
-    /// Refuses a time that the program has not reached, before a recording begins because of it.
+    /// Throws if the program has not reached `seconds`. Called before a recording is begun for the request.
     private func admit(_ seconds: Double?) throws(Refusal) {
         guard let seconds, let newest, seconds > newest + ClipMachine.lead.inSeconds + 1 else { return }
         throw Self.ahead
@@ -155,8 +155,8 @@ extension ClipStore {
         guard isGone else { throw Self.unknown }
     }
 
-    /// Returns the recording for a clip that begins now: the current recording, or a new recording that is made only
-    /// for clips, if nothing is recorded and `isWanted` is set.
+    /// Returns the recording for a clip that begins now. This is the current recording. If nothing is recorded and
+    /// `isWanted` is set, it is a new recording that is made only for clips.
     private func beginning(isWanted: Bool = true) throws(Refusal) -> Recorded {
         let recorded = try source.recorded()
         if let now = recorded.first(where: { $0.refusal == nil }) { return now }
@@ -192,7 +192,7 @@ extension ClipStore {
         let now = (try? look()) ?? (try? source.recorded()) ?? []
         let recorded = now.first(where: \.isForClips)
         let goesOn = commands.withLock { commands in
-            // A recording that has no first frame yet is needed only by the request that is being executed.
+            // While a recording has no first frame, only a command that is still running needs it.
             let isNeeded = recorded.map { recorded in
                 state.withLock { $0.machine.needs(recorded.program.run, isRecorded: recorded.refusal == nil) }
             }
@@ -204,8 +204,8 @@ extension ClipStore {
         return goesOn
     }
 
-    /// How often to check whether files can be deleted: the recorder may still have to close them, or an upload may be
-    /// under way.
+    /// The maximum number of attempts to delete files. An attempt fails while the recorder still closes them, or while
+    /// they are being uploaded.
     private static let discardLooks = 20
 
     /// Deletes the files of a recording that was made only for clips but contains no clip, after the recorder has
@@ -217,15 +217,16 @@ extension ClipStore {
         }
     }
 
-    /// Returns the frame that is visible a millisecond after `seconds`: a client that gives the time of a frame in
-    /// decimals or in RTMP's milliseconds may be off by that much. A ``RecordedRange`` selects frames by the same rule.
+    /// Returns the number of the frame that is visible a millisecond after `seconds`. A client that gives the time of a
+    /// frame in decimals, or in RTMP's milliseconds, may be wrong by that much. A ``RecordedRange`` selects frames by
+    /// the same rule.
     static func frame(at seconds: Double, _ rate: FrameRate) -> Int64 {
         Int64(((seconds + 0.001) * rate.value).rounded(.down))
     }
 
     private static var freshID: String { String(UInt64.random(in: 1 << 60 ... .max), radix: 16) }
 
-    /// Returns the result of `work` on the state; converts its refusal for the API.
+    /// Calls `work` with the state, and returns its result. Throws errors of `work` in the form that the API reports.
     private func telling<Value: Sendable>(
         _ work: (inout State) throws(ClipMachine.Refusal) -> Value
     ) throws(Refusal) -> Value {

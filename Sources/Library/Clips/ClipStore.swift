@@ -9,11 +9,11 @@ package import Segmenter
 internal import Stitcher
 internal import Synchronization
 
-/// The clips of one channel, for the API. A clip begins and ends at once, and is written to the catalogue in the
-/// background.
+/// The clips of one channel, for the API. Requests to begin or end a clip take effect at once; the clip is written to
+/// the catalogue in the background.
 ///
-/// All calls may be made on any thread. They read the files of the recordings, but use only numbers of the program
-/// itself.
+/// Any thread may call the methods. They read the files of the recordings, and locate clips only by the program's own
+/// frame numbers and times.
 package final class ClipStore: Sendable {
     /// A program that is being recorded.
     package struct Recorded {
@@ -35,8 +35,8 @@ package final class ClipStore: Sendable {
             self.isSuspended = isSuspended
         }
 
-        /// The number of the frame after the last one up to which the recording on the disk is complete: while the
-        /// recorder runs, frames with earlier presentation times and audio may still follow.
+        /// The recording on the disk is complete up to this frame number, exclusive. While the recorder runs, the last
+        /// second does not count, because frames with earlier presentation times, and audio, may still follow.
         var end: Int64 {
             let margin: Int64 = refusal == nil ? 1_000_000_000 : 0
             return TimeBase.nanoseconds.rescale(max(stretch.start, stretch.end - margin), to: program.rate.timeBase)
@@ -49,8 +49,8 @@ package final class ClipStore: Sendable {
         let newest: @Sendable () -> Double?
         /// Returns the current recordings. Throws if the channel is not on air.
         let recorded: @Sendable () throws(Refusal) -> [Recorded]
-        /// Begins a recording only for clips, which begins with the packets that are kept in memory. Throws if that is
-        /// not possible.
+        /// Begins a recording that is made only for clips. It starts with the packets that are kept in memory. Throws
+        /// if it cannot begin.
         let begin: @Sendable () throws(Refusal) -> Void
         /// Ends the recording that was begun only for clips. Returns at once.
         let end: @Sendable () -> Void
@@ -67,15 +67,16 @@ package final class ClipStore: Sendable {
     package let writer: ClipWriter
     let source: Source
     let state = Mutex(State())
-    /// The number of running commands that may need a recording: until they end, a recording that was begun only for
-    /// clips continues. The lock is also held while that recording is ended, which returns at once.
+    /// The number of running commands that may need a recording. A recording that was begun only for clips continues
+    /// until they end. The lock is also held while that recording is ended; this call returns at once.
     let commands = Mutex(0)
-    /// Begins the recording for clips, only once, and checks whether it is still needed.
+    /// The serial queue that begins the recording for clips, so that only one begins. It also checks whether the
+    /// recording is still needed.
     let queue: DispatchQueue
-    /// Reads the files of clips in the background, so that no client waits.
+    /// The queue that reads the files of clips in the background, so that no client waits.
     let measuring: DispatchQueue
 
-    /// Creates the clips of the recordings in `archive`. Reads nothing yet.
+    /// Creates the store of the clips of the recordings in `archive`. Reads nothing yet.
     package init(_ archive: ChannelArchive, of source: Source) {
         (self.archive, self.source) = (archive, source)
         writer = ClipWriter(archive)
@@ -115,7 +116,7 @@ package final class ClipStore: Sendable {
 // MARK: Updating clips
 
 extension ClipStore {
-    /// Updates the clips from the state of the recordings, and returns the current recordings.
+    /// Updates the state of the clips from the state of the recordings. Returns the current recordings.
     @discardableResult
     func look() throws(Refusal) -> [Recorded] {
         let now = (try? source.recorded()) ?? []
@@ -135,13 +136,14 @@ extension ClipStore {
         return now
     }
 
-    /// Ends the clips of a run that has ended, at the latest with the last recorded frame.
+    /// Ends the clips of `run`, whose recorder has ended. No clip ends later than the last recorded frame.
     private func close(_ run: String) throws(Refusal) {
         let files = try archive.files(ofRun: run)
         let closed = state.withLock { state -> [String] in
             let end = files.map(\.program.upperBound).max() ?? 0
             let rate = state.machine.clips.first { $0.run == run }.flatMap { state.facts[$0.id]?.rate }
-            // Even without a clip, requests to end clips of this run may be waiting for the requests that begin them.
+            // Without a clip, the run is closed at frame 0: requests to end clips of this run may have arrived before
+            // the requests to begin these clips.
             let frame = rate.map { TimeBase.nanoseconds.rescale(end, to: $0.timeBase) } ?? 0
             let closed = state.machine.close(run: run, at: frame)
             for id in closed { writer.note(state.row(id, channel: archive.channel)) }
@@ -150,7 +152,7 @@ extension ClipStore {
         measureLater(closed)
     }
 
-    /// Finds the unprotected clips whose files are all gone, unless that was checked shortly before.
+    /// Finds the unprotected clips whose files are all gone. Does nothing if this was checked in the last 10 s.
     private func lookForFiles() throws(Refusal) {
         let rows = state.withLock { state -> [CatalogueClip] in
             if let last = state.lookedForFiles, last.duration(to: .now) < Self.fileInterval { return [] }
@@ -173,7 +175,7 @@ extension ClipStore {
         state.withLock { state in
             guard !state.isLoaded else { return }
             state.isLoaded = true
-            // No clip has begun since the start of the process.
+            // The state can be replaced, because no clip has begun since the start of the process.
             state.machine = ClipMachine(rows.map(\.clip))
             for row in rows {
                 state.facts[row.id] = Facts(
@@ -187,7 +189,7 @@ extension ClipStore {
 // MARK: Exports
 
 extension ClipStore {
-    /// Creates the request to export the clip `id`, with one more frame on each side if it `hasHandles`.
+    /// Creates the request to export the clip `id`, with one more frame at each end if `hasHandles` is true.
     package func export(_ id: String, hasHandles: Bool) throws(Refusal) -> ExportRequest {
         let row = try ended(id)
         let handle = hasHandles ? CatalogueClip.handle : 0
@@ -216,7 +218,7 @@ extension ClipStore {
         return request
     }
 
-    /// The clip of `part`, and the frames of it that are requested.
+    /// The clip that `part` names, and the range of its frames that `part` requests.
     private func taken(_ part: ClipPart) throws(Refusal) -> (row: CatalogueClip, frames: Range<Int64>) {
         let row = try ended(part.id)
         let (first, end) = (row.clip.first + part.skipped.start, row.lastEnd - part.skipped.end)
@@ -227,7 +229,7 @@ extension ClipStore {
         return (row, first..<end)
     }
 
-    /// The clip `id`; throws if nothing of it is recorded.
+    /// The clip `id`. Throws if the clip is still running, or if nothing of it is recorded.
     private func ended(_ id: String) throws(Refusal) -> CatalogueClip {
         let shown = try clip(id)
         guard shown.state != .running else { throw Refusal(.conflict, "The clip is running: end it before.") }
@@ -288,7 +290,8 @@ extension ClipStore {
 }
 
 extension CatalogueClip {
-    /// The frame after the clip's last frame; the clip's first frame as long as the clip has not been ended.
+    /// The number of the frame after the clip's last frame. As long as the clip has not been ended, it is the number of
+    /// the clip's first frame.
     fileprivate var lastEnd: Int64 { max(clip.first, clip.end ?? clip.first) }
 
     /// When the clip was on air: milliseconds since 1970.
@@ -359,7 +362,7 @@ extension ClipStore.State {
     }
 }
 
-/// The properties of clips that only their files contain.
+/// Measures the properties of clips that only the clips' files contain.
 extension ClipStore {
     /// Measures, in the background and one after the other, where the audio of the complete clips `ids` begins.
     private func measureLater(_ ids: [String]) {
@@ -377,7 +380,7 @@ extension ClipStore {
         }
     }
 
-    /// The beginning of the audio relative to the first frame, in nanoseconds, in an exported file with exactly the
+    /// How much later than the first frame the audio would begin, in nanoseconds, in an exported file with exactly the
     /// frames of `row`; nil without audio.
     private func audioOffset(of row: CatalogueClip) throws -> Int64? {
         guard let times = row.times, !times.isEmpty, let directory = try archive.directory() else { return nil }
@@ -389,7 +392,7 @@ extension ClipStore {
         return try StitchJob(range, request, isCancelled: { false }).audioOffset
     }
 
-    /// Returns a closure that aligns pieces of a project with the frames of their files. A file is read once if its
+    /// Returns a closure that aligns pieces of a run-down with the frames of their files. A file is read once if its
     /// pieces come one after the other.
     private func fitting() throws(Refusal) -> (ClipProject.Piece) -> ClipProject.Piece {
         guard let directory = try archive.directory() else { return { $0 } }

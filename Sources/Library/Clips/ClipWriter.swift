@@ -6,7 +6,8 @@ internal import Logging
 internal import Synchronization
 
 /// Writes clips to the catalogue, on its own queue, so that a request to begin or end a clip never waits for the disk.
-/// Changes that arrive during a write are written next, all at once; changes that could not be written are retried.
+/// Changes that arrive during a write are written together afterwards. Changes that could not be written are tried
+/// again.
 package final class ClipWriter: Sendable {
     private struct State {
         var changed: [String: CatalogueClip] = [:]
@@ -17,9 +18,9 @@ package final class ClipWriter: Sendable {
         var isQueued = false
         var isRetryQueued = false
         var hasFailed = false
-        /// The identity of the database that was checked and found intact; empty if the database must be checked again.
+        /// Identifies the database file that was checked and found intact; empty if the database must be checked again.
         var checked: [UInt64] = []
-        /// The identity of the database at the last successful write; empty before the first one. A failed write does
+        /// Identifies the database file of the last successful write; empty before the first one. A failed write does
         /// not change it, so that the next write can detect that the catalogue was replaced.
         var current: [UInt64] = []
     }
@@ -62,8 +63,8 @@ package final class ClipWriter: Sendable {
     private func write() {
         let (changed, removed, checked) = state.withLock { state in
             defer { (state.changed, state.removed, state.isQueued) = ([:], [], false) }
-            // The clips are added before the write: a clip that is removed during the write must not be written again
-            // later.
+            // The clips are added before the write, because a clip that is removed during the write must not be written
+            // again later.
             state.noted.merge(state.changed) { $1 }
             return (state.changed, state.removed, state.checked)
         }
@@ -85,7 +86,7 @@ package final class ClipWriter: Sendable {
 
     private func fail(_ error: any Error, _ changed: [String: CatalogueClip], _ removed: Set<String>) {
         let (isNews, mustQueue) = state.withLock { state in
-            // Changes that arrived meanwhile are newer.
+            // Changes that arrived during the failed write are newer than those that failed.
             state.changed.merge(changed.filter { !state.removed.contains($0.key) }) { newer, _ in newer }
             state.removed.formUnion(removed.filter { state.changed[$0] == nil })
             state.checked = []

@@ -5,13 +5,15 @@ package import Stitcher
 
 /// The files and ranges from which one export is made.
 package struct ExportContents: Sendable {
-    /// The range that can be copied; nil for several ranges and for MPEG-TS, which are stitched.
+    /// The range that can be copied. Nil for several ranges and for MPEG-TS, because they cannot be copied but must be
+    /// stitched.
     var recorded: RecordedRange?
-    /// The file that is being written now, if the range extends into it and it is not among the files.
+    /// The name of the file that is being written now, if the range extends into that file but the export leaves it
+    /// out.
     var beingWritten: String?
     /// Whether the export is one range of MPEG-TS.
     var isStream = false
-    /// The same contents in the form for the stitcher.
+    /// The same contents in the form that the stitcher needs.
     var clips: [StitchClip]
     /// Notes for the person who gets the stitched file.
     var notes: [String]
@@ -30,8 +32,8 @@ extension ExportContents {
         if isStream { recorded = nil }
     }
 
-    /// Creates the contents of several `selections`, one directly after the other; `transition` leads to each selection
-    /// but the first.
+    /// Creates the contents of several `selections`, one directly after the other. Each selection but the first begins
+    /// with `transition`.
     package init(joining selections: [ExportSelection], transition: StitchTransition?) {
         self.init(clips: [], notes: selections.flatMap(\.joinedNotes))
         var end: Int64?
@@ -46,7 +48,7 @@ extension ExportContents {
 
 /// The outcome of an export.
 package struct ExportResult: Sendable {
-    /// A report, of a kind that depends on the way in which the export was made.
+    /// The report of the copying or of the stitching, depending on how the export was made.
     package enum Report: Sendable {
         case copied(ClipReport)
         case stitched(StitchReport)
@@ -57,7 +59,7 @@ package struct ExportResult: Sendable {
     package let isExact: Bool
     /// The beginning of the first audio packet relative to the first frame, in nanoseconds; nil without audio.
     let audioOffset: Int64?
-    /// Notes for the person who gets the file, besides those in the report.
+    /// Notes for the person who gets the file, in addition to those in the report.
     package var notes: [String] = []
 
     var milliseconds: Int64 {

@@ -10,10 +10,10 @@ internal import Networking
 internal import Stitcher
 internal import Synchronization
 
-/// Exports parts of recordings for the API, one at a time, on its own queue of low priority. An exported file is called
-/// a clip here. Clips may include frames of the file that is being written; no recording is changed.
+/// Exports parts of recordings for the API, one at a time, on its own queue of low priority. In this type, an exported
+/// file is called a clip. It may include frames of the file that is being written. No recording is changed.
 ///
-/// All calls may be made on any thread.
+/// Any thread may call the methods.
 package final class ExportJobs: Sendable {
     fileprivate struct Entry {
         var job: ExportJob
@@ -24,7 +24,7 @@ package final class ExportJobs: Sendable {
         var isCancelled = false
         var began = ContinuousClock.now
         var ended: UTCTime?
-        /// When the job ended, on a monotonic clock; nil for a job of an earlier run of the process.
+        /// When the job ended, on a monotonic clock; nil if an earlier process ran the job.
         var over: ContinuousClock.Instant?
 
         /// Whether the job ended more than `milliseconds` ago.
@@ -44,7 +44,7 @@ package final class ExportJobs: Sendable {
 
     package init() {}
 
-    /// All stored jobs of this run of the process, in the order of their requests. Returns at once.
+    /// All stored jobs, including those of earlier processes, in the order of their requests. Returns at once.
     package var jobs: [ExportJob] { entries.withLock { $0.map(\.job) } }
 
     /// The job `id`. Throws `notFound`. Returns at once.
@@ -57,7 +57,7 @@ package final class ExportJobs: Sendable {
         return entry
     }
 
-    /// Restores the jobs that earlier runs of the process did for `archive`. Returns at once.
+    /// Restores the jobs that earlier processes finished for `archive`. Returns at once.
     package func restore(from archive: ChannelArchive) {
         queue.async {
             guard let directory = try? archive.directory() else { return }
@@ -66,7 +66,7 @@ package final class ExportJobs: Sendable {
         }
     }
 
-    /// Restores, from `notes`, the jobs that earlier runs of the process did for `archive`.
+    /// Restores, from `notes`, the jobs that earlier processes finished for `archive`.
     private func take(_ notes: [ExportPlace.Note], from archive: ChannelArchive) {
         let known = Set(jobs.map(\.id))
         for note in notes where note.job.channel == archive.name && !known.contains(note.job.id) {
@@ -75,7 +75,7 @@ package final class ExportJobs: Sendable {
             var entry = Entry(job: note.job, request: request, archive: archive, reserve: 0)
             entry.ended = UTCTime(milliseconds: note.ended)
             entries.withLock { entries in
-                // Insert the job before all jobs of this run of the process.
+                // The job is inserted before all jobs of this process.
                 let index = entries.firstIndex { $0.over != nil || ($0.ended?.milliseconds ?? .max) > note.ended }
                 entries.insert(entry, at: index ?? entries.endIndex)
             }
@@ -194,11 +194,11 @@ extension ExportJobs {
     /// Makes the clip, and also returns its size in bytes.
     private func make(_ entry: Entry) throws -> (ExportResult, Int64) {
         guard let directory = try entry.archive.directory() else { throw ClipFailure("Nothing was recorded yet.") }
-        // Each file from which the clip is made stays open.
+        // Each file from which the clip is made stays open, so an export may need many descriptors.
         DescriptorLimit.raise()
         let place = ExportPlace(directory: directory)
-        // The notes are read again for each clip: the directory may be newer than the process, and other channels
-        // export to it, too.
+        // The notes are read again for each clip. The directory may have appeared after the process started, and other
+        // channels export to it, too.
         let notes = place.notes().filter { UTCTime.now.milliseconds - $0.ended <= Self.lifetime }
         take(notes, from: entry.archive)
         try place.prepare(known: Set(jobs.map(\.id)).union(notes.map(\.job.id)))
@@ -215,7 +215,7 @@ extension ExportJobs {
         entries.withLock { $0.first { $0.job.id == id }?.isCancelled ?? true }
     }
 
-    /// Deletes the jobs that are too old or too many, with their clips.
+    /// Deletes jobs that are too old, or exceed the maximum number, together with their clips.
     private func prune() {
         let gone = entries.withLock { entries -> [Entry] in
             var (kept, trials) = (0, 0)

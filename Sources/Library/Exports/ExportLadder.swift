@@ -4,7 +4,7 @@ internal import Encoder
 internal import Media
 package import Stitcher
 
-/// Whether frames may be re-encoded so that an export begins and ends with the requested frames.
+/// How much may be re-encoded so that an export begins and ends with the requested frames.
 package enum ExportEnds: Sendable, CaseIterable {
     /// Nothing may be re-encoded, even if the export is then longer or impossible.
     case copied
@@ -16,16 +16,16 @@ package enum ExportEnds: Sendable, CaseIterable {
     case exact
 }
 
-/// The ways to make an export, in the order in which they are tried: to copy; to re-encode frames at the ends with the
-/// settings of the recording's own encoder; and to stitch, which re-encodes more. Pure.
+/// A way to make an export. Copying comes first. It may include re-encoding of frames at the ends with the settings of
+/// the recording's own encoder. Stitching, which re-encodes more, is tried if copying is not possible.
 package enum ExportRung: Equatable, Sendable {
-    /// Recordings are copied. If it `isExact`, frames at the ends are re-encoded with the parameter sets of the
+    /// Recordings are copied. If `isExact` is true, frames at the ends are re-encoded with the parameter sets of the
     /// recording.
     case copy(isExact: Bool)
-    /// Files are stitched. If it `isCheap`, this is done only if little is re-encoded.
+    /// Files are stitched. If `isCheap` is true, this is done only if little must be re-encoded.
     case stitch(isCheap: Bool)
 
-    /// The reason why a way of making the export is not possible.
+    /// The reason why one way to make the export is not possible.
     package enum Obstacle: Equatable, Sendable {
         /// The recordings do not have the same coding.
         case difference
@@ -44,7 +44,7 @@ package enum ExportRung: Equatable, Sendable {
         return .stitch(isCheap: false)
     }
 
-    /// The way to try after this one met `obstacle`; nil if no other way is left.
+    /// The way to try after this one failed because of `obstacle`; nil if no other way is left.
     package func next(after obstacle: Obstacle, _ ends: ExportEnds) -> ExportRung? {
         switch (self, obstacle) {
         case (.copy, .difference): ends == .copied ? nil : .stitch(isCheap: false)
@@ -54,7 +54,7 @@ package enum ExportRung: Equatable, Sendable {
         }
     }
 
-    /// The obstacle that `error` shows for this way; nil if no other way would avoid the error.
+    /// The obstacle that made this way fail with `error`; nil if no other way would avoid the error.
     fileprivate func obstacle(_ error: any Error) -> Obstacle? {
         switch (self, error) {
         case (_, let failure as ClipFailure) where failure.isCancellation: nil
@@ -67,12 +67,12 @@ package enum ExportRung: Equatable, Sendable {
 }
 
 extension ExportContents {
-    /// How much of an export may be re-encoded if the request does not allow more.
+    /// The duration of the video that an export may re-encode if the request does not allow more.
     private static let mostEncoded = Duration.seconds(4)
 
-    /// Makes the requested file in the first way that is possible. When a way fails, `stepped` is called with the
-    /// reason before the next way is tried. Blocks on the disk. `isCancelled` is called often, by the same thread. A
-    /// file that could not be completed is removed.
+    /// Makes the requested file in the first way that is possible. When one way fails, `stepped` is called with the
+    /// obstacle and the error before the next way is tried. Blocks on the disk. `isCancelled` is called often, by the
+    /// same thread. A file that could not be completed is removed.
     package func make(
         _ ends: ExportEnds, _ request: StitchRequest, progress: @escaping (_ done: Int64, _ total: Int64) -> Void,
         isCancelled: @escaping () -> Bool, stepped: (ExportRung.Obstacle, any Error) -> Void = { _, _ in }
@@ -90,7 +90,8 @@ extension ExportContents {
                 guard let obstacle = rung.obstacle(error), let next = rung.next(after: obstacle, ends) else {
                     throw error
                 }
-                // If too much would be re-encoded, report the cause of the re-encoding.
+                // ``ExportCost`` only says that too much would be re-encoded. The earlier error, which made re-encoding
+                // necessary, is the better reason for the operator.
                 if !(error is ExportCost) { reason = "\(error)" }
                 stepped(obstacle, error)
                 rung = next

@@ -7,7 +7,7 @@ internal import Media
 internal import Networking
 internal import Stitcher
 
-/// Makes the file of one export for the API, from files that may still be growing. Used by one thread.
+/// Makes the file of one export for the API, from files that may still be growing. Only one thread uses it.
 struct ExportMaking: Sendable {
     let request: ExportRequest
     let archive: ChannelArchive
@@ -17,12 +17,13 @@ struct ExportMaking: Sendable {
     /// The number of bytes that must stay free on the disk.
     let reserve: Int64
     let progress: @Sendable (_ done: Int64, _ total: Int64) -> Void
-    /// Called often, by any thread.
+    /// Whether the export was cancelled. Any thread may call it, and often.
     let isCancelled: @Sendable () -> Bool
 
-    /// How often to check whether a clip is recorded, and the microseconds between two checks.
+    /// The maximum number of checks whether a clip is recorded, and the microseconds between two checks.
     private static let looks = (count: 300, pause: UInt32(50_000))
-    /// Lower than the program's threads, which have the usual priority.
+    /// The nice value of the export's threads. Their priority is lower than that of the program's threads, which have
+    /// nice 0.
     private static let niceness: CInt = 10
 
     /// Makes the file on a thread of low priority, which x264's threads inherit, and waits for it.
@@ -43,7 +44,8 @@ struct ExportMaking: Sendable {
         return result
     }
 
-    /// Makes the file. If a recording is closed meanwhile, its name changes: then the files are selected again, once.
+    /// Makes the file. The name of a recording changes when the recording is closed. If that happens meanwhile, the
+    /// files are selected again, once.
     private func makeOnce() throws -> ExportResult {
         var paths: [String]?
         do {

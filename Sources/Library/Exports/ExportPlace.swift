@@ -4,12 +4,12 @@ internal import Archive
 internal import Foundation
 internal import Glibc
 
-/// The directory of exported clips. It is hidden among the recordings, so that clips are not mistaken for recordings.
-/// All calls block on the disk.
+/// The directory of exported clips. It is a hidden directory in the record directory, so that clips are not mistaken
+/// for recordings. All calls block on the disk.
 struct ExportPlace {
     private static let name = ".relay-exports"
-    /// The age in seconds, a day, at which a file without a job is removed. Such a file was left by a run of the
-    /// process that ended before the file was complete.
+    /// The age, in seconds, from which a file without a job is removed: a day. An earlier process left such a file when
+    /// it ended before the file was complete.
     private static let strangersAge = 86_400
 
     let directory: RecordDirectory
@@ -18,10 +18,11 @@ struct ExportPlace {
     /// The path of the clip of the job `id`.
     func path(of id: String) -> String { "\(path)/\(id).mp4" }
 
-    /// The data stored next to a clip, for the next run of the process.
+    /// The data that is stored next to a clip, so that the next process knows the clip.
     struct Note: Codable {
         var job: ExportJob
-        /// The exported range, in milliseconds since 1970. `ended` is the time at which the export was made.
+        /// The exported range, in milliseconds since 1970. `ended` is the time at which the export ended, in the same
+        /// unit.
         let (from, to): (Int64, Int64)
         let ended: Int64
     }
@@ -53,8 +54,8 @@ struct ExportPlace {
         }.sorted { $0.ended < $1.ended }
     }
 
-    /// Creates the directory, and removes old files that earlier runs of the process left; `known` are jobs of this
-    /// run.
+    /// Creates the directory, and removes old files that earlier processes left. `known` contains the identifiers of
+    /// the jobs whose files stay.
     func prepare(known: Set<String>) throws(FileFailure) {
         try directory.checkMount()
         guard mkdir(path, 0o755) == 0 || errno == EEXIST else {

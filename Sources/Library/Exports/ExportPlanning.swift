@@ -5,8 +5,8 @@ package import Media
 internal import Stitcher
 internal import Synchronization
 
-/// Computes the cost of exporting several clips as one file: reads the clips' files, but writes nothing. Any thread may
-/// call it.
+/// Computes how many frames would be re-encoded if several clips were exported as one file. It reads the clips' files,
+/// but writes nothing. Any thread may call it.
 package final class ExportPlanning: Sendable {
     private static let patience = Duration.seconds(5)
 
@@ -14,7 +14,7 @@ package final class ExportPlanning: Sendable {
 
     package init() {}
 
-    /// Plans an export, one request at a time. Blocks on the disk.
+    /// Plans an export. Throws `unavailable` while another request is being planned. Blocks on the disk.
     package func plan(_ request: ExportRequest, in archive: ChannelArchive) throws(Refusal) -> ExportPlan {
         guard !isBusy.exchange(true, ordering: .acquiring) else {
             throw Refusal(.unavailable, "Something else is being planned. Try again.")

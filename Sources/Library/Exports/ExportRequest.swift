@@ -2,7 +2,7 @@
 
 internal import Media
 
-/// A request to export something.
+/// A request to export a range of recordings, a clip, or several clips as one file.
 package struct ExportRequest: Sendable {
     package var channel: String
     /// The source of the channel that is exported; nil means the channel's program.
@@ -17,9 +17,9 @@ package struct ExportRequest: Sendable {
     package var isExact: Bool?
     /// The clip whose exact frames are exported; `range` is its approximate time.
     package var clip: ClipExport?
-    /// The clips that are joined to one file, instead of the range; empty for an export of one piece.
+    /// The clips that are joined in one file, instead of the range; empty if a range or one clip is exported.
     package var stitched: [StitchedClip] = []
-    /// Whether the export is a temporary one, for a preview, which is deleted before other exports.
+    /// Whether the export is only for a preview. Such exports are deleted earlier than others.
     package var isTrial = false
 
     /// Creates a request for one range.
@@ -76,7 +76,7 @@ package struct ExportPlan: Sendable, Encodable {
     /// The numbers of frames that would be copied unchanged, and of frames that would be re-encoded.
     package var copiedFrames: Int
     package var encodedFrames: Int
-    /// The reasons why clips would be re-encoded completely, without repetition.
+    /// The reasons why clips would be re-encoded completely, each reason once.
     package var reasons: [String]
     /// Notes for the person who gets the file.
     package var notes: [String]

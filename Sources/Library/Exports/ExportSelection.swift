@@ -15,13 +15,13 @@ package struct ExportSelection {
         let end: Int64?
         /// The length of a frame, in nanoseconds.
         let frameDuration: Int64
-        /// The run of the file's recorder. `programStart` is the file's position in that run's program, in nanoseconds.
-        /// Nil if they are unknown.
+        /// Identifies the run of the recorder that wrote the file. `programStart` is the file's start in program time,
+        /// in nanoseconds. Both are nil if they are unknown.
         let run: String?
         let programStart: Int64?
 
-        /// Returns how much later than `before` this file began: by program time for files of the same run, by the wall
-        /// clock for files of different runs.
+        /// Returns how much later than `before` this file began. For files of the same run this is measured in program
+        /// time, for files of different runs by the wall clock.
         func distance(from before: Span) -> Duration {
             guard let run, run == before.run, let programStart, let other = before.programStart else {
                 return .milliseconds(start - before.start)
@@ -32,13 +32,14 @@ package struct ExportSelection {
 
     /// The files of one channel that overlap the range, in the order of time.
     let spans: [Span]
-    /// The requested range, up to the beginning of the file that is being written now.
+    /// The requested range, in milliseconds since 1970. If the file that is being written is left out, the range ends
+    /// where that file begins.
     let range: Range<Int64>
-    /// The file that is being written now, if the range extends into it.
+    /// The name of the file that is being written now, if the range extends into that file but it is left out.
     let beingWritten: String?
 
     /// Selects the files of `channel` from `segments`, which are in `directory`. Without `channel`, only one channel
-    /// may have files that overlap `range`. The file that is being written is included only if `includesOpen`.
+    /// may have files that overlap `range`. The file that is being written is included only if `includesOpen` is true.
     package init(
         _ segments: [CatalogueSegment], in directory: String, channel: String?, range: Range<Int64>,
         includesOpen: Bool = false
@@ -75,13 +76,14 @@ package struct ExportSelection {
         }
         spans = closed
         beingWritten = open?.name
-        // The part of the range after the beginning of the current file is not a gap.
+        // The range ends where the file that is being written begins, so that the rest does not count as a gap.
         self.range = range.lowerBound..<min(range.upperBound, max(open?.start ?? .max, end))
     }
 
     /// The pieces of the files in the range, for stitching. The frame that is on air when the range begins and the one
-    /// that is on air when it ends are both included. Files that follow each other without a gap are joined
-    /// completely, so that no frame is lost or repeated. A file after a gap keeps its time of day, so the gap remains.
+    /// that is on air when it ends are both included. Files that follow each other without a gap are joined completely,
+    /// so that no frame is lost or repeated. A file after a gap keeps its wall-clock time, so that the gap remains in
+    /// the export.
     var pieces: [StitchClip] {
         let airtimes = zip(spans, spans.dropFirst()).reduce(into: [Duration.zero]) { times, spans in
             times.append((times.last ?? .zero) + spans.1.distance(from: spans.0))
@@ -129,8 +131,8 @@ package struct ExportSelection {
         return holes + (beingWritten.map { ["what is being written now, \($0), is not in it"] } ?? [])
     }
 
-    /// Returns `segments`, but only one of a damaged file and the copy that was salvaged from it: they count as one
-    /// recording, as in `verify`.
+    /// Returns `segments`, but of a damaged file and the copy that was salvaged from it only one. They count as one
+    /// recording, as in `relay recordings verify`.
     private static func counted(_ segments: [CatalogueSegment], in directory: String) -> [CatalogueSegment] {
         let counted = SegmentSalvage.counted(segments.map(\.name)) { name in
             (try? SegmentReader.read("\(directory)/\(name)"))?.problems.isEmpty ?? false

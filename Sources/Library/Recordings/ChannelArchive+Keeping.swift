@@ -9,7 +9,7 @@ internal import Segmenter
 
 /// Protecting and deleting recordings on request.
 extension ChannelArchive {
-    /// Protects a file from deletion, or ends its protection.
+    /// Protects a file from deletion if `isHeld` is true; otherwise ends the protection.
     package func setHold(_ isHeld: Bool, of id: String) throws(Refusal) {
         let name = isHeld ? try hold(id) : try letGo(id)
         logger.notice(
@@ -23,7 +23,8 @@ extension ChannelArchive {
         return file.closedName
     }
 
-    /// How often to check whether a protected file is safe from deletion, and the microseconds between two checks.
+    /// The maximum number of checks whether a protected file is safe from deletion, and the microseconds between two
+    /// checks.
     private static let holdLooks = (count: 500, pause: UInt32(10_000))
 
     /// Marks the recording as protected, and returns its name when nothing can delete it any more.
@@ -44,9 +45,9 @@ extension ChannelArchive {
         }
     }
 
-    /// Returns whether a marked file is safe from deletion. A deletion checks the mark while it holds the file's lock:
-    /// when the lock is free, every deletion that did not find the mark has ended. An open file is never deleted, only
-    /// renamed.
+    /// Returns whether a marked file is safe from deletion. Each deletion holds the file's lock while it checks the
+    /// mark. So when the lock is free, every deletion that did not find the mark has ended. An open file is never
+    /// deleted, only renamed.
     private func isSafe(_ file: OpenFile, in directory: RecordDirectory) -> Bool {
         (file.isOpen || file.descriptor.lock()) && (try? directory.open(recording: file.name)) != nil
     }
@@ -124,7 +125,7 @@ extension ChannelArchive {
             logger.warning("the catalogue does not know yet that recordings were deleted: \(error)")
         }
         if let failure, deleted.isEmpty { try telling { throw failure } }
-        // The file was protected after the check above.
+        // If a file was not deleted because it is held, an operator protected it after the check above.
         if deleted.isEmpty, let held = plan.files.first(where: { HoldMark.isSet(of: $0.name, in: directory) }) {
             throw Refusal(.conflict, "\(held.name): It is held. Nothing was deleted.")
         }

@@ -7,7 +7,7 @@ internal import MP4
 package import Media
 internal import Synchronization
 
-/// A requested thumbnail.
+/// Identifies a thumbnail in the cache.
 struct ThumbnailKey: Hashable {
     let file: ChannelArchive.MapKey
     /// The position of the frame's bytes in the file.
@@ -23,12 +23,13 @@ extension ChannelArchive {
     private static let largestFrame = 16 << 20
     /// The maximum number of frames that are decoded for one thumbnail: a GOP of 10 s at 60 frames per second.
     private static let mostDecoded = 600
-    /// The maximum rounding error, in nanoseconds, of a frame time that a client computes as a sum of milliseconds.
+    /// The maximum rounding error, in nanoseconds, of a frame time that a client computes by adding times in
+    /// milliseconds.
     private static let rounding: Int64 = 3_000_000
 
-    /// Returns, as a JPEG image of `width` columns, the frame that is visible `seconds` after the beginning of a file.
-    /// If it `isExact`, this is exactly that frame, otherwise the keyframe before it. Also returns whether a later
-    /// request will have the same result.
+    /// Returns a JPEG image, `width` columns wide, of a frame of the file `id`. If `isExact` is true, it is the frame
+    /// that is visible `seconds` after the beginning of the file; otherwise it is the keyframe before that. `isLasting`
+    /// says whether a later request gets the same image.
     package func thumbnail(
         of id: String, at seconds: Double, width: Int, isExact: Bool
     ) throws(Refusal) -> (bytes: [UInt8], isLasting: Bool) {
@@ -94,8 +95,8 @@ extension ChannelArchive {
             payload: SharedBytes(try file.descriptor.read(at: sample.offset, count: Int(sample.size))))
     }
 
-    /// Returns the stored thumbnail of the frame at `place` of `file`, or waits until it may make one, and makes it
-    /// with `make`.
+    /// Returns the cached thumbnail of the frame whose bytes begin at `place` in `file`. If the cache lacks it, waits
+    /// until a thumbnail may be made, and calls `make`.
     private func made(
         of file: OpenFile, at place: Int64, _ width: Int, _ make: () throws -> [UInt8]
     ) throws -> [UInt8] {

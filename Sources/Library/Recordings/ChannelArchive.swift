@@ -8,11 +8,11 @@ internal import MP4
 package import Media
 internal import Segmenter
 
-/// The recordings of one channel, for the API. They are read from the catalogue and the files while the recorder writes
-/// them.
+/// The recordings of one channel, for the API. The data comes from the catalogue and from the files, also while the
+/// recorder writes them.
 ///
-/// Whatever the identifier, only regular files of the channel below the directory are opened. All calls may be made on
-/// any thread.
+/// Only regular files of the channel below the directory are opened, no matter which identifier a client sends. Any
+/// thread may call the methods.
 package final class ChannelArchive: Sendable {
     /// A file that is open for reading.
     struct OpenFile {
@@ -20,14 +20,14 @@ package final class ChannelArchive: Sendable {
         let name: String
         /// The name that the file has, or will have, when it is closed.
         let closedName: String
-        /// Whether the file is being written, or was left open.
+        /// Whether the file is being written, or was left open by a crash.
         let isOpen: Bool
         let descriptor: FileDescriptor
 
         var isStream: Bool { closedName.hasSuffix(RecordFormat.ts.fileExtension) }
     }
 
-    /// Identifies a file with its present content.
+    /// Identifies a file by its name and its inode number.
     struct MapKey: Hashable {
         let name: String
         let number: UInt64
@@ -39,14 +39,14 @@ package final class ChannelArchive: Sendable {
     let template: NameTemplate
     /// The channel's name.
     let name: String
-    /// The channel's name in the form in which file names contain it.
+    /// The name of the channel, or of its source, in the form in which file names contain it.
     let channel: String
-    /// The source whose recordings these are; nil means that they are recordings of the program.
+    /// The source whose recordings these are; nil if they are recordings of the program.
     let source: String?
     let logger: Logger
     let plans = DeletionPlans()
     let thumbnails = RecentValues<ThumbnailKey, [UInt8]>(limit: 64)
-    /// The fragment maps that were read, and whether each map was read from a closed file.
+    /// The cache of fragment maps. `isWhole` says whether a map was read from a closed file.
     private let maps = RecentValues<MapKey, (map: FragmentMap, isWhole: Bool)>(limit: 24)
 
     /// Creates the archive of `channel`, or of one of its sources, in the directory `path`. Opens nothing yet.
@@ -64,7 +64,8 @@ package final class ChannelArchive: Sendable {
 
     /// Returns the directory; nil as long as it does not exist.
     func directory() throws(Refusal) -> RecordDirectory? {
-        // Files in an empty mount point are not recordings, and nothing may be written there.
+        // While the disk is not mounted, the files in its mount point are not recordings, and nothing may be written
+        // there.
         guard (try? MountMemory.standard.checkMount(of: path, mount)) != nil else { return nil }
         do {
             return try RecordDirectory.existing(path, template: template)
@@ -76,7 +77,8 @@ package final class ChannelArchive: Sendable {
 
     func ledger(_ directory: RecordDirectory) -> ChannelLedger { ChannelLedger(directory: directory, channel: channel) }
 
-    /// Returns the result of `work`; converts its error for the API, without a path of the machine.
+    /// Returns the result of `work`. Throws errors of `work` in the form that the API reports, without paths of this
+    /// machine.
     func telling<Value>(_ work: () throws -> Value) throws(Refusal) -> Value {
         do {
             return try work()
@@ -106,7 +108,7 @@ package final class ChannelArchive: Sendable {
         throw Self.unknown
     }
 
-    /// The name of the finished file of `id`.
+    /// The name of the finished file of `id`. Throws `conflict` while the file is being written.
     package func finishedName(of id: String) throws(Refusal) -> String {
         let (_, file) = try file(id)
         guard !file.isOpen else { throw Refusal(.conflict, "The file is still being written.") }
@@ -123,7 +125,7 @@ package final class ChannelArchive: Sendable {
 
     func ownership(_ directory: RecordDirectory) -> Ownership { Ownership(directory, channel: channel) }
 
-    /// The positions of all fragments of `file` that are complete now.
+    /// Returns the positions of all fragments of `file` that are complete now.
     func map(_ file: OpenFile) throws -> FragmentMap {
         let stamp = try file.descriptor.stamp()
         let key = MapKey(name: file.closedName, number: stamp.number)
@@ -131,8 +133,8 @@ package final class ChannelArchive: Sendable {
         if let known = maps[key], known.map.end <= stamp.size {
             map = known.map
             if known.isWhole { return map }
-            // The map is also extended if the file was closed meanwhile: its last fragments were written after the map
-            // was read.
+            // The map is extended even if the file is closed by now, because its last fragments were written after the
+            // map was read.
             try map.extend(file.descriptor)
         } else {
             map = try FragmentMap(file.descriptor)
@@ -141,7 +143,7 @@ package final class ChannelArchive: Sendable {
         return map
     }
 
-    /// Opens a file, which stays readable for as long as the value lives.
+    /// Opens the file of `id`. It stays readable as long as the returned value exists.
     package func open(_ id: String) throws(Refusal) -> ArchivedFile {
         let (_, file) = try file(id)
         return try telling {
@@ -180,7 +182,7 @@ extension ChannelArchive {
                 entry.start < range.upperBound && entry.end >= range.lowerBound
                     && !recordings.contains { $0.id == entry.recording.id }
             }.map(\.recording)
-            // A file that a crash left open may be older than closed files.
+            // The list is sorted, because a file that a crash left open may be older than closed files.
             recordings.sort { ($0.start, $0.id) < ($1.start, $1.id) }
             return RecordingList(
                 recordings: recordings.suffix(limit), gaps: page.gaps.suffix(limit).map(Self.gap),
@@ -190,8 +192,9 @@ extension ChannelArchive {
         }
     }
 
-    /// The catalogue's entries in `range`. At most the newest `limit` files that exist or were deleted on purpose are
-    /// included. A file that was removed by hand is ignored, and does not count towards the limit.
+    /// Returns the catalogue's entries in `range`, and the files to list. At most the newest `limit` files that exist
+    /// or were deleted on purpose are included. Files that were removed by hand are ignored, and do not count towards
+    /// the limit.
     private func page(
         _ range: Range<Int64>, limit: Int, _ directory: RecordDirectory
     ) throws -> (ChannelLedger.Page, [CatalogueSegment]) {
@@ -274,7 +277,8 @@ extension ChannelArchive {
     /// The maximum number of files that are read for one playlist.
     private static let mostFiles = 3000
 
-    /// Returns a media playlist of HLS (RFC 8216) of the recordings in `range`. The playlist grows if `to` is nil.
+    /// Returns an HLS media playlist (RFC 8216) of the recordings between `from` and `to`, in milliseconds since 1970.
+    /// If `to` is nil, the playlist grows while the channel is recorded.
     package func playlist(from: Int64, to: Int64?) throws(Refusal) -> String {
         guard let directory = try directory() else { throw Self.nothing }
         let range = from..<(to ?? .max)
@@ -325,13 +329,13 @@ struct RunFile: Equatable {
     let closedName: String
     /// When the file's first frame was on air: milliseconds since 1970.
     let start: Int64
-    /// The file's range of program times without a missing frame, in nanoseconds.
+    /// The range of program times, in nanoseconds, in which no frame of the file is missing.
     let program: Range<Int64>
 }
 
 extension ChannelArchive {
-    /// The existing files of `run`, in their order, including those that the catalogue does not contain yet or that are
-    /// being written.
+    /// The existing files of `run`, in the order of time. They include files that are being written, and files that the
+    /// catalogue does not contain yet.
     func files(ofRun run: String) throws(Refusal) -> [RunFile] { try files(ofRuns: [run])[run] ?? [] }
 
     /// The existing files of several runs, by run.
@@ -352,7 +356,7 @@ extension ChannelArchive {
             let ownership = ownership(directory)
             for (name, kind) in try directory.recordings() where kind != .broken && !known.contains(name) {
                 let closed = RecordDirectory.closedName(of: name)
-                // If a file is closed during this loop, it appears under both names: take it once.
+                // A file that is closed during this loop appears under both its names. It must be used only once.
                 guard ownership.owns(name) ?? false, !found.contains(closed),
                     let facts = try? SegmentReader.read("\(directory.path)/\(name)"),
                     let position = facts.position, runs.contains(position.run)

@@ -2,7 +2,7 @@
 
 internal import Synchronization
 
-/// Announced deletions, stored until the client confirms them with the token. Calls may be made on any thread.
+/// Stores planned deletions until a client confirms them with the plan's token. Any thread may call the methods.
 final class DeletionPlans: Sendable {
     /// The plan that belongs to a token.
     struct Plan {

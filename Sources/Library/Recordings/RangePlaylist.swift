@@ -5,8 +5,8 @@ internal import Foundation
 internal import HLS
 internal import MP4
 
-/// A media playlist (RFC 8216) of a range of recordings. Its segments are byte ranges of the unchanged files: runs of
-/// fragments that begin with a keyframe. Pure.
+/// A media playlist (RFC 8216) of a range of recordings. Its segments are byte ranges of the unchanged files. Each is a
+/// series of fragments that begins with a keyframe. Uses neither clock nor disk.
 struct RangePlaylist {
     /// A file that may overlap the range.
     struct File {
@@ -14,7 +14,7 @@ struct RangePlaylist {
         var id: String
         /// When the file's first frame was on air: milliseconds since 1970.
         var start: Int64
-        /// The file's fragments so far.
+        /// The fragments that the file contains so far.
         var fragments: [FragmentMap.Fragment]
         /// Whether the file is still growing.
         var isOpen: Bool
@@ -22,12 +22,12 @@ struct RangePlaylist {
 
     /// A moment that an operator has marked.
     struct Mark {
-        /// Milliseconds since 1970.
+        /// When the moment was on air, in milliseconds since 1970.
         var date: Int64
         var text: String
     }
 
-    /// A run of fragments.
+    /// A segment of the playlist: consecutive fragments of one file.
     private struct Piece {
         var bytes: Range<Int64>
         var start: Int64
@@ -41,15 +41,15 @@ struct RangePlaylist {
             if fragment.frames > 0 || !hasFrames {
                 joined.duration += fragment.duration
             } else if end - duration > RangePlaylist.audioTail {
-                // Audio in a fragment with frames ends a little after the frames, and adds no time. Only audio without
-                // frames adds time.
+                // Audio usually ends a little later than the frames that it belongs to; this adds no time to the piece.
+                // Audio that continues longer than that, without frames, adds its time.
                 joined.duration = end
             }
             return joined
         }
     }
 
-    /// How far audio may extend beyond the frames of the same fragment, in nanoseconds: a few frames of AAC.
+    /// How much later than the last frame of a fragment its audio may end, in nanoseconds: a few frames of AAC.
     private static let audioTail: Int64 = 100_000_000
     /// The minimum length of a piece, in nanoseconds, even if keyframes are more frequent. A piece begins with a
     /// fragment that contains a keyframe, usually as its first frame.
@@ -58,20 +58,20 @@ struct RangePlaylist {
     /// keyframe.
     private static let longest: Int64 = 10_000_000_000
     /// The target duration, in seconds. It does not depend on the lengths of the pieces, because it must not change
-    /// while the playlist grows, nor when the playlist ends (RFC 8216, 6.2.1). It would be too small only for a
-    /// fragment that is longer than the maximum length of a piece, and recorders write fragments of half a second.
+    /// while the playlist grows, nor when the playlist ends (RFC 8216, 6.2.1). Only a fragment that is longer than the
+    /// maximum length of a piece would need a larger value, and recorders write fragments of half a second.
     private static let target = longest / 1_000_000_000
 
     private let from: Int64
     private let to: Int64?
     private let query: String
 
-    /// Creates a playlist of the time from `from` to `to`, in milliseconds since 1970; if `to` is nil, the playlist
-    /// continues for as long as something is recorded. `query` is appended to each address.
+    /// Creates a playlist of the recordings from `from` to `to`, in milliseconds since 1970. If `to` is nil, the
+    /// playlist grows as long as a recording grows. `query` is appended to each address.
     init(from: Int64, to: Int64?, query: String = "") { (self.from, self.to, self.query) = (from, to, query) }
 
     /// Returns the text for `files` and `marks`, which are in the order of time; nil if no file overlaps the range. A
-    /// mark is written with the piece that contains it.
+    /// mark is written in front of the piece that contains it.
     func text(_ files: [File], marks: [Mark] = []) -> String? {
         var marks = Self.numbered(marks)[...]
         var lines: [String] = []
@@ -107,8 +107,8 @@ struct RangePlaylist {
         return (head + lines + (isGrowing ? [] : ["#EXT-X-ENDLIST"])).map { $0 + "\n" }.joined()
     }
 
-    /// Numbers the marks that have the same date, so that they can be distinguished; a mark keeps its number while the
-    /// list grows.
+    /// Numbers the marks that have the same date, so that players can distinguish them. A mark keeps its number when
+    /// the list grows.
     private static func numbered(_ marks: [Mark]) -> [HLSMark] {
         var (date, number) = (Int64?.none, 0)
         return marks.map { mark in
@@ -122,8 +122,8 @@ struct RangePlaylist {
         return start + piece.duration / 1_000_000 > from && to.map { start < $0 } ?? true
     }
 
-    /// The file's pieces. If `leavesLast` is set, the last one is left out, because it is not complete while the file
-    /// is being written.
+    /// The playlist segments of `file`. If `leavesLast` is set, the last one is left out, because it is not complete
+    /// while the file is being written.
     private func pieces(of file: File, leavesLast: Bool) -> [Piece] {
         var pieces: [Piece] = []
         let hasFrames = file.fragments.contains { $0.frames > 0 }

@@ -29,7 +29,7 @@ package struct RecordingList: Sendable, Encodable {
         package var frames: Int
         package var state: State
         package var isHeld: Bool
-        /// `none`, `waiting` or `done`; nil if nothing is uploaded.
+        /// The state of the upload: `none`, `waiting` or `done`; nil if recordings are not uploaded.
         package var upload: String?
         package var sha256: String?
         /// The reason why the file ended.
@@ -37,7 +37,7 @@ package struct RecordingList: Sendable, Encodable {
         /// The source that was recorded; nil means the program.
         package var source: String?
 
-        /// Creates a file; the other properties are set later.
+        /// Creates an entry for a file; the other properties are set later.
         package init(id: String, name: String, state: State) {
             (self.id, self.name, self.state) = (id, name, state)
             (start, end, durationSeconds, bytes, frames, isHeld) = ("", "", 0, 0, 0, false)
@@ -67,7 +67,7 @@ package struct RecordingList: Sendable, Encodable {
         }
     }
 
-    /// Sums over all existing files.
+    /// Sums over the files of the list that still exist.
     package struct Totals: Sendable, Encodable {
         package var count = 0
         package var seconds = 0.0
@@ -97,7 +97,7 @@ package struct ArchivedFile: Sendable {
     package var name: String
     /// The file's media type.
     package var type: String
-    /// The number of complete bytes.
+    /// The number of bytes that can be read; of a file that is being written, those that are complete.
     package var size: Int64
     /// The strong entity tag, without quotes, of a file that does not change any more; nil for a file that is being
     /// written.
@@ -117,7 +117,7 @@ package struct ArchivedFile: Sendable {
 package enum DeletionSubject: Sendable, Equatable {
     /// One file is to be deleted.
     case recording(id: String)
-    /// As many bytes are to be free on the disk.
+    /// The oldest files are to be deleted until `bytes` bytes are free on the disk.
     case room(bytes: Int64)
 }
 

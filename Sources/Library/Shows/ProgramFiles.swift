@@ -3,13 +3,13 @@
 internal import Catalogue
 internal import Media
 
-/// The recorded files of a program on one timeline, which counts frames from the first frame of the first file. The
-/// distance between two files of the same run follows from their program times; between files of different runs it
-/// follows from the wall clock. Pure.
+/// Places the recorded files of a program on one timeline, which counts frames from the first frame of the first file.
+/// A run is the work of a recorder from its start to its end. Program times give the distance between two files of the
+/// same run; the wall clock gives the distance between files of different runs. Uses neither clock nor disk.
 struct ProgramFiles {
     private struct File {
         let rate: FrameRate
-        /// The run of the file's recorder; nil if that is not known.
+        /// Identifies the run of the recorder that wrote the file; nil if it is not known.
         let run: String?
         /// The wall-clock time at which the file's first frame was on air, in nanoseconds since 1970.
         let start: Int64
@@ -19,22 +19,23 @@ struct ProgramFiles {
         /// The position of the file's first frame on the timeline.
         let place: Int64
 
-        /// The wall-clock time at which the frame number `number` of the file was on air, counted from its first frame.
+        /// The wall-clock time at which a frame of the file was on air, in nanoseconds since 1970. `number` counts
+        /// frames from the file's first frame.
         func time(of number: Int64) -> Int64 { start + rate.timeBase.duration(number).inNanoseconds }
     }
 
     private let files: [File]
-    /// The indices of the files, by run, in the order of time.
+    /// The indices of each run's files in `files`, in the order of time.
     private let runs: [String: [Int]]
 
-    /// The maximum difference, in nanoseconds, between the date of an event and the date of its frame in a file: files
-    /// are dated to the millisecond, and events are dated when their frames are made.
+    /// The maximum difference, in nanoseconds, between the time of an event and the time of the event's frame in a
+    /// file. They differ because file times are in milliseconds, and an event gets its time when its frame is made.
     private static let near: Int64 = 2_000_000_000
 
     private static let mostFrames: Int64 = 1 << 40
 
-    /// Creates the timeline of `segments`, which belong to one channel. Segments of the same run are in the order of
-    /// the program, even if the clock was changed.
+    /// Creates the timeline of `segments`, which belong to one channel. Segments of the same run are sorted by program
+    /// time, so that their order is right even if the wall clock was changed.
     init(_ segments: [CatalogueSegment]) {
         let began = Dictionary(segments.map { ($0.run ?? $0.name, $0.start) }, uniquingKeysWith: min)
         let order = { (segment: CatalogueSegment) in
@@ -66,14 +67,14 @@ struct ProgramFiles {
     /// All runs of the files.
     var runNames: Set<String> { Set(runs.keys) }
 
-    /// Returns the position at which `scene` went on air, and the end of its recorder's run; nil if no file of that run
-    /// exists. `time` is when the event was recorded, in nanoseconds since 1970; it is used if the event does not name
-    /// the run.
+    /// Returns the range of the timeline from the frame at which `scene` went on air to the end of the recorder's run;
+    /// nil if no file of that run exists. `time` is the time at which the event was recorded, in nanoseconds since
+    /// 1970. It is used if the event does not name its run.
     ///
     /// If a scene began before the existing files, or while nothing was recorded, `late` is the number of its frames
     /// that are in no file.
     func place(of scene: SceneEvent, toldAt time: Int64) -> (range: Range<Int64>, late: Int64)? {
-        // A frame number that no program reaches comes from a damaged event.
+        // A damaged event may contain a frame number that no program reaches. Such numbers are clamped.
         let frame = min(max(-Self.mostFrames, scene.frame), Self.mostFrames)
         guard let run = scene.run else { return place(of: frame, at: time) }
         guard let own = runs[run], let last = own.last else { return nil }
@@ -100,25 +101,28 @@ struct ProgramFiles {
         return place < end ? (place..<end, max(0, -frames)) : nil
     }
 
-    /// The wall-clock time at which the frame at `place` was on air, in nanoseconds since 1970.
+    /// The wall-clock time at which the frame at position `place` of the timeline was on air, in nanoseconds since
+    /// 1970.
     func time(of place: Int64) -> Int64 {
         guard let file = file(of: place) else { return 0 }
         return file.time(of: place - file.place)
     }
 
-    /// The wall-clock time at which the frame at `place` ended, by the frame rate of its file.
+    /// The wall-clock time at which the frame at position `place` of the timeline ended, according to the frame rate of
+    /// its file.
     func end(of place: Int64) -> Int64 {
         guard let file = file(of: place) else { return 0 }
         return file.time(of: place - file.place + 1)
     }
 
-    /// The middle of the time in which the frame at `place` was on air. Even after rounding, it identifies that frame.
+    /// The wall-clock time in the middle of the frame at position `place` of the timeline. It identifies that frame
+    /// even after rounding.
     func middle(of place: Int64) -> Int64 { (time(of: place) + end(of: place)) / 2 }
 
     private func file(of place: Int64) -> File? { files.last { $0.place <= place } ?? files.first }
 
-    /// The frame that was on air at `time`, in nanoseconds since 1970; if `roundedUp` is set, the first frame that
-    /// began at that time or later.
+    /// The timeline position of the frame that was on air at `time`, in nanoseconds since 1970. If `roundedUp` is set,
+    /// it is the position of the first frame that began at that time or later.
     func place(at time: Int64, roundedUp: Bool = false) -> Int64 {
         guard let index = files.lastIndex(where: { $0.start <= time }) else { return 0 }
         let file = files[index]
@@ -129,10 +133,11 @@ struct ProgramFiles {
 }
 
 extension FrameRate {
-    /// Creates the rate whose frames last `frameDuration` nanoseconds, as exactly as whole nanoseconds can express it.
+    /// Creates the rate whose frames last `frameDuration` nanoseconds. Because that number is rounded, a common rate
+    /// close to it is preferred.
     init(frameDuration: Int64) {
         let duration = Double(max(100_000, frameDuration))
-        // Whole rates, half rates, and the rates of NTSC.
+        // Common rates are whole numbers, multiples of one half, and the rates of NTSC.
         for (step, divisor) in [(1.0, 1.0), (1, 2), (1000, 1001)] {
             let number = (divisor * 1e9 / duration / step).rounded() * step
             guard number >= 1, abs(divisor * 1e9 / number - duration) < max(1.5, duration / 5000) else { continue }

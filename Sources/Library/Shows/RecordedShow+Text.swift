@@ -6,8 +6,8 @@ internal import Program
 internal import Studio
 
 extension RecordedShow {
-    /// Returns the run-down in YAML. `directory` contains the recordings, whose frames have this `size`; comments in
-    /// the run-down describe how to render it.
+    /// Returns the run-down in YAML. Its comments contain the commands that render it. `directory` is the directory of
+    /// the recordings, and `size` is the size of their frames.
     package func text(directory: String, from: String, to: String, size: (width: Int, height: Int)? = nil) -> String {
         // The name of a directory may contain a line break, which must not end the comment.
         let comments = instructions(directory, from, to, size).map(YAMLText.plain)
@@ -68,7 +68,7 @@ extension RecordedShow {
         return "  - {\(keys.joined(separator: ", "))}"
     }
 
-    /// The keys for the visible sources; nil if a segment's file is the only visible source.
+    /// The YAML keys for the visible sources of a scene; nil if the segment's own file is the only visible source.
     private func scene(_ scene: SceneEvent, isFile: Bool) -> String? {
         let overlays = overlays(of: scene)
         if overlays.isEmpty {
@@ -90,7 +90,8 @@ extension RecordedShow {
         scene.detail("overlays")?.split(separator: "+").map(String.init) ?? []
     }
 
-    /// The transition to a part. An interrupted transition keeps its full length: the following part covers its end.
+    /// The YAML key for the transition to a scene; nil for a cut. A transition that was interrupted is written with its
+    /// full length, because the next part replaces its end.
     private func change(_ scene: SceneEvent) -> String? {
         if let stinger = scene.stinger { return "transition: {type: stinger, name: \(YAMLText.quoted(stinger))}" }
         guard let seconds = scene.seconds, scene.transition != "cut" else { return nil }

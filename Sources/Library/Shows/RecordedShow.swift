@@ -6,10 +6,10 @@ internal import Program
 package import Stitcher
 internal import Studio
 
-/// The scenes that were on air in a program of several sources, as a run-down that can be edited and rendered from the
-/// recordings of the sources. Pure.
+/// The scenes that were on air in a program of several sources. They form a run-down that can be edited, and rendered
+/// from the recordings of the sources. Uses neither clock nor disk.
 package struct RecordedShow {
-    /// One scene, and the number of its frames.
+    /// One scene, and the number of frames for which it was on air.
     struct Part {
         let scene: SceneEvent
         let frames: Int64
@@ -18,29 +18,29 @@ package struct RecordedShow {
     /// One source, and its recording.
     struct Source {
         let name: String
-        /// How much later than the show the source's recording begins; nil if nothing of the source was recorded.
+        /// How much later than the show the recording of the source begins; nil if the source was not recorded.
         let lead: Duration?
     }
 
-    /// The channel whose program it was.
+    /// The channel that had the scenes on air.
     package let channel: String
-    /// A moment within the first frame and a moment within the last frame, in milliseconds since 1970.
+    /// A moment within the show's first frame and a moment within its last frame, in milliseconds since 1970.
     package let range: Range<Int64>
     let rate: FrameRate
-    /// All sources that are visible or audible.
+    /// All sources that are visible or audible in the show.
     let sources: [Source]
-    /// Whether the program's own audio is needed, because the source of the audio has no recording.
+    /// Whether the audio of the program's recording is needed, because the source of the audio was not recorded.
     let needsAudio: Bool
     let parts: [Part]
 
-    /// Finds the scenes that were on air between `limits`, in milliseconds since 1970, in the program of `channel` or
-    /// in the only program.
+    /// Finds the scenes that were on air between `limits`, in milliseconds since 1970, in the program of `channel`, or
+    /// in the program that has that channel as a source. If `channel` is nil, there must be only one program.
     package init(
         of segments: [CatalogueSegment], _ events: [CatalogueEvent], channel: String?, limits: Range<Int64>?
     ) throws(ClipFailure) {
         let told = try SceneChange.told(segments, events, channel: channel)
         let files = told.files
-        // A client that asks for the next thousand years wants everything up to the end.
+        // A client may give an end that is far in the future; the conversion below clamps it.
         let nanoseconds = { (time: Int64) in TimeBase.milliseconds.rescale(time, to: .nanoseconds) }
         let limits = limits.map { limits in
             let first = files.place(at: nanoseconds(limits.lowerBound))
@@ -56,14 +56,14 @@ package struct RecordedShow {
             throw ClipFailure("Nothing was on air in \(told.channel) then, as far as the catalogue says.")
         }
         (self.channel, rate) = (told.channel, files.rate)
-        // The time between two runs counts as part of the scene before it, because the exporter fills that time as
-        // well.
+        // The time between two runs of the recorder counts as part of the scene before it, because the exporter fills
+        // that time, too.
         let starts = shown.map(\.place.lowerBound) + [end]
         let parts = zip(shown, zip(starts, starts.dropFirst())).compactMap { shown, frames in
             frames.0 < frames.1 ? Part(scene: shown.scene, frames: frames.1 - frames.0) : nil
         }
         self.parts = parts
-        // Milliseconds identify a frame only if the moment is well within the frame.
+        // A time in milliseconds identifies a frame only if it is well inside the frame.
         let moments = files.middle(of: first)..<max(files.middle(of: first), files.middle(of: end - 1))
         range = moments.lowerBound / 1_000_000..<moments.upperBound / 1_000_000
         let recorded = Self.recordings(segments, of: told)
@@ -71,7 +71,7 @@ package struct RecordedShow {
         needsAudio = names.contains(Self.audio) && recorded[Self.audio] == nil
         sources = names.subtracting(needsAudio ? [Self.audio] : []).sorted().map { name in
             let begins = recorded[name]?.filter { $0.upperBound > moments.lowerBound }.map(\.lowerBound).min()
-            // The exporter cuts a recording that begins before the show.
+            // If a recording begins before the show, its lead is 0, because the exporter cuts off the earlier part.
             let lead = begins.map { begins in
                 begins > moments.lowerBound ? Duration.nanoseconds(begins - files.time(of: first)) : .zero
             }
@@ -87,7 +87,7 @@ package struct RecordedShow {
         _ segments: [CatalogueSegment], of told: SceneChange.Told
     ) -> [String: [Range<Int64>]] {
         var found: [String: [Range<Int64>]] = [:]
-        // A recording without video cannot be exported: the program's own audio replaces it.
+        // A recording without video cannot be exported. The audio of the program's recording replaces it.
         for segment in segments where segment.frames > 0 && segment.channel.hasPrefix("\(told.channel)-") {
             // The name of the source's run is the name of the program's run, followed by a number.
             guard let run = segment.run?.split(separator: ".").first, told.files.runNames.contains(String(run)) else {
@@ -117,7 +117,8 @@ package struct RecordedShow {
 }
 
 extension SceneEvent {
-    /// The scene as it was `frames` frames later: it begins with a cut, and its file at a later position.
+    /// Returns the scene without its first `frames` frames: it begins with a cut, and its file begins at a later
+    /// position.
     fileprivate func goingOn(after frames: Int64, at rate: FrameRate) -> SceneEvent {
         var later = SceneEvent(
             name: name, layout: layout, sources: sources, frame: frame + frames, run: run, transition: "cut",
@@ -129,7 +130,8 @@ extension SceneEvent {
         return later
     }
 
-    /// Whether the scene's source `file` is the file of a run-down's segment; `recorded` are the recorded sources.
+    /// Whether the scene's source called `file` is the file of a run-down segment, and not a source of that name.
+    /// `recorded` contains the names of the recorded sources.
     func hasFile(_ recorded: Set<String>) -> Bool {
         sources.contains(RunDown.clipName) && (detail("file") != nil || !recorded.contains(RunDown.clipName))
     }

@@ -3,15 +3,15 @@
 internal import Catalogue
 internal import Stitcher
 
-/// The change to a scene that went on air in a program of several sources, as the catalogue recorded it.
+/// The change to a new scene in a program of several sources, as the catalogue recorded it.
 struct SceneChange {
     let scene: SceneEvent
-    /// The range of the program's frames from the change to the end of its recorder's run.
+    /// The range of the ``ProgramFiles`` timeline from the change to the end of the recorder's run.
     var place: Range<Int64>
     /// The number of frames between the moment when the scene went on air and its first recorded frame.
     let late: Int64
 
-    /// The catalogue's scenes of one program.
+    /// All changes of scenes in one program, read from the catalogue.
     struct Told {
         let channel: String
         let files: ProgramFiles
@@ -56,9 +56,10 @@ extension SceneChange.Told {
     /// The changes in the order of their times. The range of each change ends at the next change of the same run of the
     /// recorder, or at the end of that run.
     ///
-    /// A change of another run does not end a range: if the clock was changed, a later run may have earlier times.
+    /// A change in another run does not end a range, because a later run has earlier times if the wall clock was
+    /// changed between the two.
     var shown: [SceneChange] {
-        // The time of the next change in each run, by the end of the run.
+        // The position of the next change in each run. The key is the position at which the run ends.
         var next: [Int64: Int64] = [:]
         let shown = changes.reversed().compactMap { change -> SceneChange? in
             let (begin, run) = (change.place.lowerBound, change.place.upperBound)

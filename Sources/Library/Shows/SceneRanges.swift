@@ -3,9 +3,9 @@
 package import Catalogue
 package import Stitcher
 
-/// The times at which a scene or a source was on air, as the catalogue recorded them. Pure.
+/// The times at which a scene or a source was on air, as the catalogue recorded them. Uses neither clock nor disk.
 package struct SceneRanges {
-    /// The channel whose program it was.
+    /// The channel that had the scene on air.
     package let channel: String
     /// The ranges in milliseconds since 1970, in the order of time. A range ends when the next scene begins to replace
     /// this one, or at the end of the recorder's run.
@@ -14,7 +14,7 @@ package struct SceneRanges {
     private static let millisecond: Int64 = 1_000_000
 
     /// Finds `scene` in the program of `channel`, or in the program that has that channel as a source. Without
-    /// `channel`, there must be only one program. Only the part within `limits` counts.
+    /// `channel`, there must be only one program. Times outside of `limits` are left out.
     package init(
         of scene: String, in segments: [CatalogueSegment], events: [CatalogueEvent], channel: String?,
         limits: Range<Int64>?

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A run of audio: planar 32-bit float samples, one array for each channel, all of the same length.
+/// Consecutive audio samples: planar 32-bit floats, one array for each channel, all of the same length.
 package struct AudioBuffer: Sendable {
     /// The position of the first sample, in samples of ``format`` since the start of the buffer's timeline.
     package var position: Int64
@@ -45,11 +45,11 @@ package struct AudioBuffer: Sendable {
     }
 }
 
-/// The format of every audio buffer of a program: planar 32-bit float.
+/// The sample rate and the number of channels of audio. The samples themselves are always planar 32-bit floats.
 package struct AudioFormat: Sendable, Hashable, Codable {
-    /// Samples per second and channel, 8000 to 192000.
+    /// Samples per second of each channel; positive.
     package var sampleRate: Int32
-    /// Number of channels, 1 or 2.
+    /// Number of channels; positive. Decoded audio has 1 or 2; audio that is passed through may have more.
     package var channels: Int
 
     /// A format of `channels` at `sampleRate`.

@@ -32,9 +32,9 @@ extension VideoFormat {
 
 /// The shape of one pixel.
 package struct SampleAspectRatio: Sendable, Hashable, Codable {
-    /// The width of a pixel, relative to the height ``vertical``.
+    /// The width of a pixel, in the same unit as ``vertical``.
     package var horizontal: Int32
-    /// The height of a pixel, relative to the width ``horizontal``.
+    /// The height of a pixel, in the same unit as ``horizontal``.
     package var vertical: Int32
 
     /// A ratio of `horizontal` to `vertical`; both must be positive.

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Memory that holds a frame: a ``FrameBuffer``, or a frame of the library that decoded it.
+/// Memory that holds a frame: a ``FrameBuffer``, or a frame object of the library that decoded the video.
 package protocol FrameStorage: AnyObject, Sendable {
-    /// Lends the planes for the duration of the call.
+    /// Calls `body` with the planes of the frame, which are valid only during the call.
     func withPlanes<R>(_ body: (Planes) throws -> R) rethrows -> R
 }
 
 /// Memory of a frame with an alpha plane.
 package protocol AlphaFrameStorage: FrameStorage {
-    /// Lends the alpha plane for the duration of the call. It has the size of the luma plane; 255 is opaque. Colors are
-    /// not premultiplied.
+    /// Calls `body` with the alpha plane, which is valid only during the call. It has the size of the luma plane; 255
+    /// is opaque. Colors are not premultiplied.
     func withAlpha<R>(_ body: (Planes.Plane) throws -> R) rethrows -> R
 }
 
-/// The three planes of a 4:2:0 frame, lent for the duration of a call.
+/// The three planes of a 4:2:0 frame. They are valid only during the call that receives them.
 package struct Planes {
     /// One plane.
     package struct Plane {

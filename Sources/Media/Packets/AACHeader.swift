@@ -4,7 +4,8 @@
 package struct AACHeader: Sendable, Equatable {
     /// Samples per second after decoding, including spectral band replication.
     package let sampleRate: Int32
-    /// Number of channels; nil if the stream itself describes them.
+    /// Number of channels; nil if the channel configuration is 0, which means that a later part of the stream describes
+    /// them.
     package let channels: Int?
     /// Samples per packet: 1024, or 2048 with spectral band replication.
     package let frameLength: Int
@@ -13,7 +14,7 @@ package struct AACHeader: Sendable, Equatable {
         96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8000, 7350,
     ]
 
-    /// Reads `configuration`, an `AudioSpecificConfig`; nil if it is not one.
+    /// Reads `configuration`, an `AudioSpecificConfig`; nil if the bytes are not valid.
     package init?(configuration: [UInt8]) {
         var bits = HeaderBits(configuration)
         guard var type = bits.read(5) else { return nil }
@@ -24,7 +25,7 @@ package struct AACHeader: Sendable, Equatable {
         guard let core = Self.rate(&bits), let layout = bits.read(4), layout <= 7 || (11...12).contains(layout) else {
             return nil
         }
-        // With spectral band replication (types 5 and 29) the decoded sample rate follows.
+        // With spectral band replication (types 5 and 29), the next field is the sample rate after decoding.
         let isReplicated = type == 5 || type == 29
         guard let rate = isReplicated ? Self.rate(&bits) : core else { return nil }
         sampleRate = rate

@@ -14,10 +14,12 @@ package enum AC3Header {
         guard frame.count >= 8, frame[0] == 0x0B, frame[1] == 0x77 else { return nil }
         let (rate, size) = (frame[4] >> 6, frame[4] & 0x3F)
         let (version, mode) = (frame[5] >> 3, frame[5] & 7)
-        // 44.1, 48 or 32 kHz, 19 bitrates. Versions above 8 shorten the frame; above 10 it is E-AC-3.
+        // A frame has one of 3 sample rates and one of 38 size codes. Versions above 8 are not accepted: they have
+        // shorter frames, or are E-AC-3 (above 10).
         guard rate < 3, size < 38, version <= 8 else { return nil }
         let channels = frame[6] >> 5
-        // These fields precede the LFE bit: center and surround levels, or the surround mode, two bits each.
+        // The LFE bit follows the fields for the center level, the surround level and the surround mode. Each of these
+        // has two bits, and is present only with certain channels.
         var skipped = 3
         if channels & 1 == 1, channels != 1 { skipped += 2 }
         if channels & 4 == 4 { skipped += 2 }
@@ -41,7 +43,8 @@ package struct MP3Header: Sendable, Equatable {
     /// Reads the header of `frame`; nil if it is not a layer III frame.
     package init?(_ frame: [UInt8]) {
         guard frame.count > 4, frame[0] == 0xFF, frame[1] & 0xE6 == 0xE2, frame[2] >> 2 & 3 < 3 else { return nil }
-        // Versions 1, 2 and 2.5: each has half of the previous version's sample rates (ISO/IEC 11172-3, 2.4.2.3).
+        // The MPEG versions are 1, 2 and 2.5. Each has half of the previous version's sample rates (ISO/IEC 11172-3,
+        // 2.4.2.3).
         let halvings: Int32 = [4, 0, 2, 1][Int(frame[1] >> 3 & 3)]
         guard halvings > 0 else { return nil }
         let rate = [44_100, 48_000, 32_000][Int(frame[2] >> 2 & 3)] / halvings

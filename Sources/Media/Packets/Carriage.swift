@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A protocol or container, and the codecs that it can carry. Pure: an output asks before it goes live, so that a codec
-/// that cannot be carried is refused by name.
+/// A protocol or container, and the codecs that it can carry. An output checks it before it goes live, so that the
+/// refusal names the codec that cannot be carried.
 package struct Carriage: Sendable, Equatable, CustomStringConvertible {
     /// The usual name, such as `a transport stream`.
     package let description: String
@@ -24,12 +24,12 @@ package struct Carriage: Sendable, Equatable, CustomStringConvertible {
         "a transport stream", codecs: [.h264, .hevc, .aac, .opus, .mp3, .ac3])
     /// Recordings in `.mp4`.
     package static let movie = Carriage("MP4", codecs: [.h264, .hevc, .av1, .aac, .opus, .mp3, .ac3])
-    /// Fragmented MP4 segments with a playlist. Without MP3, because players accept it only in segments of other
-    /// containers; without AC-3, because libavformat cannot write its header before it has a sample.
+    /// Fragmented MP4 segments with a playlist. MP3 is missing, because players accept it only in segments of other
+    /// containers. AC-3 is missing, because libavformat cannot write the track's header before it has a sample.
     package static let hls = Carriage("HLS", codecs: [.h264, .hevc, .av1, .aac, .opus, .text])
 
-    /// Why `stream` cannot be carried, in one sentence; nil if it can. Timed data that cannot be carried is left out,
-    /// and is no reason to refuse the stream.
+    /// Why `stream` cannot be carried, in one sentence; nil if it can. Timed data that cannot be carried is left out of
+    /// the stream; it does not cause a refusal.
     package func refusal(of stream: StreamDescription) -> String? {
         let others = [stream.video, stream.audio].compactMap { $0?.codec }.filter { !codecs.contains($0) }
         guard !others.isEmpty else { return nil }

@@ -23,7 +23,7 @@ package enum Codec: String, Sendable, Hashable, Codable, CaseIterable, CustomStr
     case scte35
     /// Timed metadata and cue points in AMF0, the format of FLV's data messages.
     case amf0
-    /// A text for a moment of the program, in UTF-8: the text of an operator's marker. Timed data.
+    /// The text of an operator's marker, in UTF-8, at a time of the program: timed data.
     case text
 
     /// The kind of track that uses this codec.

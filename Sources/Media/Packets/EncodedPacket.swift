@@ -14,24 +14,25 @@
 /// sink.publish(packet)
 /// ```
 package final class EncodedPacket: Sendable {
-    /// How the track's packets are coded. A different object than before means that the coding changed.
+    /// How the track's packets are coded. If a packet refers to a different object than the packet before it, the
+    /// coding has changed.
     package let description: TrackDescription
     /// The track. It is also in the description, but hundreds of queues read it, so it is kept here too.
     package let track: TrackKind
     /// Presentation time in ticks of ``timeBase`` since the start of the program. It is negative for the first audio
     /// packet of an encoder with priming samples.
     package let pts: Int64
-    /// Decoding time in the same ticks; not later than ``pts``.
+    /// Decoding time in ticks of ``timeBase``; not later than ``pts``.
     package let dts: Int64
-    /// Duration of the packet, in the same ticks.
+    /// Duration of the packet, in ticks of ``timeBase``.
     package let duration: Int64
-    /// Whether decoding can start here: an IDR frame; true for every audio packet.
+    /// Whether a decoder can start with this packet. True for an IDR frame, and for every audio packet.
     package let isKeyframe: Bool
     /// Whether no other frame refers to this one (`nal_ref_idc == 0`, ITU-T H.264, 7.4.1).
     package let isDisposable: Bool
     /// The coded bytes.
     package let payload: SharedBytes
-    /// The decoding time in nanoseconds, to compare packets of both tracks.
+    /// The decoding time in nanoseconds, for comparisons between tracks with different time bases.
     package let dtsNanoseconds: Int64
     /// The presentation time in nanoseconds.
     package let ptsNanoseconds: Int64
@@ -48,20 +49,20 @@ package final class EncodedPacket: Sendable {
         self.isKeyframe = isKeyframe
         self.isDisposable = isDisposable
         self.payload = payload
-        // Computed once here and not by each output, because it is a 128-bit division.
+        // Each conversion is a 128-bit division. It is computed once here, so that the outputs need not compute it.
         let timeBase = description.timeBase
         dtsNanoseconds = timeBase.rescale(dts, to: .nanoseconds, rounding: .down)
         ptsNanoseconds = timeBase.rescale(pts, to: .nanoseconds, rounding: .down)
     }
 
-    /// The same packet with the bytes `payload`.
+    /// A copy of this packet with `payload` as its bytes.
     package func carrying(_ payload: SharedBytes) -> EncodedPacket {
         EncodedPacket(
             of: description, pts: pts, dts: dts, duration: duration, isKeyframe: isKeyframe,
             isDisposable: isDisposable, payload: payload)
     }
 
-    /// The same packet, later by `ticks` of its time base.
+    /// A copy of this packet with its times moved later by `ticks` of its time base.
     package func moved(by ticks: Int64) -> EncodedPacket {
         EncodedPacket(
             of: description, pts: pts + ticks, dts: dts + ticks, duration: duration, isKeyframe: isKeyframe,
@@ -72,13 +73,13 @@ package final class EncodedPacket: Sendable {
     package var timeBase: TimeBase { description.timeBase }
 }
 
-// MARK: Words on a moment
+// MARK: Text packets
 
 extension EncodedPacket {
-    /// One description for all texts, so that a new text does not look like a change of coding.
+    /// All text packets share one description, so that a new text does not look like a change of coding.
     private static let texts = TrackDescription(data: .text, timeBase: .nanoseconds)
 
-    /// A text for the moment `time`, in nanoseconds since the start of the program.
+    /// A packet with `text` at `time`, in nanoseconds since the start of the program.
     package convenience init(text: String, at time: Int64) {
         self.init(of: Self.texts, pts: time, dts: time, duration: 0, isKeyframe: true, payload: SharedBytes(text.utf8))
     }

@@ -4,7 +4,7 @@ internal import Synchronization
 
 /// Receives the coded packets of all tracks in decoding order.
 ///
-/// Both calls return at once: a sink neither blocks nor waits for I/O.
+/// Both methods return at once: a sink neither blocks nor waits for I/O.
 package protocol PacketSink: AnyObject, Sendable {
     /// Receives one packet.
     func publish(_ packet: EncodedPacket)
@@ -16,7 +16,7 @@ package protocol PacketSink: AnyObject, Sendable {
 package protocol KeyframeRequester: Sendable {
     /// Asks that the first frame at or after `programTime` (nanoseconds since the program's start) be an IDR frame; nil
     /// means as soon as possible. Requests without a time are rate-limited. Requests with a time are not, because a
-    /// recording will be cut there. Any thread; returns at once.
+    /// recording will be cut there. Any thread may call it; it returns at once.
     func requestKeyframe(at programTime: Int64?)
 }
 
@@ -24,7 +24,7 @@ package protocol KeyframeRequester: Sendable {
 package final class CountedKeyframes: KeyframeRequester {
     /// The numbers of requests so far.
     package struct Counts: Sendable, Codable, Equatable {
-        /// Requests for a certain time; these are always granted.
+        /// Requests for a keyframe at a certain time; these are always granted.
         package var timed = 0
         /// Requests for a keyframe as soon as possible.
         package var prompt = 0

@@ -2,10 +2,11 @@
 
 /// Immutable bytes that several holders share without copying.
 ///
-/// The closure passed to the initializer writes the bytes once; their address never changes. So an output can pass the
-/// payloads of several packets to one `writev`.
+/// The closure passed to the initializer writes the bytes once. Their address never changes, so that an output can pass
+/// the payloads of several packets to one `writev`.
 package final class SharedBytes: Sendable {
-    // Written only in `init`, before any other reference exists; read-only from then on; freed in `deinit`.
+    // The memory is written only in `init`, before any other reference to this object exists. After that it is only
+    // read, and `deinit` frees it.
     nonisolated(unsafe) private let storage: UnsafeMutableRawBufferPointer
 
     /// Number of bytes.
@@ -29,8 +30,8 @@ package final class SharedBytes: Sendable {
 
     deinit { storage.deallocate() }
 
-    /// Lends the bytes. The address is valid as long as the object lives, not only during the call; a caller that keeps
-    /// the address must keep the object too.
+    /// Calls `body` with the bytes. Their address is valid as long as this object exists, not only during the call. A
+    /// caller that keeps the address must keep the object, too.
     package func withUnsafeBytes<R, E: Error>(_ body: (UnsafeRawBufferPointer) throws(E) -> R) throws(E) -> R {
         try body(UnsafeRawBufferPointer(storage))
     }

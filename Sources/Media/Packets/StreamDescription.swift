@@ -3,7 +3,7 @@
 /// The current coding of each track of a program. Video and audio are optional: a camera may have no audio, a radio no
 /// video.
 ///
-/// A value type; the descriptions in it are compared by identity.
+/// It is a value type. The track descriptions in it are objects that are compared by identity.
 package struct StreamDescription: Sendable {
     /// The video track, if any.
     package var video: TrackDescription?
@@ -12,7 +12,7 @@ package struct StreamDescription: Sendable {
     /// The tracks of timed data.
     package var data: [TrackDescription]
 
-    /// Creates a description. Each track must be of its kind.
+    /// Creates a description. `video` must be a video track, `audio` an audio track, and `data` tracks of timed data.
     package init(video: TrackDescription? = nil, audio: TrackDescription? = nil, data: [TrackDescription] = []) {
         precondition(video.map { $0.kind == .video } ?? true && audio.map { $0.kind == .audio } ?? true)
         precondition(data.allSatisfy { $0.kind == .data }, "a track is of its kind")
@@ -25,16 +25,17 @@ package struct StreamDescription: Sendable {
     package var tracks: [TrackDescription] { [video, audio].compactMap(\.self) + data }
 
     /// The track whose keyframes are the points at which a program can start, be cut and be joined: the video, or the
-    /// audio if there is no video. Every audio packet is a keyframe. If no track is known yet, this is the video.
+    /// audio if there is no video. Every audio packet is a keyframe. If no track is known yet, the leading track is the
+    /// video.
     package var leadingKind: TrackKind { video == nil && audio != nil ? .audio : .video }
 
-    /// Whether there is splice information (SCTE 35).
+    /// Whether the program has a track of splice information (SCTE 35).
     package var hasSplices: Bool { data.contains { $0.codec == .scte35 } }
 
     /// Sum of the tracks' known average bitrates, in bits per second.
     package var bitrate: Int { tracks.reduce(0) { $0 + $1.bitrate } }
 
-    /// Whether `other` has the same track objects.
+    /// Whether `other` refers to the same track descriptions, compared by identity.
     package func isIdentical(to other: StreamDescription) -> Bool {
         video === other.video && audio === other.audio && data.elementsEqual(other.data, by: ===)
     }

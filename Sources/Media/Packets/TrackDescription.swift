@@ -13,8 +13,8 @@ package enum TrackKind: String, Sendable, Codable, CaseIterable {
 /// How the packets of one track are coded: the information that a decoder, a muxer or a server needs about them.
 ///
 /// Each packet refers to its description. Descriptions are compared by identity: if a packet refers to another object
-/// than the packet before it, the coding has changed, which happens at a keyframe only. So a producer uses the same
-/// description as long as nothing in it changes.
+/// than the packet before it, the coding has changed. The coding changes only at a keyframe. A producer therefore uses
+/// the same object as long as nothing in it changes.
 package final class TrackDescription: Sendable {
     /// The kind of track and its format after decoding.
     package enum Format: Sendable, Hashable {
@@ -83,7 +83,7 @@ package final class TrackDescription: Sendable {
             reorderDepth: reorderDepth, displayMatrix: displayMatrix, encoderSettings: encoderSettings)
     }
 
-    /// An audio track. `codec` must be an audio codec; without a `timeBase` a sample lasts one tick.
+    /// An audio track. `codec` must be an audio codec. If `timeBase` is nil, one tick is one sample.
     package convenience init(
         audio codec: Codec, format: AudioFormat, timeBase: TimeBase? = nil, decoderConfiguration: SharedBytes,
         bitrate: Int = 0, frameLength: Int = 0
@@ -100,7 +100,7 @@ package final class TrackDescription: Sendable {
         self.init(codec, .data, timeBase, SharedBytes([]), bitrate: 0)
     }
 
-    /// H.264 at a constant rate, with one tick per frame, as our encoder produces it.
+    /// H.264 at a constant rate, with one tick per frame, as relay's own encoder produces it.
     package convenience init(
         format: VideoFormat, decoderConfiguration: SharedBytes, bitrate: Int, reorderDepth: Int64,
         encoderSettings: String
@@ -111,7 +111,7 @@ package final class TrackDescription: Sendable {
             reorderDepth: reorderDepth, encoderSettings: encoderSettings)
     }
 
-    /// AAC with one tick per sample, as our encoder produces it.
+    /// AAC with one tick per sample, as relay's own encoder produces it.
     package convenience init(format: AudioFormat, decoderConfiguration: SharedBytes, bitrate: Int, frameLength: Int) {
         self.init(
             audio: .aac, format: format, decoderConfiguration: decoderConfiguration, bitrate: bitrate,
@@ -128,10 +128,10 @@ package final class TrackDescription: Sendable {
         if case .audio(let format) = format { format } else { nil }
     }
 
-    /// Whether the frame rate is constant and each frame lasts one tick, as in packets from our encoder.
+    /// Whether the frame rate is constant and each frame lasts one tick, as in packets from relay's own encoder.
     package var hasSteadyRate: Bool { nominalRate?.timeBase == timeBase }
 
-    /// The same track with another nominal rate; for video.
+    /// The same video track with another nominal frame rate.
     package func rated(_ rate: FrameRate) -> TrackDescription {
         TrackDescription(
             codec, format, timeBase, decoderConfiguration, bitrate: bitrate, nominalRate: rate,

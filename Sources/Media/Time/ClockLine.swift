@@ -4,13 +4,14 @@ internal import Synchronization
 
 /// Converts the readings of one clock to those of another: a straight line through one pair of readings.
 ///
-/// The line is valid while the rate holds; the type that creates it knows how fast the rate may change.
+/// The line is valid only while the two clocks keep their relative rate. The code that creates a line must know how
+/// fast that rate may change.
 package struct ClockLine: Sendable, Hashable {
     /// A reading of the first clock.
     package let origin: Timestamp
     /// The second clock's reading at the same moment.
     package let image: Timestamp
-    /// How much faster the second clock runs, as a fraction: 0.0001 is 100 ppm.
+    /// How much faster the second clock runs than the first, as a fraction: 0.0001 is 100 ppm.
     package let rate: Double
 
     /// A line through `origin` and `image`. `rate` must be above −1.
@@ -43,7 +44,7 @@ package final class ProgramTime: Sendable {
     /// The time of a program that has not started.
     package convenience init() { self.init(nil) }
 
-    /// The time of a program that `line` converts from CLOCK_MONOTONIC; nil for a program that has not started.
+    /// The time of a program. `line` converts CLOCK_MONOTONIC to that time; nil means that the program has not started.
     package init(_ line: ClockLine?) { current = Mutex(line) }
 
     /// The line that converts CLOCK_MONOTONIC to the program's time; nil before the program starts.

@@ -6,7 +6,7 @@ package struct DurationText: Sendable, Hashable, CustomStringConvertible {
     /// The length.
     package let duration: Duration
 
-    /// Writes `duration` as text.
+    /// The text form of `duration`.
     package init(_ duration: Duration) { self.duration = duration }
 
     private static let factors: [String: Int64] = [

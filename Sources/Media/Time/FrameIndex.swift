@@ -2,7 +2,7 @@
 
 /// The number of a frame of a program at its constant rate; the program's first frame is 0.
 package struct FrameIndex: Sendable, Hashable, Comparable, ExpressibleByIntegerLiteral {
-    /// The number; negative before the program's first frame.
+    /// The number of the frame; negative for frames before the program's first one.
     package var number: Int64
 
     /// Frame `number`.
@@ -37,7 +37,7 @@ extension FrameRate {
 
 /// The number of a sample of a program's audio at its constant rate; the program's first sample is 0.
 package struct SampleIndex: Sendable, Hashable, Comparable, ExpressibleByIntegerLiteral {
-    /// The number; negative before the program's beginning.
+    /// The number of the sample; negative for samples before the program's first one.
     package var number: Int64
 
     /// Sample `number`.

@@ -7,7 +7,7 @@ package struct FrameRate: Sendable, Hashable, Codable, CustomStringConvertible {
     /// The number of seconds in which ``numerator`` frames are shown; at least 1.
     package let denominator: Int32
 
-    /// `numerator / denominator` frames per second, reduced. Both must be positive.
+    /// `numerator / denominator` frames per second, reduced to lowest terms. Both must be positive.
     package init(_ numerator: Int32, _ denominator: Int32 = 1) {
         precondition(numerator > 0 && denominator > 0, "a frame rate is a positive fraction")
         var (a, b) = (numerator, denominator)
@@ -30,7 +30,7 @@ package struct FrameRate: Sendable, Hashable, Codable, CustomStringConvertible {
     package var description: String { denominator == 1 ? "\(numerator)" : "\(numerator)/\(denominator)" }
 }
 
-/// The constant frame rate that fits a stream best.
+/// Finds the constant frame rate that fits a stream best.
 package enum NominalRate {
     /// The rates that are used in broadcasting and on the web.
     package static let standard: [FrameRate] = [
@@ -42,7 +42,8 @@ package enum NominalRate {
     package static let fallback = FrameRate(30)
     package static let highest = FrameRate(120)
 
-    /// The standard rate within 0.1 % of `average`; otherwise `base` if it is between 1 and 120; otherwise 30.
+    /// The standard rate within 0.1 % of `average`, or else the one within 0.1 % of `base`. If there is neither: `base`
+    /// itself if it is between 1 and 120; otherwise 120 if `average` is higher than 120; otherwise 30.
     package static func of(average: FrameRate?, base: FrameRate?) -> FrameRate {
         if let average, let snapped = nearestStandard(to: average) { return snapped }
         if let base, let snapped = nearestStandard(to: base) { return snapped }
@@ -52,7 +53,7 @@ package enum NominalRate {
     }
 
     private static func nearestStandard(to rate: FrameRate) -> FrameRate? {
-        // Take the nearest rate, because an average between 23.976 and 24 is within 0.1 % of both.
+        // The nearest standard rate is used, because an average between 23.976 and 24 is within 0.1 % of both.
         let nearest = standard.min { difference($0, rate) < difference($1, rate) }
         return nearest.flatMap { difference($0, rate) <= 1_000_000 ? $0 : nil }
     }

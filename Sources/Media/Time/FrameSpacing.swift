@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Estimates how long the current frame of a stream lasts: as long as its packet says, but no longer than the frames
-/// before it.
+/// Estimates how long the current frame of a stream lasts: as long as its packet says, but no longer than the shortest
+/// of the last few frames.
 ///
-/// Packets come in decoding order. No frame rate is needed, so a variable frame rate needs no special case. If an
-/// estimate is too long, packets that are spread over the frame are delayed; if it is too short, they are only sent
-/// earlier.
+/// Frames come in decoding order. The estimate needs no frame rate, so that it also works with a variable frame rate.
+/// An output spreads the packets of a frame over this time. An estimate that is too long delays packets; one that is
+/// too short only sends them earlier.
 package struct FrameSpacing: Sendable {
-    /// Limit for a frame's duration, in nanoseconds, so that pacing never delays a packet by more.
+    /// The longest estimate, in nanoseconds. Pacing therefore never delays a packet by more than that.
     private static let longest: Int64 = 1_000_000_000
-    /// The same limit for a sender with a variable rate, whose next frame may come at any time. A frame that lasts
-    /// longer is sent in this time. It delays the next frame by at most the duration of one frame at 25 frames per
-    /// second.
+    /// The longest estimate for a sender with a variable frame rate, in nanoseconds. Its next frame may come at any
+    /// time. A frame that lasts longer is still sent within this time, and delays the next frame by at most the
+    /// duration of one frame at 25 frames per second.
     private static let longestUnsteady: Int64 = 100_000_000
 
     /// Duration of the newest frame in nanoseconds; 0 before the first.
@@ -19,7 +19,7 @@ package struct FrameSpacing: Sendable {
     private var last: Int64?
     private var steps = RecentSteps()
 
-    /// Starts without a frame.
+    /// An estimator that has seen no frame.
     package init() {}
 
     /// Records the next frame.
@@ -33,16 +33,16 @@ package struct FrameSpacing: Sendable {
     }
 }
 
-/// The last few intervals between a track's packets. The shortest interval serves as the duration of a packet that does
-/// not declare one: an interval over a gap or a still image is longer than the frames after it.
+/// The last few intervals between a track's packets. The shortest of them serves as the duration of a packet that does
+/// not declare one. A longer interval may come from a gap or a still image, after which frames are shorter again.
 package struct RecentSteps: Sendable {
-    /// How many intervals are kept. A lower frame rate therefore takes effect after that many frames, and a higher one
-    /// at once.
+    /// How many intervals are kept. If the frame rate drops, the shortest interval follows after that many frames; if
+    /// the rate rises, it follows at once.
     private static let count = 3
 
     private var steps: [Int64] = []
 
-    /// Starts without an interval.
+    /// An empty list of intervals.
     package init() {}
 
     /// The shortest of the last intervals, in the caller's ticks; nil before the first interval.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Measures the frame rate of a track that does not declare it: once, over some seconds without a pause.
+/// Measures the frame rate of a track that does not declare one. The rate is measured once, over 5 seconds without a
+/// pause.
 package struct MeasuredRate: Sendable {
-    /// How many nanoseconds are measured: long enough to distinguish 59.94 and 60 frames per second by timestamps in
-    /// milliseconds.
+    /// The length of the measurement, in nanoseconds. It is long enough to distinguish 59.94 from 60 frames per second
+    /// even if timestamps are in milliseconds.
     private static let span: Int64 = 5_000_000_000
     /// An interval that is longer than this, in nanoseconds, means that frames are missing.
     private static let pause: Int64 = 500_000_000
@@ -14,7 +15,7 @@ package struct MeasuredRate: Sendable {
     private var times: ClosedRange<Int64>?
     private var frames: Int64 = 0
 
-    /// Starts without a measurement.
+    /// A measurement that has not begun.
     package init() {}
 
     /// Records the next packet, in decoding order.
@@ -35,7 +36,8 @@ package struct MeasuredRate: Sendable {
         let (thousandths, milliseconds) = (frames * 1000, length / 1_000_000)
         let average = FrameRate(Int32(clamping: thousandths), Int32(clamping: milliseconds))
         let nominal = NominalRate.of(average: average, base: average)
-        // Timestamps in milliseconds are too coarse to measure the rate to better than a thousandth.
+        // Timestamps in milliseconds give the rate only to a thousandth. A rate that is so close to a whole number is
+        // therefore rounded to it.
         let whole = (thousandths + milliseconds / 2) / milliseconds
         let isWhole = nominal == average && abs(thousandths - whole * milliseconds) * 1000 <= thousandths
         rate = isWhole ? FrameRate(Int32(clamping: whole)) : nominal

@@ -6,7 +6,7 @@ import Glibc
 import Musl
 #endif
 
-/// A clock that is never set: nanoseconds since an arbitrary moment.
+/// A clock that never jumps, because it cannot be set. It counts nanoseconds since an arbitrary moment.
 package protocol MonotonicClock: Sendable {
     /// The current time.
     var now: Int64 { get }

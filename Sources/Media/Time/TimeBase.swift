@@ -2,8 +2,8 @@
 
 /// The length of one tick of a media clock, in seconds, as an exact fraction.
 ///
-/// All media time is an integer number of ticks. An output converts it once, when it writes it, by
-/// ``rescale(_:to:rounding:)``, which is exact for every 64-bit tick count.
+/// All media times are integer numbers of ticks. An output converts each time once, when it writes the packet. It uses
+/// ``rescale(_:to:rounding:)``, which is exact for every 64-bit number of ticks.
 package struct TimeBase: Sendable, Hashable, Codable, CustomStringConvertible {
     /// The numerator of the number of seconds per tick; at least 1.
     package let numerator: Int32
@@ -36,8 +36,8 @@ package struct TimeBase: Sendable, Hashable, Codable, CustomStringConvertible {
 
     /// Converts `ticks` of this time base to ticks of `other`.
     ///
-    /// The product is computed in 128 bits, so nothing overflows before the division; a result that does not fit in 64
-    /// bits is clamped.
+    /// The product is computed in 128 bits, so that it cannot overflow before the division. A result that does not fit
+    /// in 64 bits is clamped.
     package func rescale(_ ticks: Int64, to other: TimeBase, rounding: Rounding = .nearest) -> Int64 {
         if self == other { return ticks }
         let product = Int128(ticks) * Int128(numerator) * Int128(other.denominator)
@@ -57,9 +57,9 @@ package struct TimeBase: Sendable, Hashable, Codable, CustomStringConvertible {
     }
 
     /// Returns `ticks`, or nil if they are more than 100 years from 0. Files may contain any 64-bit number, and sums
-    /// and differences of such numbers overflow. The limit is a century, because the times of alsa and pulse begin in
-    /// 1970 (libavdevice/alsa_dec.c). It is also below 2^61 ticks, so that the difference of two accepted times fits in
-    /// 64 bits.
+    /// and differences of such numbers overflow. The limit is a century, because timestamps of the devices alsa and
+    /// pulse count from 1970 (libavdevice/alsa_dec.c). Times above 2^61 ticks are rejected, too, so that the difference
+    /// of two accepted times fits in 64 bits.
     package func believed(_ ticks: Int64?) -> Int64? {
         guard let ticks, ticks.magnitude <= 1 << 61 else { return nil }
         return rescale(ticks, to: TimeBase(1, 1)).magnitude <= 100 * 366 * 86_400 ? ticks : nil
@@ -76,7 +76,7 @@ package struct TimeBase: Sendable, Hashable, Codable, CustomStringConvertible {
 }
 
 extension Duration {
-    /// The whole duration in nanoseconds, clamped to 64 bits (292 years).
+    /// The duration in nanoseconds, rounded toward zero and clamped to 64 bits (292 years).
     package var inNanoseconds: Int64 {
         let parts = components
         let (scaled, overflow) = parts.seconds.multipliedReportingOverflow(by: 1_000_000_000)
@@ -84,7 +84,7 @@ extension Duration {
         return scaled &+ parts.attoseconds / 1_000_000_000
     }
 
-    /// The duration in whole milliseconds, rounded down.
+    /// The duration in whole milliseconds, rounded toward zero.
     package var inMilliseconds: Int64 { inNanoseconds / 1_000_000 }
 
     /// The duration in seconds, for display and for libraries that take a floating-point number.

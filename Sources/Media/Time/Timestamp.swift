@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A moment, in nanoseconds since the zero of a clock or timeline. The declaration of a variable says which one.
+/// A moment, in nanoseconds since the zero of a clock or timeline. Each variable's comment says which clock or
+/// timeline.
 ///
 /// The difference between two moments of one clock is a `Duration`; a moment plus a `Duration` is a moment. Moments
 /// cannot be added, and cannot be confused with frame or sample numbers.
@@ -35,8 +36,9 @@ package struct Timestamp: Sendable, Hashable, Comparable {
     package static func < (left: Timestamp, right: Timestamp) -> Bool { left.nanoseconds < right.nanoseconds }
 }
 
-/// Nanoseconds with a fraction. During a frame of 40 ms, a clock that is 0.1 ppm off moves by 4·10⁻³ ns. Whole
-/// nanoseconds would lose that, and a floating-point number loses whole nanoseconds after some months.
+/// Nanoseconds with a fraction. During a frame of 40 ms, a clock that is 0.1 ppb off moves by 4·10⁻³ ns. An integer
+/// number of nanoseconds cannot represent so small a step, and a floating-point number loses even whole nanoseconds
+/// after some months.
 package struct FineTime: Sendable, Hashable {
     /// Nanoseconds, rounded down.
     package private(set) var whole: Int64

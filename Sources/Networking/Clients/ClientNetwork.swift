@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The network of a client, by which its actions are counted: its IPv4 address, or the /64 network of its IPv6 address,
-/// because a host may use all addresses of such a network (RFC 7934).
+/// The network of a client. A client's actions are counted for its network. This is the IPv4 address of the client, or
+/// the /64 network of its IPv6 address, because a host may use all addresses of such a network (RFC 7934).
 package struct ClientNetwork: Hashable, Sendable, CustomStringConvertible {
     /// The address or network as text.
     package let description: String
 
-    /// The network of `address`. Nil stands for all clients whose addresses are unknown.
+    /// The network of `address`. If `address` is nil, it is the common network of all clients whose addresses are
+    /// unknown.
     package init(_ address: IPAddress?) {
         guard let bytes = address?.bytes else {
             description = "?"

@@ -2,8 +2,8 @@
 
 internal import Media
 
-/// Counts wrong guesses of a secret, separately for each network from which they come. A value without a clock of its
-/// own: `now` is in monotonic nanoseconds.
+/// Counts wrong guesses of a secret, separately for each network from which they come. It has no clock of its own: the
+/// argument `now` is the current time in monotonic nanoseconds.
 package struct GuessLimit: Sendable {
     private struct Count {
         var guesses = 0
@@ -16,14 +16,14 @@ package struct GuessLimit: Sendable {
     package static let window = Duration.seconds(10)
     /// When the limit is reached, one guess is admitted in each interval of this length.
     package static let pace = Duration.milliseconds(500)
-    /// How many networks are counted. All other networks have no limit: attackers must not be able to use up the
-    /// memory, nor to lock out other clients by guessing from many networks.
+    /// How many networks are counted. Further networks have no limit. So attackers who guess from many networks can
+    /// neither use up the memory nor lock out other clients.
     package static let mostNetworks = 1000
 
     private var end = Int64.min
     private var counts: [ClientNetwork: Count] = [:]
 
-    /// A limit without any counted guesses.
+    /// A limit that has counted no guess.
     package init() {}
 
     /// Counts a wrong guess from `network`. Returns whether the network had already reached its limit.

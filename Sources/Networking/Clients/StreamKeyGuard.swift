@@ -21,13 +21,13 @@ package final class StreamKeyGuard: Sendable {
     private let clock: any MonotonicClock
     private let state = Mutex(State())
 
-    /// A guard without any counted keys.
+    /// A guard that has counted no wrong key.
     package init(clock: any MonotonicClock = SystemClock()) { self.clock = clock }
 
     /// The number of wrong keys that clients have presented.
     package var wrongKeys: UInt64 { state.withLock { $0.wrongKeys } }
 
-    /// Whether `network` has presented so many wrong keys that its clients must wait.
+    /// Whether clients of `network` have presented so many wrong keys that all clients of this network must wait.
     package func isLimited(_ network: ClientNetwork) -> Bool {
         let now = clock.now
         return state.withLock { $0.limit.isReached(by: network, at: now) }

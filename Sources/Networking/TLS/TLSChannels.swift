@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CLinux  // netdb.h and sys/socket.h: the Glibc module lacks parts of them
+internal import CLinux  // the parts of netdb.h and sys/socket.h that the Glibc module lacks
 internal import Glibc
 internal import Media
 internal import NIOCore
 internal import NIOPosix
 internal import NIOSSL
 
-/// Creates the two channels of a ``TLSTunnel`` and connects them to each other.
+/// Creates the two channels of a ``TLSTunnel`` and connects them to each other. The network channel carries TLS to the
+/// server; the far channel is the other end of the socket pair whose near end the caller uses.
 struct TLSChannels: Sendable {
     /// Buffer size of the near socket and of each channel, in bytes: a fraction of a second of media.
     private static let nearBytes: CInt = 64 << 10
@@ -20,11 +21,13 @@ struct TLSChannels: Sendable {
     let handshake: EventLoopPromise<Void>
     /// Called with the reason when the connection ends after the handshake.
     let ended: @Sendable (String) -> Void
-    /// Called with each change of the number of bytes read from the near end but not yet accepted by the kernel.
+    /// Called with each change of the number of bytes that were read from the near end, but that the kernel has not
+    /// accepted for the network yet.
     let buffered: @Sendable (Int) -> Void
 
     /// Starts the handshake over a duplicate of `socket`'s descriptor. Returns the near end's descriptor, which the
-    /// caller must close, and the network channel. If it throws, the promise has failed too. Blocks briefly.
+    /// caller must close, and the network channel. If the function throws, ``handshake`` has failed, too. Blocks
+    /// briefly.
     func connect(over socket: TCPSocket, on loop: any EventLoop) throws -> (CInt, any Channel) {
         do {
             let context = try TLSContexts.shared.context(
@@ -57,7 +60,7 @@ struct TLSChannels: Sendable {
         OutputFailure(.unreachable, step: "tls", reason: "no descriptor for TLS: \(TCPSocket.message(errno))")
     }
 
-    /// Creates the channels, which own the descriptors from here on.
+    /// Creates the channels. From this call on, they own the descriptors.
     private func assemble(
         _ network: CInt, _ far: CInt, _ context: NIOSSLContext, on loop: any EventLoop
     ) -> EventLoopFuture<any Channel> {
@@ -78,7 +81,8 @@ struct TLSChannels: Sendable {
         }
     }
 
-    /// A bootstrap that does not read before both handlers are in place.
+    /// A bootstrap for channels that do not read automatically. Reading starts when the handlers of both channels are
+    /// in place.
     private func bootstrap(on loop: any EventLoop) -> ClientBootstrap {
         ClientBootstrap(group: loop)
             .channelOption(.autoRead, value: false)
@@ -89,7 +93,7 @@ struct TLSChannels: Sendable {
 
     private func glue(_ network: any Channel, _ far: any Channel, _ context: NIOSSLContext) throws {
         let address = HostAddress(literal: host, port: 0)?.networkBytes
-        // The server name extension does not allow literals (RFC 6066, 3).
+        // The server name extension does not allow IP addresses (RFC 6066, 3).
         let tls = try NIOSSLClientHandler(context: context, serverHostname: address == nil ? host : nil)
         let verified = trust == .insecure ? nil : address
         let guardian = TLSGuard(host: host, address: verified, handshake: handshake, ended: ended)

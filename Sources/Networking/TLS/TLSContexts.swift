@@ -5,10 +5,12 @@ internal import NIOCore
 internal import NIOSSL
 internal import Synchronization
 
-/// The TLS settings of all RTMPS outputs: TLS 1.2 or 1.3, with the trusted authorities.
+/// The TLS settings of all outgoing connections, such as those of RTMPS outputs and HTTP requests: TLS 1.2 or 1.3, with
+/// the trusted authorities.
 ///
-/// Reading the system's hundred-odd authorities takes milliseconds, so they are cached for a minute: a hundred outputs
-/// that connect together read them once, and a renewed file is still noticed.
+/// Reading the system's authorities, more than a hundred, takes milliseconds. Therefore the settings are cached for a
+/// minute. So a hundred outputs that connect at the same time read the authorities once, and a file that was changed is
+/// soon read again.
 final class TLSContexts: Sendable {
     private struct Key: Hashable {
         let trust: TLSVerification
@@ -20,8 +22,8 @@ final class TLSContexts: Sendable {
 
     private let made = Mutex<[Key: (context: NIOSSLContext, at: Int64)]>([:])
 
-    /// The context for a connection to a host whose certificate is verified by `trust`. With `isAddress`, the host is a
-    /// literal address, which ``TLSGuard`` compares with the certificate. Blocks while it reads.
+    /// The context for a connection to a host whose certificate is verified by `trust`. If `isAddress` is true, the
+    /// host is an IP address, which ``TLSGuard`` compares with the certificate. Blocks while it reads.
     func context(for trust: TLSVerification, isAddress: Bool) throws(OutputFailure) -> NIOSSLContext {
         let key = Key(trust: trust, isAddress: isAddress)
         let now = SystemClock().now
@@ -55,7 +57,7 @@ final class TLSContexts: Sendable {
     }
 
     private static func authorities(in file: String) throws(OutputFailure) -> [NIOSSLCertificate] {
-        // The library's own error text refers to its source code.
+        // The error of the library is not shown, because its text only refers to the library's source code.
         guard let certificates = try? NIOSSLCertificate.fromPEMFile(file), !certificates.isEmpty else {
             throw OutputFailure(.refused, step: "tls", reason: "\(file) cannot be read, or holds no certificate in PEM")
         }

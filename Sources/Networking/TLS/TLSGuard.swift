@@ -13,14 +13,14 @@ final class TLSGuard: ChannelInboundHandler {
     typealias InboundOut = ByteBuffer
 
     private let host: String
-    /// The address that the certificate must contain, if the host is a literal.
+    /// The IP address that the certificate must contain, if the host is an IP address that must be verified.
     private let address: [UInt8]?
     private let handshake: EventLoopPromise<Void>
     private let ended: @Sendable (String) -> Void
     private var isDone = false
 
-    /// A guard of the connection to `host`. `address` is set if the host is a literal address that must be verified;
-    /// the TLS handler verifies names. `ended` is called with the reason when the connection ends after the handshake.
+    /// A guard of the connection to `host`. `address` is set if the host is an IP address that must be verified; the
+    /// TLS handler verifies names. `ended` is called with the reason when the connection ends after the handshake.
     init(
         host: String, address: [UInt8]?, handshake: EventLoopPromise<Void>, ended: @escaping @Sendable (String) -> Void
     ) {
@@ -44,8 +44,8 @@ final class TLSGuard: ChannelInboundHandler {
         }
     }
 
-    /// Whether `address` is among the certificate's alternative names (RFC 9525, 6.4). NIOSSL would compare the
-    /// connection's remote address, which is not the server's if there is a proxy.
+    /// Whether `address` is among the certificate's alternative names (RFC 9525, 6.4). NIOSSL would check the remote
+    /// address of the connection instead, which is that of the proxy if there is one.
     private func names(_ certificate: NIOSSLCertificate?, _ address: [UInt8]) -> Bool {
         certificate?._subjectAlternativeNames().contains {
             $0.nameType == .ipAddress && Array($0.contents) == address
@@ -100,7 +100,7 @@ extension TLSGuard {
     static func words(_ error: any Error) -> String {
         switch error {
         case NIOSSLError.handshakeFailed(.sslError(let stack)), BoringSSLError.sslError(let stack):
-            // "Error: 268435703 error:100000f7:SSL routines:OPENSSL_internal:WRONG_VERSION_NUMBER at …"
+            // An entry is "Error: 268435703 error:100000f7:SSL routines:OPENSSL_internal:WRONG_VERSION_NUMBER at …"
             let names = stack.map { error in
                 let text = "\(error)"
                 return text.prefix(upTo: text.firstRange(of: " at ")?.lowerBound ?? text.endIndex)

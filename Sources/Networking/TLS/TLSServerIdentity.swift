@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CDispatch  // defines the C thread types if it is loaded before Glibc
+internal import CDispatch  // must define the C thread types before Glibc does
 internal import Dispatch
 internal import Glibc
 package import Media
@@ -10,8 +10,8 @@ internal import Synchronization
 
 /// The certificate and key of a listener, from two PEM files that are read again when they change.
 ///
-/// A private queue checks the files every five seconds. If a new pair cannot be used, the old pair stays in use and a
-/// notice is logged. Any thread may call it.
+/// A private queue checks the files every five seconds. If the new files cannot be used, the old certificate and key
+/// stay in use, and a notice is logged. Any thread may call the methods.
 package final class TLSServerIdentity: Sendable {
     /// Identifies a version of the two files.
     private struct Version: Equatable {
@@ -29,7 +29,8 @@ package final class TLSServerIdentity: Sendable {
         var pair: Pair
         /// The version that was last read, or reported as unusable.
         var version: Version
-        /// An unusable version that is not reported yet, because the second file may be about to change too.
+        /// An unusable version that is not reported yet. It is reported at the next check, because the second file may
+        /// change soon, too.
         var rejected: Version?
         var timer: (any DispatchSourceTimer)?
     }
@@ -41,10 +42,10 @@ package final class TLSServerIdentity: Sendable {
     private let notice: @Sendable (String) -> Void
     private let state: Mutex<State>
 
-    /// Reads the pair from the files `certificate` (the certificate, then the intermediate certificates) and `key`.
-    /// Blocks. Throws if a file is unreadable or not PEM, if the two do not belong together, if the certificate has
-    /// expired, or if every user of the machine may read the key. `notice` is called after each later change, with one
-    /// sentence.
+    /// Reads the certificate and the key. The file `certificate` contains the certificate, then the intermediate
+    /// certificates. Blocks. Throws if a file is unreadable or not PEM, if the two do not belong together, if the
+    /// certificate is expired or not valid yet, or if users outside of the key's group may access the key. `notice` is
+    /// called after each later change, with one sentence.
     package init(certificate: String, key: String, notice: @escaping @Sendable (String) -> Void) throws(OutputFailure) {
         self.certificate = certificate
         self.key = key
@@ -62,7 +63,8 @@ package final class TLSServerIdentity: Sendable {
 
     deinit { state.withLock { $0.timer?.cancel() } }
 
-    /// Adds TLS with the current pair to the pipeline of a channel that was just accepted. Runs on the channel's loop.
+    /// Adds TLS with the current certificate to the pipeline of a channel that was just accepted. Must be called on the
+    /// channel's event loop.
     package func secure(_ channel: any Channel) throws {
         let context = state.withLock { $0.pair.context }
         try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
@@ -77,7 +79,8 @@ package final class TLSServerIdentity: Sendable {
         error as? NIOSSLError == .uncleanShutdown ? nil : TLSGuard.words(error)
     }
 
-    /// Reads the files again if they changed, and uses the new pair if it is valid. Blocks while it reads.
+    /// Reads the files again if they changed, and uses the new certificate and key if they are valid. Blocks while it
+    /// reads.
     func look() {
         let version = Self.version(certificate, key)
         guard state.withLock({ $0.version != version }) else { return }
@@ -98,7 +101,7 @@ package final class TLSServerIdentity: Sendable {
         }
     }
 
-    /// Change time, size and inode number of each file; empty for a missing file.
+    /// The modification time, change time, size and inode number of each file; an empty list for a missing file.
     private static func version(_ paths: String...) -> Version {
         Version(
             files: paths.map { path in
@@ -141,7 +144,7 @@ package final class TLSServerIdentity: Sendable {
         }
     }
 
-    /// Checks that the file is readable, and, if it is secret, that only its owner and group can read it.
+    /// Checks that the file is readable. If it is secret, also checks that only its owner and group have access.
     private static func check(_ path: String, isSecret: Bool) throws(OutputFailure) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw failure("\(path) cannot be read: \(TCPSocket.message(errno))") }

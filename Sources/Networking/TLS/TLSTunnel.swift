@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CLinux  // netdb.h and sys/socket.h: the Glibc module lacks parts of them
+internal import CLinux  // the parts of netdb.h and sys/socket.h that the Glibc module lacks
 internal import Glibc
 package import Media
 package import NIOCore
@@ -8,22 +8,22 @@ internal import NIOPosix
 internal import NIOSSL
 internal import Synchronization
 
-/// The real connection behind a socket that is only the near end of a tunnel.
+/// The connection to the peer behind a tunnel. The near end is the socket of the tunnel that relay's own code uses.
 protocol SocketTunnel: AnyObject, Sendable {
-    /// Resets the real connection at once.
+    /// Resets the connection to the peer at once.
     func reset()
-    /// Bytes read from the near socket that the peer has not acknowledged.
+    /// The number of bytes that were read from the near end, but that the peer has not acknowledged.
     var unacknowledgedBytes: Int { get }
-    /// Why the real connection ended; nil if it was closed regularly.
+    /// Why the connection to the peer ended; nil if it was closed regularly.
     var ending: String? { get }
 }
 
-/// A TLS session over a connected socket. Bytes written to the near end of a socket pair are sent encrypted, and
-/// received bytes arrive there decrypted; so librtmp and ``RTMPConnection`` need no TLS.
+/// A TLS session over a connected socket. The caller uses the near end of a socket pair. Bytes that it writes there are
+/// sent encrypted, and received bytes arrive there decrypted. So librtmp and ``RTMPConnection`` need no TLS.
 ///
-/// One thread serves all tunnels. Its buffers are small: data that a peer does not accept stays in the near socket,
-/// then in the output's queue. Releasing the near end closes the session with `close_notify`; ``reset()`` closes it
-/// without.
+/// One thread serves all tunnels. The buffers of a tunnel are small. Data that the peer does not accept first stays in
+/// the near end, then in the output's queue. When the near end is released, the session is closed with `close_notify`;
+/// ``reset()`` closes it without.
 package final class TLSTunnel: SocketTunnel {
     private final class Tally: Sendable {
         let buffered = Atomic<Int>(0)
@@ -54,7 +54,8 @@ package final class TLSTunnel: SocketTunnel {
         Self.close(channel, in: .zero)
     }
 
-    /// Closes the channel itself after a delay, because the TLS handler would wait for the peer's `close_notify`.
+    /// Closes the channel after a delay. The close starts at the TLS handler and bypasses it, because this handler
+    /// would wait for the peer's `close_notify`.
     private static func close(_ channel: any Channel, in delay: TimeAmount) {
         channel.eventLoop.scheduleTask(in: delay) {
             let pipeline = channel.pipeline.syncOperations
@@ -65,8 +66,8 @@ package final class TLSTunnel: SocketTunnel {
         }
     }
 
-    /// Opens a session with `host` over `socket`, verifies the host by `trust`, and returns the near end after the
-    /// handshake. Blocks, at most for `timeout`, and no longer than `socket` is open.
+    /// Opens a TLS session with `host` over `socket`, verifies the host's certificate by `trust`, and returns the near
+    /// end after the handshake. Blocks for at most `timeout`, and only as long as `socket` is open.
     package static func open(
         over socket: TCPSocket, host: String, trust: TLSVerification, within timeout: Duration
     ) throws(OutputFailure) -> TCPSocket {
@@ -108,13 +109,13 @@ package final class TLSTunnel: SocketTunnel {
 }
 
 extension TLSTunnel {
-    /// Buffer size of the near socket and of the far one, in bytes: a fraction of a second of media.
+    /// The size of the buffers in both ends of the socket pair, in bytes: a fraction of a second of media.
     private static let nearBytes: CInt = 64 << 10
     private static let waterMark = ChannelOptions.Types.WriteBufferWaterMark(low: 32 << 10, high: 64 << 10)
 
-    /// Returns the near end for the session of `channel`, an accepted channel whose pipeline starts with the TLS
-    /// handler. The channel's reading handler must keep its data back, remove itself, then turn reading on again. Runs
-    /// on the channel's loop.
+    /// Returns the near end of a tunnel for `channel`, an accepted channel whose pipeline starts with the TLS handler.
+    /// From this call on, the handler that reads the channel must keep back the data that it receives. When the near
+    /// end exists, it must remove itself, and then turn reading on again. Must be called on the channel's event loop.
     package static func socket(of channel: any Channel) -> EventLoopFuture<TCPSocket> {
         let loop = channel.eventLoop
         do {

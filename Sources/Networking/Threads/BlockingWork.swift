@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import CDispatch  // defines the C thread types if it is loaded before Glibc
+internal import CDispatch  // must define the C thread types before Glibc does
 internal import Dispatch
 internal import Foundation
 internal import Glibc
@@ -9,10 +9,12 @@ internal import Synchronization
 
 /// Runs work that may block, even forever, on its own thread.
 ///
-/// Dispatch runs at most 255 blocked serial queues at a time, so 300 hanging targets on its queues would keep all
-/// others from connecting. A thread costs an entry in the kernel's tables and the stack pages that it touches.
+/// It does not use queues of Dispatch, which runs at most 255 blocked serial queues at a time: 300 targets that hang
+/// would keep all others from connecting. A thread costs only an entry in the kernel's tables and the stack pages that
+/// it touches.
 package enum BlockingWork {
-    /// Enough for `getaddrinfo` with its plug-ins, which needs more stack than any other work.
+    /// The size of a thread's stack. It is large enough for `getaddrinfo` with its plug-ins, which needs more stack
+    /// than any other work.
     private static let stackBytes = 512 << 10
     /// The maximum length of a thread's name in the kernel.
     private static let nameBytes = 15
@@ -28,7 +30,7 @@ package enum BlockingWork {
     }
 
     /// Runs `work` once on a new detached thread called `name`. Returns 0, or the error number if no thread could be
-    /// created; then `work` does not run. Any thread; does not block.
+    /// created; then `work` does not run. Any thread may call it; it does not block.
     package static func start(_ name: String, _ work: @escaping @Sendable () -> Void) -> CInt {
         var attributes = pthread_attr_t()
         pthread_attr_init(&attributes)
@@ -61,12 +63,13 @@ package enum BlockingWork {
     }
 }
 
-/// The result of another thread's work, for a caller that may stop waiting. It is set once. Any thread may call it.
+/// Carries the result of one thread's work to another thread, which may stop waiting. The result is set once. Any
+/// thread may call the methods.
 package final class Answer<Value: Sendable>: Sendable {
     private let value = Mutex<Value?>(nil)
     private let isGiven = DispatchSemaphore(value: 0)
 
-    /// Starts without a result.
+    /// An answer without a result yet.
     package init() {}
 
     /// Sets the result.
@@ -83,14 +86,14 @@ package final class Answer<Value: Sendable>: Sendable {
         }
     }
 
-    /// Waits for the result; nil if it does not come within `limit`.
+    /// Waits for the result. Returns nil if it does not come within `limit`.
     package func wait(_ limit: Duration) -> Value? {
         _ = isGiven.wait(timeout: .now() + .nanoseconds(Int(limit.inNanoseconds)))
         return value.withLock { $0 }
     }
 
-    /// Runs `work` on a queue called `name` and returns its result; nil if it takes longer than `limit`. If a disk, a
-    /// pipe or a library hangs, a blocked thread remains.
+    /// Runs `work` on a queue called `name` and returns its result; nil if it takes longer than `limit`. If `work`
+    /// hangs in a disk, a pipe or a library, its thread remains blocked.
     package static func of(_ name: String, within limit: Duration, _ work: @escaping @Sendable () -> Value) -> Value? {
         let answer = Answer()
         DispatchQueue(label: name).async { answer.give(work()) }

@@ -5,11 +5,11 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
 
-/// An HTTP client: one connection per request, one deadline for name lookup, connection and TLS together, certificates
-/// verified. It follows no redirect, so a request never goes to another server.
+/// An HTTP client. It opens one connection for each request, has one deadline for name lookup, connection and TLS
+/// together, and verifies certificates. It follows no redirect, so that a request never goes to another server.
 ///
-/// Any task may call it. When the task is cancelled, a call returns at once; while it connects, it returns by its
-/// deadline.
+/// Any task may call it. When the task is cancelled, a call returns at once, or, if it is still connecting, by its
+/// deadline at the latest.
 ///
 /// ```swift
 /// let client = HTTPClient(try HTTPEndpoint("https://example.com/api"))
@@ -57,8 +57,8 @@ package struct HTTPClient: Sendable {
         (self.endpoint, self.trust, self.resolver) = (endpoint, trust, resolver)
     }
 
-    /// Sends `request` and returns the response, which must arrive within `limit`. With `readsBody`, up to
-    /// `mostBytes` of the body are read; without it the body is skipped, whatever its length.
+    /// Sends `request` and returns the response, which must arrive within `limit`. If `readsBody` is true, the body is
+    /// read, and a body of more than `mostBytes` is an error. Otherwise the body is not read.
     package func answer(
         to request: Request, within limit: Duration, mostBytes: Int = 1 << 20, readsBody: Bool = true
     ) async throws(OutputFailure) -> (head: Head, body: [UInt8]) {
@@ -79,7 +79,7 @@ package struct HTTPClient: Sendable {
                     throw late
                 }
                 defer { group.cancelAll() }
-                // Take the result of the task that ends first: the request or the time limit.
+                // The task that ends first gives the result: the request, or the time limit.
                 guard let answer = try await group.next() else { throw late }
                 return answer
             }
@@ -122,7 +122,8 @@ extension HTTPClient {
     ) async throws -> Head {
         let exchange = try await connect(within: limit)
         return try await exchange.executeThenClose { inbound in
-            // If the server reads nothing, the write never completes; cancellation closes the connection.
+            // If the server reads nothing, the write never completes. Then only cancellation ends it, by closing the
+            // connection.
             try await withTaskCancellationHandler {
                 try await send(request, to: exchange.channel)
             } onCancel: {
@@ -155,7 +156,7 @@ extension HTTPClient {
         if !request.body.isEmpty || request.method != "GET" {
             headers.replaceOrAdd(name: "Content-Length", value: "\(request.body.count)")
         }
-        // Joins base and path with one slash, not two.
+        // Only one slash may stand between the two parts of the path.
         let base = endpoint.path.hasSuffix("/") ? String(endpoint.path.dropLast()) : endpoint.path
         let path = request.path.isEmpty ? endpoint.path : base + request.path
         let head = HTTPRequestHead(

@@ -17,7 +17,7 @@ package struct HTTPEndpoint: Sendable, Equatable {
     /// The server's name for messages, without path and user.
     package let name: String
 
-    /// Parses an `http://` or `https://` address. Errors never repeat any part of it.
+    /// Parses an `http://` or `https://` address. Errors never contain any part of the address.
     package init(_ address: String) throws(AddressError) {
         let parts = try URLParts(address)
         guard ["http", "https"].contains(parts.scheme) else {
@@ -50,7 +50,7 @@ package struct HTTPEndpoint: Sendable, Equatable {
         }
     }
 
-    /// Whether requests are protected from being read on the network.
+    /// Whether requests are secret to third parties on the network, because they use TLS or do not leave this host.
     package var isPrivate: Bool {
         switch place {
         case .tcp(let host, _, let isSecure): isSecure || host == "localhost" || host == "::1" || host.hasPrefix("127.")
