@@ -47,8 +47,8 @@ extension VideoDevice {
         }
     }
 
-    /// The device that `ask` calls; nil if it does not capture video: a camera can have several nodes in `/dev`, and
-    /// not all of them capture video.
+    /// Reads the device at `path` with `ask`, which calls the device's ioctls. Nil if the device does not capture
+    /// video: a camera can have several nodes in `/dev`, and not all of them capture video.
     init?(path: String, ask: Ask) {
         var capability = v4l2_capability()
         guard ask(relay_v4l2_querycap, &capability) == 0 else { return nil }

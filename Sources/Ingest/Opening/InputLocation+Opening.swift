@@ -7,8 +7,8 @@ internal import Networking
 internal import SRT
 
 extension InputLocation {
-    /// Opens the input with libav. Blocks, without a time limit if the input listens for a sender; `monitor`'s
-    /// interrupter ends blocking calls, now and later.
+    /// Opens the input with libav. Blocks, without a time limit if the input listens for a sender. The interrupter of
+    /// `monitor` can end this call, and later reads from the demuxer.
     func openDemuxer(_ options: IngestOptions, monitor: SourceMonitor) throws(IngestError) -> Demuxer {
         let (url, settings) = demuxerSettings(options)
         if let bytes = monitor.takeContinuation() { return try demuxer(of: bytes, settings, monitor) }
@@ -21,7 +21,7 @@ extension InputLocation {
             bytes = try AddressBytes(
                 url: url, options: settings, interrupter: monitor.interrupter, subject: description)
         } catch {
-            // libavformat refuses a format that is not on the list with this unspecific error.
+            // libavformat reports this unspecific error when it refuses a format that is not on the list.
             let isOther = options.isSelfContained && error.isInvalidArgument
             throw IngestError.cannotBeOpened(
                 input: description, reason: isOther ? "it is no file that holds its media itself" : error.message)
@@ -29,8 +29,8 @@ extension InputLocation {
         return try demuxer(of: TransportStreamBytes(bytes), settings, monitor)
     }
 
-    /// The formats of libavformat whose files hold their media themselves. Other formats name further files and
-    /// addresses, such as HLS, DASH, IMF, SDP and lists of files, or are of no use.
+    /// The libavformat formats whose files contain their media themselves. All other formats are refused: they name
+    /// further files and addresses, such as HLS, DASH, IMF, SDP and lists of files, or they are of no use.
     private static let selfContainedFormats = [
         "mov", "mp4", "matroska", "webm", "mpegts", "mpeg", "mxf", "avi", "flv", "live_flv", "kux", "asf", "wtv", "gxf",
         "lxf", "ogg", "nut", "dv", "ivf", "rm", "swf", "obu", "av1", "h264", "hevc", "vvc", "m4v", "mpegvideo", "dirac",
@@ -38,8 +38,7 @@ extension InputLocation {
         "bmp_pipe", "tiff_pipe", "image2", "wav", "w64", "aiff", "caf", "mp3", "aac", "ac3", "eac3", "flac", "loas",
     ]
 
-    /// Whether libav reads the plain bytes of a connection to its end, without a protocol such as HTTP or RTSP around
-    /// them.
+    /// Whether libav reads the plain bytes of a connection up to its end, without a protocol such as HTTP or RTSP.
     private var comesAsBytes: Bool {
         if case .url(let scheme, _) = place { scheme == "udp" || scheme == "tcp" } else { false }
     }
@@ -69,7 +68,7 @@ extension InputLocation {
             if options.isSelfContained {
                 settings.values["format_whitelist"] = Self.selfContainedFormats.joined(separator: ",")
                 settings.values["protocol_whitelist"] = "file"
-                // A name such as `image%03d.png` means one file, and not a sequence of images.
+                // A name such as `image%03d.png` means this one file, not a sequence of images.
                 settings.values["pattern_type"] = "none"
             }
             return ("file:" + path, settings)
@@ -81,20 +80,21 @@ extension InputLocation {
             }
             let limit: Duration? = format == "lavfi" ? nil : .seconds(10)
             var options = Demuxer.Options(format: format, values: values, openTimeout: limit, readTimeout: limit)
-            // The drivers of these devices do not call the callback that could interrupt a blocking read, so they are
-            // polled.
+            // The drivers of these devices do not call the callback that could interrupt a blocking read, so the
+            // devices are read without blocking and polled.
             options.isPolled = format == "v4l2" || format == "alsa"
             return (name, options)
         case .url(let scheme, let text):
             let values =
                 switch scheme {
                 case "rtsp": ["rtsp_flags": "prefer_tcp"]
-                // The buffer's size is in packets of 188 bytes: 24 MB, some 10 s at 20 Mbit/s. If even this buffer
-                // overflows, packets are lost as if on the network, and the input does not end (ffmpeg-protocols(1),
-                // udp). Options in the address take precedence.
+                // The buffer's size is given in packets of 188 bytes. It is 24 MB, which is about 10 s at 20 Mbit/s. If
+                // the buffer overflows, packets are lost as if on the network, and the input does not end
+                // (ffmpeg-protocols(1), udp). Options in the address take precedence.
                 case "udp": ["fifo_size": "131072", "overrun_nonfatal": "1"]
-                // The read deadline limits how long a playlist can be without a new segment. The number of reloads,
-                // whose default differs between libavformat's versions, must not end the wait earlier.
+                // The read deadline limits how long a playlist can be without a new segment. libavformat also ends the
+                // wait after a number of reloads, whose default differs between its versions. The number is set so high
+                // that the read deadline applies first.
                 case "http", "https": ["max_reload": "1000"]
                 default: [:] as [String: String]
                 }
@@ -110,8 +110,8 @@ extension InputLocation {
 // MARK: SRT
 
 extension InputLocation {
-    /// Opens the next connection of an SRT input. If the media of a connected sender cannot be read, a listener
-    /// continues to listen.
+    /// Opens the next connection of an SRT input. If the media of a connected sender cannot be read, an input that
+    /// listens refuses this sender and waits for the next.
     private func openSRT(at address: String, _ monitor: SourceMonitor) throws(IngestError) -> Demuxer {
         let name = description
         let fail = { (reason: String) in IngestError.cannotBeOpened(input: name, reason: reason) }
