@@ -2,9 +2,10 @@
 
 package import Media
 
-/// When written data is made durable, that is, stored on the disk itself and not only in the operating system's memory.
+/// When written data is made durable. Durable data is on the disk itself, and not only in the operating system's
+/// memory.
 package enum SyncPolicy: Sendable, Hashable {
-    /// The operating system decides.
+    /// Data is never made durable explicitly; the operating system decides.
     case never
     /// At the end of each file.
     case segment
@@ -32,7 +33,8 @@ package enum SyncPolicy: Sendable, Hashable {
         }
     }
 
-    /// Nanoseconds between two synchronisations of an open file; nil if a file is only synchronised at its end.
+    /// Nanoseconds between two synchronisations of an open file; nil if a file is synchronised only at its end, or
+    /// never.
     var interval: Int64? {
         switch self {
         case .never, .segment: nil
