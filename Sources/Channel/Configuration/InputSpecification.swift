@@ -26,8 +26,8 @@ package struct InputSpecification {
     package private(set) var backups: [InputLocation] = []
     /// How the source chooses between these inputs.
     package private(set) var selection = SourceSelector.Options()
-    /// The name of an option in the text that configures how the source chooses between inputs; nil if there is none.
-    /// Such an option is an error if the source has only one input.
+    /// The name of an option in the text that configures how the source chooses between inputs; nil without such an
+    /// option. Such an option is an error if the source has only one input.
     package private(set) var selectionOption: String?
     /// How ready an input is kept while it is not shown; nil means the default.
     package private(set) var standby: SourceSelector.Standby?

@@ -267,8 +267,8 @@ package final class RecordingSlot: Sendable {
         return had || (ending + (current.map { [$0] } ?? [])).contains { $0.status.hasRecorded }
     }
 
-    /// A snapshot of the current recording or, if there is none, of the recording that was stopped last. The status of
-    /// a stopped recording contains no storage status, because its disk is not monitored any more.
+    /// A snapshot of the current recording. Without a current recording, it is that of the recording that was stopped
+    /// last. It then contains no storage status, because the disk of a stopped recording is not monitored any more.
     var status: RecordingStatus {
         if let current { return current.status }
         let (ending, last, phase) = state.withLock { ($0.ending.last, $0.last, $0.phase) }
