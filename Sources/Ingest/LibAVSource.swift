@@ -14,7 +14,7 @@ final class LibAVSource: MediaSource {
     private let opening: RepeatedOpening
     private let startOnce = StartOnce()
 
-    /// Plays `input`, a file that was opened at `location` with `options`.
+    /// Creates a source that plays `input`, a file that was opened at `location` with `options`.
     init(_ input: sending OpenedInput, at location: InputLocation, options: IngestOptions, monitor: SourceMonitor) {
         (self.location, self.options, self.monitor) = (location, options, monitor)
         description = input.description

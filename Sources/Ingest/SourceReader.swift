@@ -18,8 +18,8 @@ final class SourceReader {
         case failed(AVFailure)
     }
 
-    /// If a file has no index, the reader seeks to a point earlier than requested by this margin. It is longer than the
-    /// distance between keyframes in most streams.
+    /// If a file has no index, the reader seeks to a point that is earlier than the requested one by this margin. The
+    /// margin is longer than the distance between keyframes in most streams.
     private static let margin = Duration.seconds(5)
 
     private let input: OpenedInput

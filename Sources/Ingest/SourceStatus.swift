@@ -29,7 +29,7 @@ package struct SourceStatus: Sendable, Codable, Hashable {
     /// Frames that were not decoded, because only keyframes were wanted or because decoding had to wait for the next
     /// keyframe.
     package var framesSkipped: Int64 = 0
-    /// Frames of a live source that were decoded after they were due because the machine was late.
+    /// Frames of a live source that were decoded too late to be shown on time, because the machine is too slow.
     package var framesOverdue: Int64 = 0
     /// Why only keyframes of a live source are decoded although its video is visible; nil if all frames are decoded.
     package var overload: String?
@@ -53,6 +53,6 @@ package struct SourceStatus: Sendable, Codable, Hashable {
     /// The last failure, in one sentence without secrets.
     package var lastError: String?
 
-    /// The status of a source that has not begun.
+    /// Creates the status of a source that has not begun.
     package init() {}
 }

@@ -49,7 +49,7 @@ final class DecodingLane {
     private var isInterrupted = false
     /// Whether an attempt to make a decoder has failed since a decoder last delivered a frame or audio.
     private var isUndecodable = false
-    /// Whether such a failure was logged since a decoder last delivered a frame or audio.
+    /// Whether a failure to make a decoder was logged since a decoder last delivered a frame or audio.
     private var isLogged = false
     /// Whether the lane has logged, since its last restart, that the queue is full.
     private var isFullLogged = false

@@ -113,7 +113,7 @@ final class LiveStream: Sendable {
     }
 }
 
-/// The tracks and limits of a live source that apply from an opening of its input, or from a restart of its sender, on.
+/// The tracks and limits of a live source. They are set each time the source's input is opened or its sender restarts.
 struct LiveOpening {
     /// The tracks, as far as they are known.
     enum Tracks {

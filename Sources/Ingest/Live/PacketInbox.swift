@@ -31,8 +31,9 @@ final class PacketInbox: PacketSourceSink {
     }
 
     /// The maximum number of bytes in the inbox (32 MiB). Above this limit, a feed that reads from a server pauses, and
-    /// a feed that cannot pause loses its packets. ``SourceDecoder`` pauses at another 16 MiB. The sum of both limits
-    /// is less than ``CompressedQueue/usualByteLimit``, so that no packet of a playlist that was read ahead is dropped.
+    /// the packets of a feed that cannot pause are dropped. ``SourceDecoder`` pauses at another 16 MiB. The sum of both
+    /// limits is less than ``CompressedQueue/usualByteLimit``, so that no packet of a playlist that was read ahead is
+    /// dropped.
     private static let byteLimit = CompressedQueue.usualByteLimit / 2
 
     /// The source's clock.

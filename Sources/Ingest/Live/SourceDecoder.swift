@@ -34,7 +34,7 @@ final class SourceDecoder {
     /// time doubles with each reopening until the leading track is decoded, because each reopening also interrupts the
     /// other track, which might be good.
     private static let shortestPause = Duration.seconds(10)
-    /// The maximum of this doubled time.
+    /// The maximum of the time between two reopenings because of decoding failures.
     private static let longestPause = Duration.seconds(300)
     /// The clock time from which the input may be opened again because it cannot be decoded, and the minimum time until
     /// the reopening after that.

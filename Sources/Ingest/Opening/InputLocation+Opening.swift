@@ -43,7 +43,7 @@ extension InputLocation {
         if case .url(let scheme, _) = place { scheme == "udp" || scheme == "tcp" } else { false }
     }
 
-    /// A demuxer of the bytes that arrive on an open connection.
+    /// Creates a demuxer of the bytes that arrive on an open connection.
     private func demuxer(
         of bytes: TransportStreamBytes, _ settings: Demuxer.Options, _ monitor: SourceMonitor
     ) throws(IngestError) -> Demuxer {

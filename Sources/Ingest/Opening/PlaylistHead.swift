@@ -40,8 +40,8 @@ struct PlaylistHead: Sendable, Hashable {
         line.hasPrefix(tag) ? line.dropFirst(tag.count) : nil
     }
 
-    /// The absolute address of `reference` in a playlist that was read from `base`, an address with `//` (RFC 3986,
-    /// 5.2, except that dots in paths are left to servers).
+    /// Returns the absolute address of `reference`, which occurs in a playlist that was read from `base`. `base` must
+    /// contain `//`. The rules are those of RFC 3986, 5.2, except that dots in paths are left to the server.
     static func resolve(_ reference: String, in base: String) -> String? {
         if reference.contains("://") { return reference }
         let plain = base.prefix { $0 != "?" && $0 != "#" }

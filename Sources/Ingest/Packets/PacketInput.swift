@@ -80,7 +80,7 @@ final class PacketInput {
 
     /// If `isAwaited`, reads until the codec of each track is known: in transport streams, only the packets state the
     /// codec. For a live input, also reads all packets that are already in a buffer, because libav's probing has read
-    /// them or a server has kept them. The first packet for which the reader has to block ends this.
+    /// them or a server has kept them. Reading ends with the first packet for which the reader has to block.
     private func peek(untilKnown isAwaited: Bool) throws(IngestError) {
         let clock = SystemClock()
         let deadline = clock.now + VideoDiscovery.patience.inNanoseconds
@@ -113,8 +113,8 @@ final class PacketInput {
         }
     }
 
-    /// Moves the arrival times of packets from a buffer back: the difference between the arrival times of a packet and
-    /// of the last packet becomes the difference between their decoding times.
+    /// Corrects the arrival times of packets that came from a buffer, by moving them back. Afterwards each packet has
+    /// arrived as much earlier than the last packet as its decoding time is earlier.
     private func backdate() {
         guard let last = peeked.last else { return }
         for index in peeked.indices {
@@ -145,7 +145,7 @@ final class PacketInput {
     /// The streams that are read.
     var streams: [StreamInfo] { readers.map(\.stream) }
 
-    /// Keeps the connection open for the next input, if the next input continues on it.
+    /// Keeps the connection open for the next input, if the codec configuration of a stream changes at this point.
     func keepConnection() { monitor.keepConnection(of: demuxer) }
 
     /// Delivers until the input ends or, if it loops, until the source is stopped. Blocks.

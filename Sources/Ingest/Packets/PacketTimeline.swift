@@ -111,8 +111,8 @@ package struct PacketTimeline: Sendable {
         return found
     }
 
-    /// Stores the events that an operator must know about. Changes of the mapping from the sender's clock to ours are
-    /// ignored, because packets are not buffered here.
+    /// Stores the events that an operator must know about. Changes of the mapping from the sender's clock to relay's
+    /// clock are ignored, because packets are not buffered here.
     private mutating func note(_ happened: [SourceClockEvent], at arrival: Timestamp) {
         for event in happened {
             switch event {
@@ -258,11 +258,11 @@ extension TrackDescription {
 /// Gives audio packets times in samples if their timestamps were rounded to ticks that are longer than a sample, such
 /// as milliseconds.
 ///
-/// Let the difference be the distance between the end of the previous packet and the packet's timestamp. Up to half a
-/// tick, which is the maximum that rounding can cause, the packet directly follows the previous packet. If the end is
-/// up to one tick further away, the packet is moved to the nearest time within half a tick of its timestamp, so that a
-/// sender's drift is followed. If the end is even further away, the packet gets the time of its timestamp.
-/// `av_rescale_delta` of libavutil does the same.
+/// The position of a packet depends on the distance between its timestamp and the end of the previous packet. If the
+/// distance is at most half a tick, which is the maximum that rounding can cause, the packet directly follows the
+/// previous packet. If the distance is larger by up to one tick, the packet is moved to the nearest time within half a
+/// tick of its timestamp, so that a sender's drift is followed. If the distance is even larger, the packet gets the
+/// time of its timestamp. `av_rescale_delta` of libavutil does the same.
 struct SampleTimes {
     /// The end of the previous packet, in samples.
     private var end: Int64?

@@ -16,8 +16,8 @@ struct RTMPPacketReader {
     private(set) var uncarriedTracks: [String] = []
 
     private var metadata: [String: AMF0Value] = [:]
-    /// The newest video configuration, converted to NAL unit lengths of 4 bytes. Nil once the configuration was read,
-    /// for which its first keyframe is needed.
+    /// The newest video configuration, converted to NAL unit lengths of 4 bytes. Nil once the configuration was read;
+    /// reading it requires the first keyframe after it.
     private var configuration: [UInt8]?
     /// Whether frames have come before the keyframe that is needed to read their configuration.
     private var hasUndescribedFrames = false

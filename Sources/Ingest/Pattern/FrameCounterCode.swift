@@ -74,7 +74,8 @@ package enum FrameCounterCode {
         return number(from: bits)
     }
 
-    /// Reads the number from a frame's luma, as ``decode(luma:width:height:stride:)-(UnsafeRawBufferPointer,_,_,_)``.
+    /// Reads the number from a frame's luma in the same way as
+    /// ``decode(luma:width:height:stride:)-(UnsafeRawBufferPointer,_,_,_)``.
     package static func decode(luma: [UInt8], width: Int, height: Int, stride: Int) -> UInt32? {
         luma.withUnsafeBytes { decode(luma: $0, width: width, height: height, stride: stride) }
     }

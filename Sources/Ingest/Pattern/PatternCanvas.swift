@@ -11,11 +11,11 @@ struct PatternCanvas {
     /// larger than any frame, and far below the bounds of `Int`.
     private static let farthest = 1 << 20
 
-    /// Luma, then the two chroma planes, without padding; `width * height * 3 / 2` bytes.
+    /// The frame's pixels: luma, then the two chroma planes, without padding; `width * height * 3 / 2` bytes.
     let pixels: UnsafeMutableRawBufferPointer
-    /// Luma columns; even.
+    /// The number of luma columns; even.
     let width: Int
-    /// Luma rows; even.
+    /// The number of luma rows; even.
     let height: Int
 
     /// Fills the part of a rectangle that is within the frame with `luma`; chroma stays as it is.

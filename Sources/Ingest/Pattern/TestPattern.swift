@@ -130,7 +130,7 @@ struct TestColors {
 
     init(_ description: ColorDescription) {
         func color(_ red: Double, _ green: Double, _ blue: Double) -> Color {
-            // Kr and Kb of ITU-T H.273, table 4.
+            // The coefficients Kr and Kb of ITU-T H.273, table 4.
             let (kr, kb) =
                 switch description.matrix {
                 case 5, 6: (0.299, 0.114)

@@ -48,7 +48,7 @@ package struct SourceSelector: Sendable {
         /// Whether there is a slate. Without a slate the last frame stays on screen.
         package var hasSlate: Bool
 
-        /// Options with the defaults of the command line.
+        /// Creates options; the defaults are those of the command line.
         package init(
             timeout: Duration = .seconds(2), returnAfter: Duration? = .seconds(10), standby: Standby = .cold,
             unseen: Standby = .hot, hasSlate: Bool = true

@@ -10,7 +10,8 @@ package struct TrackOptions: Sendable, Hashable {
     package enum Track: Sendable, Hashable, CustomStringConvertible {
         /// By its number among the tracks of its kind, from 1.
         case number(Int)
-        /// By the language that the container states, such as `eng`, in the container's spelling but ignoring case.
+        /// By the language that the container states, such as `eng`. The spelling must be the container's; case is
+        /// ignored.
         case language(String)
 
         package var description: String {
