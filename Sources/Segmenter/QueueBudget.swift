@@ -20,6 +20,6 @@ package final class QueueBudget: Sendable {
         }
     }
 
-    /// Returns `bytes` that were taken to the budget.
+    /// Gives `bytes`, which were taken before, back to the budget.
     func give(_ bytes: Int) { used.withLock { $0 -= bytes } }
 }

@@ -98,8 +98,8 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         engine.post { self.drain($0) }
     }
 
-    /// Makes `time`, in nanoseconds of program time, a chapter called `text` of the file that contains it. Returns at
-    /// once.
+    /// Adds a chapter called `text` at `time`, in nanoseconds of program time, to the file that contains this time.
+    /// Returns at once.
     package func mark(_ text: String, at time: Int64) {
         engine.post { $0.mark(text, at: time) }
     }

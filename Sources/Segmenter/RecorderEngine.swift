@@ -35,7 +35,7 @@ actor RecorderEngine: QueueActor {
     /// The description of the newest file's tracks.
     private(set) var description: StreamDescription
     var cutter: any SegmentCutting
-    /// The reason that a file ends with if packets have stopped arriving.
+    /// The reason that is recorded for the end of a file when packets have stopped arriving.
     var closing = SegmentEnding.stop
     /// Whether the recording is ending for good.
     private(set) var isFinishing = false
@@ -47,7 +47,7 @@ actor RecorderEngine: QueueActor {
     /// The number of the current gap's frames that the queue still counts in ``RecorderQueue/uncounted``.
     private var refusedFrames = 0
     var sequence: Int?
-    /// The generation of the directory, which tells its file system, when the last file was created.
+    /// The directory's generation when the last file was created. It counts the changes of the directory's file system.
     var generation = 0
     var latency = LatencyHistogram()
     var nextSync = Int64.min

@@ -74,7 +74,8 @@ final class RecorderQueue: Sendable {
     private static let longestLead: Int64 = 500_000_000
 
     /// The amount of media that is collected before the recorder is woken, in nanoseconds. Waking a thread costs more
-    /// than queueing a packet. If relay is killed, the recording loses a frame or two of it, which does not matter.
+    /// than queueing a packet. If relay is killed, the recording also loses the collected frames, but these are only
+    /// one or two.
     private static let batch: Int64 = 50_000_000
 
     private let limit: Int
@@ -104,7 +105,7 @@ final class RecorderQueue: Sendable {
         return true
     }
 
-    /// Returns the memory that the queue no longer needs to the budget.
+    /// Gives memory that the queue no longer needs back to the budget.
     private func giveBack(_ state: inout State) {
         let surplus = state.borrowed - max(0, state.bytes - own)
         guard surplus > 0 else { return }

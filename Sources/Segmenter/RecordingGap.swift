@@ -4,7 +4,7 @@ internal import Archive
 
 /// A part of the program that no file contains.
 package struct RecordingGap: Sendable, Codable, Equatable {
-    /// The kinds of causes of a gap.
+    /// The possible causes of a gap.
     package enum Cause: String, Sendable, Codable, CodingKeyRepresentable, CaseIterable {
         /// The storage guard had suspended the recording.
         case storage
@@ -43,8 +43,8 @@ extension RecordingGap {
         case nothing
     }
 
-    /// Half of the shortest audio packet, in nanoseconds. A recording whose end is earlier than expected by less than
-    /// this is complete.
+    /// Half of the shortest audio packet, in nanoseconds. If a recording ends earlier than expected by less than this,
+    /// it is complete.
     private static let tolerance: Int64 = 1_000_000
 
     /// Creates the gap of a file if only the part `kept` of it is on the disk; nil if nothing is missing. `written`

@@ -19,7 +19,7 @@ struct SegmentDating {
     private static let tolerance: Int64 = 2000
     /// If a date is earlier than the previous one by more than this, in milliseconds, the wall clock was set back. A
     /// smaller step back can have another cause: a program that no clock paces can be ahead of the wall clock within
-    /// the tolerance. Its file names must stay in order.
+    /// the tolerance. The names of such a program's files must stay in order.
     private static let setBack: Int64 = 60_000
 
     /// The time between a packet's program time and its arrival at the recorder.

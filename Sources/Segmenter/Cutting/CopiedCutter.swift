@@ -236,8 +236,9 @@ struct CopiedCutter: SegmentCutting {
         trimAt = recent.count + Self.trimStep
     }
 
-    /// Drops packets that no file needs that begins at `keyframe` or later, or with late audio. `isOfGroup` means that
-    /// the frames before `keyframe` have the same coding as `keyframe`.
+    /// Drops packets that are not needed any more. A packet is needed if it belongs to a file that begins at `keyframe`
+    /// or later, or that begins with late audio. `isOfGroup` means that the frames before `keyframe` have the same
+    /// coding as `keyframe`.
     private mutating func dropGroup(before keyframe: EncodedPacket, isOfGroup: Bool) {
         let limit = isWriting ? cuts.first : earliest
         let time = keyframe.ptsNanoseconds
@@ -253,8 +254,8 @@ struct CopiedCutter: SegmentCutting {
         bytes = recent.reduce(0) { $0 + $1.payload.count }
     }
 
-    /// If the coding of the next audio changed, a file would begin there. Returns the index in `recent` of the keyframe
-    /// with which that file would begin; nil if all audio before `time` has arrived.
+    /// Returns the index in `recent` of the keyframe with which a file would begin if the coding changed at the next
+    /// audio packet; nil if all audio before `time` has arrived.
     private func groupOfLateAudio(before time: Int64) -> Int? {
         guard let audioEnd, !hasAudio(before: time) else { return nil }
         return recent.lastIndex { $0.track == .video && $0.isKeyframe && $0.ptsNanoseconds <= audioEnd }

@@ -16,7 +16,7 @@ struct SegmentSchedule {
     private let length: SegmentLength?
     /// The boundary that results from ``length``.
     private var ownBoundary: Timestamp?
-    /// Further program times in the future at which files end, sorted.
+    /// Future program times at which files end in addition to ``ownBoundary``, sorted.
     private var cuts: [Timestamp] = []
     private let grid: WallClockGrid?
     /// The presentation time of the recording's first frame.
@@ -128,7 +128,7 @@ struct SegmentSchedule {
     }
 }
 
-/// How long a file of a recording is.
+/// The length of the files of a recording.
 package enum SegmentLength: Sendable, Hashable {
     /// By time, at least a second.
     case duration(Duration)

@@ -24,7 +24,8 @@ struct MovieContainer: SegmentContainer {
     private(set) var shown: (frames: Int, audioSamples: Int64)?
     private var written: (runs: [Fragment.Run], offsets: [Int], at: Int64)?
 
-    /// Players of fragmented files ignore edit lists, so they would play the hidden packets.
+    /// Only hybrid files hide the first audio packet. Players of fragmented files ignore edit lists, so they would play
+    /// it.
     var hidesPreRoll: Bool { isHybrid }
     let takesLateFrames = true
 

@@ -14,7 +14,7 @@ protocol SegmentContainer {
     var takesLateFrames: Bool { get }
 
     /// The number of visible frames and audio samples, if parts of the file's media are hidden. The number is known
-    /// after the index was appended. Nil if only the pre-roll is hidden.
+    /// after the index was appended. Nil if only the first audio packet is hidden.
     var shown: (frames: Int, audioSamples: Int64)? { get }
 
     /// Hides everything from program time `time` on, in nanoseconds.
@@ -39,8 +39,8 @@ protocol SegmentContainer {
     /// Records that the last fragment is on disk.
     mutating func wrote()
 
-    /// Appends the index after the media, which ends at the byte `mediaEnd`. `ending` is the reason why the file ends.
-    /// Releases the memory of the index, and returns the file's size. Does not wait for the disk.
+    /// Appends the index after the media, which ends at the byte offset `mediaEnd`. `ending` is the reason why the file
+    /// ends. Releases the memory of the index, and returns the file's size. Does not wait for the disk.
     mutating func appendIndex(
         _ file: FileDescriptor, mediaEnd: Int64, ending: SegmentEnding
     ) throws(FileFailure) -> Int64

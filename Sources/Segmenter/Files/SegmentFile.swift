@@ -89,8 +89,8 @@ final class SegmentFile {
     /// The assumed size of a file's index, in bytes: a fixed part, and a part for each packet (measured: 13 to 20
     /// bytes).
     private static let (indexBytes, indexBytesOfPacket): (Int64, Int64) = (64 << 10, 24)
-    /// A file is nearly full when less than one part of this many parts of its maximum size is left. A sixteenth is
-    /// enough for several GOPs.
+    /// A file is nearly full when less than its maximum size divided by this number is left. A sixteenth is enough for
+    /// several GOPs.
     private static let lastPart: Int64 = 16
 
     /// How long after its end a fragment still waits for the leading track if that track is silent, in nanoseconds. The
@@ -125,8 +125,8 @@ final class SegmentFile {
         try writeHead()
     }
 
-    // The lock is released explicitly, because the synchroniser's thread can keep the descriptor open for longer; this
-    // must not prevent recovery.
+    // The lock is released explicitly. The synchroniser's thread can keep the descriptor open for longer, and a lock
+    // that is still set would prevent recovery.
     deinit { descriptor.unlock() }
 
     private func writeHead() throws(FileFailure) {

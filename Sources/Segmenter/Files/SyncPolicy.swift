@@ -7,14 +7,14 @@ package import Media
 package enum SyncPolicy: Sendable, Hashable {
     /// Data is never made durable explicitly; the operating system decides.
     case never
-    /// At the end of each file.
+    /// Data is made durable at the end of each file.
     case segment
-    /// At the end of each file and after each fragment.
+    /// Data is made durable after each fragment, and at the end of each file.
     case fragment
-    /// At the end of each file and whenever this much time has passed.
+    /// Data is made durable whenever this much time has passed, and at the end of each file.
     case every(Duration)
 
-    /// At the end of each file and every 10 seconds.
+    /// The default: every 10 seconds, and at the end of each file.
     package static let standard = SyncPolicy.every(.seconds(10))
 
     /// Reads `fragment`, `segment`, `never` or a length of time.

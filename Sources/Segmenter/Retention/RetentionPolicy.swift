@@ -257,7 +257,7 @@ struct RetentionPolicy {
         }
     }
 
-    /// Returns the age that a file has at least, for a comparison with `limit`.
+    /// Returns a lower bound of a file's age, for a comparison with `limit`.
     private func age(_ segment: StoredSegment, _ look: Look, _ limit: ClockTrust.Limit) -> Duration {
         let isOwn = look.own.contains(segment.fileName)
         var lead = trust.lead(limit, isOwn: isOwn, at: look.clocks)

@@ -2,8 +2,8 @@
 
 package import Media
 
-/// Which files of a recording are kept. Each limit applies on its own: when the first limit is reached, the oldest
-/// finished files are deleted.
+/// The rules that decide which files of a recording are kept. Each limit applies on its own: as soon as one limit is
+/// exceeded, the oldest finished files are deleted.
 package struct RetentionRules: Sendable, Equatable {
     /// Files that ended longer ago than this are deleted.
     package var maximumAge: Duration?

@@ -17,7 +17,7 @@ package final class StorageGuard: Sendable {
         var measuredAt: Int64?
         /// The recording's entry in the ledger.
         var entry: SpaceLedger.Entry?
-        /// The directory's generation at the last measurement.
+        /// The directory's generation at the last measurement. It counts the changes of the directory's file system.
         var generation: Int
     }
 
