@@ -150,7 +150,7 @@ final class SourceSwitch: Sendable {
     /// format.
     static func isDescribing(_ sources: [StandbySource]) -> Bool { sources.contains { $0.report.isDescribing } }
 
-    /// Whether all inputs are open but the opening of each has failed, or the switch was stopped.
+    /// Whether all inputs were requested and the opening of each has failed, or the switch was stopped.
     func isHopeless(_ sources: [StandbySource]) -> Bool {
         if state.withLock({ $0.isStopped }) { return true }
         return names.indices.allSatisfy { isOpen($0) && sources[$0].report.failures > 0 }
