@@ -44,7 +44,7 @@ package struct EncoderSettings: Sendable, Equatable {
     /// AAC bits per second.
     package var audioBitrate = 160_000
 
-    /// The defaults for a live stream.
+    /// Creates the default settings of a live stream.
     package init() {}
 
     var effectiveBFrames: Int {

@@ -267,8 +267,8 @@ struct CaptionQueue {
         let now = waiting.prefix(Self.longestMessage)
         guard !now.isEmpty else { return nil }
         defer { waiting.removeFirst(now.count) }
-        // The header: country United States, provider ATSC, "GA94", type `cc_data`, the flag that the captions must be
-        // processed together with the number of constructs, and a reserved byte.
+        // The header: country United States, provider ATSC, "GA94", type `cc_data`, a byte with the flag that the
+        // captions must be processed and with the number of constructs, and a reserved byte.
         let head: [UInt8] = [0xB5, 0x00, 0x31, 0x47, 0x41, 0x39, 0x34, 0x03, 0x40 | UInt8(now.count / 3), 0xFF]
         return head + now + [0xFF]
     }

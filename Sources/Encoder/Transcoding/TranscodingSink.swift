@@ -7,7 +7,7 @@ internal import Synchronization
 /// Forwards one track of an input unchanged, and sends the other track through a transcoder on its own queue, so that
 /// neither track waits for the other.
 ///
-/// One thread at a time publishes packets. Both tracks go to sinks that interleave them.
+/// Only one thread at a time may publish packets. Both tracks go to sinks that interleave them.
 package final class TranscodingSink: PacketSink {
     /// The state for an operator.
     package struct Status: Sendable {
