@@ -7,9 +7,9 @@ internal import Media
 internal import Program
 
 extension Channel {
-    /// Starts a recording while the channel is on air: its first file begins with the next keyframe, and the outputs
-    /// are not affected. Blocks until the record directory and the remote for uploads have answered: at most 22 s,
-    /// unless the file system hangs. Throws ``ChannelFailure`` if the recording cannot be started, and
+    /// Starts a recording while the channel is on air. The recording's first file begins with the next keyframe; the
+    /// outputs are not affected. Blocks until the record directory and the remote for uploads have answered: at most 22
+    /// s, unless the file system hangs. Throws ``ChannelFailure`` if the recording cannot be started, and
     /// ``RecordingSlotError`` if the channel is being recorded already.
     package func startRecording(_ configuration: ChannelConfiguration.Recording) throws {
         try recordings.start {
@@ -19,14 +19,15 @@ extension Channel {
     }
 
     /// Replaces the current recording by a new one, which is started in the same way as by ``startRecording(_:)``. If
-    /// the new one cannot be started, the current recording continues, and the error is thrown. If nothing is being
-    /// recorded, the start is then retried in the background, and the result is false.
+    /// the new recording cannot be started, the current recording continues, and the error is thrown. If there is no
+    /// current recording either, the start is instead retried in the background, and the result is false.
     package func replaceRecording(_ configuration: ChannelConfiguration.Recording) throws -> Bool {
         do {
             try recordings.replace {
                 let place = try RecordingPlace(configuration, channel: name, logger: logger)
                 var program = try recorded(configuration)
-                // A recording that would have to wait for disk space is refused, so that the current one continues.
+                // A recording that would have to wait for disk space is refused here, so that the current recording
+                // continues.
                 if recordings.current != nil { program.hasOutputs = false }
                 return try Recording(configuration, in: place, of: program)
             }
@@ -37,8 +38,8 @@ extension Channel {
         }
     }
 
-    /// Sets up the recording that begins with the program. If that fails and `canLack` is true, the program begins
-    /// without a recording.
+    /// Sets up the recording that begins with the program. If the setup fails and `canLack` is true, the program begins
+    /// without a recording, and the setup is retried in the background.
     func prepare(
         _ configuration: ChannelConfiguration.Recording, in place: Result<RecordingPlace, ChannelFailure>, canLack: Bool
     ) throws(ChannelFailure) {
@@ -49,7 +50,8 @@ extension Channel {
         }
     }
 
-    /// Retries in the background to set up a recording. Returns false, and does nothing, if there is another recording.
+    /// After `failure`, schedules further attempts in the background to set up the recording. Returns false, and does
+    /// nothing, if the channel has another recording.
     private func lack(_ configuration: ChannelConfiguration.Recording, because failure: ChannelFailure) -> Bool {
         let isLacking = recordings.lack("\(failure)") { [weak self] in
             guard let self else { throw RecordingSlotError.over }
@@ -63,11 +65,12 @@ extension Channel {
         return isLacking
     }
 
-    /// Stops the recording while the channel stays on air. The recording's file is closed and handed over in the
-    /// background. Returns at once.
+    /// Stops the recording while the channel stays on air. The recording's file is closed, and handed over for upload,
+    /// in the background. Returns at once.
     package func stopRecording() throws(RecordingSlotError) { try recordings.stop() }
 
-    /// Begins a new file of the recording with the next keyframe. Returns at once; false if there is no recording.
+    /// Begins a new file of the recording with the next keyframe. Returns at once. The result is false if there is no
+    /// recording.
     @discardableResult
     package func cutRecording() -> Bool {
         guard let recording = recordings.current else { return false }
@@ -108,21 +111,22 @@ extension Channel {
         recorded.rendition = rendition
         guard !configuration.sources.isEmpty else { return recorded }
         recorded.sources = program.recordedSources
-        // Packets are kept from now on, so that the first packet of the recording can be a keyframe.
+        // Packets of the live sources are kept from now on, so that the first packet of each source's recording can be
+        // a keyframe.
         if configuration.takesPackets { keepPackets(of: configuration) }
         if let rendition { recorded.sources?.encoder = rendition.settings }
         return recorded
     }
 
-    /// Keeps the packets of live sources until the program shows their frames, if `recording` is to contain these
-    /// packets.
+    /// If `recording` is to contain the packets of live sources, keeps these packets until the program shows their
+    /// frames. Otherwise keeps no packets.
     package func keepPackets(of recording: ChannelConfiguration.Recording?) {
         for source in program.recordedSources?.sources ?? [] where source.canBeCopied {
             source.bus.packets.isOn = recording?.takesPackets == true
         }
     }
 
-    /// The rendition `name` for a recording below `directory`; errors name the directory.
+    /// Returns the rendition `name` for a recording below `directory`. Errors name the directory.
     private func rendition(_ name: String, below directory: String) throws(ChannelFailure) -> Rendition {
         guard let rendition = program.renditions.first(where: { $0.name == name }) else {
             throw ChannelFailure(

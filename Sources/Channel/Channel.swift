@@ -11,15 +11,15 @@ package import Status
 package import Studio
 internal import Synchronization
 
-/// One complete path of media: inputs, program, encoder, fan-out and outputs, and the recording of the program. It is
-/// built from a configuration, and runs to its end.
+/// One complete media path: inputs, program, encoder, fan-out and outputs, and the recording of the program. A channel
+/// is built from a configuration, and runs until the program ends.
 ///
-/// ``run()`` occupies the thread that calls it; everything else may be called on any thread.
+/// ``run()`` occupies the thread that calls it. Everything else may be called on any thread.
 package final class Channel: Sendable {
-    /// How long a clean end has after it was requested.
+    /// The time within which the channel must end cleanly after the end was requested.
     private static let teardown = Duration.milliseconds(2600)
-    /// How long outputs have to send their remaining packets if the program ended by itself: longer than a receiver's
-    /// latency.
+    /// The time that outputs get to send their remaining packets after the program has ended by itself. It is longer
+    /// than a receiver's latency.
     private static let unhurriedTeardown = Duration.seconds(12)
 
     /// The channel's name, unique in its process.
@@ -48,9 +48,9 @@ package final class Channel: Sendable {
     var clock: any MonotonicClock { resources.clock }
 
     /// Prepares the record directory, opens inputs and encoder, and asks the storage guard whether there is enough
-    /// space; nothing is on air yet. Blocks until the inputs answer, or until `opening` is cancelled. Throws
-    /// ``ChannelFailure``. With `canLackRecording`, the channel is opened even if the recording cannot be set up, which
-    /// is then retried in the background.
+    /// space. Nothing is on air yet. Blocks until the inputs answer, or until `opening` is cancelled. Throws
+    /// ``ChannelFailure``. With `canLackRecording`, the channel is opened even if its recording cannot be set up;
+    /// setting up the recording is then retried in the background.
     package init(
         _ configuration: ChannelConfiguration, resources: HostResources = HostResources(),
         opening: ChannelOpening? = nil, canLackRecording: Bool = false, logger: Logger
@@ -76,7 +76,8 @@ package final class Channel: Sendable {
         context = OutputContext(
             resources: listening.outputResources(writers: resources.writers, stream: hub), renditions: streams,
             isCopied: configuration.copies)
-        // Outputs are checked before the input is opened, which can block, so that a wrong output is reported at once.
+        // Outputs are checked before the input is opened. Opening an input can block, and a wrong output must be
+        // reported at once.
         let definitions = try Self.definitions(of: configuration, in: context)
         let recordings = RecordingSlot(hub: hub, group: ending)
         self.recordings = recordings
@@ -96,7 +97,7 @@ package final class Channel: Sendable {
             try add(definitions)
         } catch {
             // Inputs and outputs are closed, because the next attempt needs their ports and devices. Streams are
-            // finished, because a stream and its encoder retain each other until the stream is finished.
+            // finished, because a stream and its encoder retain each other until then.
             program.stop()
             for stream in [hub] + streams.values { stream.finish() }
             throw error
@@ -158,7 +159,8 @@ package final class Channel: Sendable {
         var status = program.status
         status.outputs = outputs.statuses
         (status.recorder, status.clipsRecorder) = (recording.recorder, clips.recorder)
-        // If only clips are recorded, the disk and the remote are those of the recording for clips.
+        // If only clips are recorded, the status shows the disk, the retention and the uploads of the recording for
+        // clips.
         status.storage = recording.storage ?? clips.storage
         status.retention = recording.retention ?? clips.retention
         status.upload = recording.upload ?? clips.upload
@@ -167,13 +169,13 @@ package final class Channel: Sendable {
         return status
     }
 
-    /// Ends all consumers at the same time, so that a slow one does not delay the others. If the end was requested,
-    /// this blocks for at most about ``teardown``; if the program ended by itself, the recorder is given the time to
-    /// finish its files.
+    /// Ends all outputs and recordings at the same time, so that a slow one does not delay the others. If the end was
+    /// requested, this blocks for at most about ``teardown``. If the program ended by itself, the recorder gets the
+    /// time that it needs to finish its files.
     private func endConsumers(isProgramOver: Bool) {
         let endAskedAt = endAskedAt.withLock { $0 }
-        // A service that is stopped or restarted, or whose source failed, might continue the same program later, so
-        // outputs are told of an interruption.
+        // If the service is stopped or restarted, or if the source failed, the same program might continue later.
+        // Outputs are then told of an interruption, not of the program's end.
         let reason: EndReason = isProgramOver && endAskedAt == nil ? .programOver : .interrupted
         let deadline =
             endAskedAt.map { $0 + Self.teardown.inNanoseconds }
@@ -201,9 +203,9 @@ package final class Channel: Sendable {
 // MARK: Outputs
 
 extension Channel {
-    /// Adds the live output that `address` describes, in the syntax of an output flag, under `name` or a free name, and
-    /// returns its name. If the output listens on a port, blocks until the port is open. Throws
-    /// ``OutputSpecificationError`` or ``OutputSetError``.
+    /// Adds the live output that `address` describes, in the syntax of an output flag. The output gets the name `name`
+    /// or, if that is nil, a free name. Returns the output's name. If the output listens on a port, blocks until the
+    /// port is open. Throws ``OutputSpecificationError`` or ``OutputSetError``.
     package func add(address: String, name: String? = nil) throws -> String {
         var output = try OutputSpecification(requested: address)
         output.name = name ?? output.name
@@ -211,7 +213,7 @@ extension Channel {
     }
 
     /// Replaces the output `name` by the output that `address` describes, under the same name. Throws the same errors
-    /// as ``add(address:name:)``; then nothing has changed.
+    /// as ``add(address:name:)``; nothing has changed in that case.
     package func replace(_ name: String, by address: String, isPaused: Bool = false) throws {
         let output = try OutputSpecification(requested: address)
         let next = try definition(of: output, name: name, origin: .api, replacing: name)
@@ -228,8 +230,8 @@ extension Channel {
         return name
     }
 
-    /// Throws if the output that `address` describes would write to a directory that is neither one of the configured
-    /// outputs nor below one: a client of the API must not write to any other place. Blocks on the disk.
+    /// Throws if the output that `address` describes would write to a directory that is neither the directory of a
+    /// configured output nor below one: a client of the API must not write to any other place. Blocks on the disk.
     package func checkPlace(ofRequested address: String) throws(OutputSpecificationError) {
         let output = try OutputSpecification(requested: address)
         let configured = configuration.outputs.flatMap(\.directories) + addedDirectories.withLock { $0 }
@@ -255,7 +257,8 @@ extension Channel {
         if idle.isEmpty { logger.info("no output has given up or was refused: nothing to try again for \(cause)") }
         for output in idle {
             logger.notice("tried again because of \(cause)", metadata: ["output": "\(output.name)"])
-            // The error of an output that was removed meanwhile is ignored, because such an output needs no retry.
+            // The error of an output that was removed in the meantime is ignored, because such an output needs no
+            // retry.
             try? outputs.retryNow(output.name)
         }
     }
@@ -270,8 +273,8 @@ extension Channel {
                 definitions.append(
                     try output.definition(name: name, in: context, origin: configuration.origin))
             } catch {
-                // A busy port might be free at the next start, so a service manager should restart relay. If flags are
-                // wrong, it should not, because they stay wrong.
+                // A busy port might be free at the next start, so a service manager should restart relay. Wrong flags
+                // stay wrong, so a restart would not help.
                 throw ChannelFailure(
                     error.kind == .unreachable ? .nothingDelivered : .configuration, .openOutput(name),
                     because: error.reason, error: error)
@@ -315,8 +318,8 @@ extension Channel {
         program.renditions.first { $0.name == recording.rendition }?.stream ?? stream
     }
 
-    /// Returns the limits of the packets that are kept: room for twice the nominal bitrate, because the real bitrate is
-    /// higher at times, and for one more GOP.
+    /// Returns the limits of the packets that are kept in memory. There is room for twice the nominal bitrate, because
+    /// the real bitrate is higher at times, and for one more GOP.
     private func replayLimits(of recording: ChannelConfiguration.Recording) -> PacketHistory.Limits? {
         guard let replay = recording.replay else { return nil }
         let gop = PacketHistory.Limits.currentGOP
@@ -327,7 +330,7 @@ extension Channel {
     }
 
     /// Starts a recording that only clips use. It begins with the packets that are kept in memory. Blocks as long as
-    /// ``startRecording(_:)`` does, and throws the same errors, including the one for a full disk.
+    /// ``startRecording(_:)`` does, and throws the same errors. A full disk is always an error here.
     package func startClips(_ configuration: ChannelConfiguration.Recording) throws {
         try clips.start(.replay) {
             var configuration = configuration
@@ -346,7 +349,7 @@ extension Channel {
         }
     }
 
-    /// Ends the recording for clips, if there is one. Called when no clip needs further packets. Returns at once.
+    /// Ends the recording for clips, if there is one. Called when no clip needs any further packets. Returns at once.
     package func stopClips() {
         // An error means that there is no recording for clips.
         try? clips.stop()

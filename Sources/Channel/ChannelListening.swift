@@ -8,8 +8,8 @@ internal import Networking
 internal import Publisher
 internal import RTMP
 
-/// The parts that a channel's listening inputs and outputs share: the process's server, the certificate, and the
-/// decisions about clients.
+/// The parts that a channel's listening inputs and outputs share: the process's RTMP server, the TLS certificate, and
+/// the decisions about clients.
 package struct ChannelListening: InputOpener {
     private let server: RTMPServer
     private let identity: TLSServerIdentity?
@@ -19,8 +19,9 @@ package struct ChannelListening: InputOpener {
     /// Whether audio is encoded that comes as packets, so that it may be in a codec that no output carries.
     private let encodesCopiedAudio: Bool
 
-    /// Reads the certificate that `configuration` names, if it names one. Blocks while it reads. Throws
-    /// ``ChannelFailure``. When `opening` is cancelled, threads that are blocked on an input return with an error.
+    /// Reads the certificate that `configuration` names, if there is one. Blocks while it reads. Throws
+    /// ``ChannelFailure``. If `opening` is cancelled, threads that are blocked on an input of this channel return with
+    /// an error.
     package init(
         _ configuration: ChannelConfiguration, resources: HostResources, opening: ChannelOpening, logger: Logger
     ) throws(ChannelFailure) {
@@ -41,9 +42,9 @@ package struct ChannelListening: InputOpener {
         }
     }
 
-    /// Returns the source of the stream that is published to us at `location`; nil if `location` is not an address at
-    /// which we listen. The source waits for a publisher that has a track of the kind `needs`; nil means any publisher.
-    /// Throws ``ChannelFailure`` if the address is wrong.
+    /// Returns the source of the stream that clients publish to relay at `location`; nil if relay does not listen at
+    /// this location. The source waits for a publisher that has a track of the kind `needs`, or for any publisher if
+    /// `needs` is nil. Throws ``ChannelFailure`` if the address is wrong.
     func source(
         at location: InputLocation, needs: TrackKind?, clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) -> RTMPServerSource? {
@@ -76,16 +77,16 @@ package struct ChannelListening: InputOpener {
 
     func whenGivenUp(_ work: @escaping @Sendable () -> Void) { channelOpening.whenCancelled(work) }
 
-    /// Opens `location` for decoding; if its media is published to us, waits for a publisher. Blocks until the input
-    /// answers. Throws ``ChannelFailure``, also when `opening` is cancelled.
+    /// Opens `location` for decoding. If clients publish to relay at `location`, waits for a publisher. Blocks until
+    /// the input answers. Throws ``ChannelFailure``, also if `opening` is cancelled.
     func open(
         _ location: InputLocation, _ options: IngestOptions, opening: SourceOpening?,
         clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) -> any MediaSource {
         let published = try source(at: location, needs: options.needs, clock: clock, logger: logger)
         let own = SourceOpening(logger: logger)
-        // The end of the channel's opening must also cancel the source; a caller that passes an opening does that
-        // itself.
+        // If the channel's opening is cancelled, this source must be cancelled, too. A caller that passes its own
+        // `opening` cancels the source through that.
         if opening == nil { whenGivenUp { own.cancel() } }
         let opening = opening ?? own
         do throws(IngestError) {
@@ -99,7 +100,7 @@ package struct ChannelListening: InputOpener {
         }
     }
 
-    /// Returns the resources for making outputs that take `stream`; `writers` are the threads that write RTMP.
+    /// Returns the resources from which outputs of `stream` are made. `writers` are the threads that write RTMP.
     func outputResources(writers: RTMPWriterPool, stream: PacketStream) -> OutputResources {
         OutputResources(writers: writers, server: server, identity: identity, onPlay: onPlay, stream: stream)
     }

@@ -2,7 +2,7 @@
 
 internal import Synchronization
 
-/// The opening of a channel. It blocks until the channel's inputs answer, and another thread can cancel it.
+/// The opening of a channel, which blocks until the channel's inputs answer. Another thread can cancel it.
 package final class ChannelOpening: Sendable {
     private struct State {
         var works: [@Sendable () -> Void] = []
@@ -12,7 +12,7 @@ package final class ChannelOpening: Sendable {
 
     private let state = Mutex(State())
 
-    /// Creates an opening that is in progress.
+    /// Creates the state of an opening that is in progress.
     package init() {}
 
     /// Calls `work` when the opening is cancelled, or at once if it was cancelled already.

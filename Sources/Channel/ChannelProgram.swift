@@ -7,13 +7,14 @@ internal import Studio
 /// The producer of a channel's packets: a program that is encoded here, or an input that is passed through. The packets
 /// go into the channel's `PacketStream`.
 ///
-/// ``run()`` occupies the thread that calls it; everything else may be called on any thread and returns at once.
+/// ``run()`` occupies the thread that calls it. Everything else may be called on any thread and returns at once.
 protocol ChannelProgram: AnyObject, Sendable {
     /// The tracks, as far as they are known before the first packet.
     var description: StreamDescription { get }
     /// Makes keyframes on request, if the program has an encoder.
     var keyframes: any KeyframeRequester { get }
-    /// How long after its presentation time a frame leaves the encoder; nil if it leaves before that time.
+    /// How long after its presentation time a frame leaves the encoder; nil if frames leave the encoder before that
+    /// time.
     var delay: Duration? { get }
     /// The longest expected time between two keyframes.
     var gop: Duration { get }
@@ -21,7 +22,7 @@ protocol ChannelProgram: AnyObject, Sendable {
     func run() -> ChannelEnd
     /// Ends the program.
     func stop()
-    /// The heartbeats of the threads that carry the program's media now.
+    /// The heartbeats of the threads that currently carry the program's media.
     var heartbeats: [Heartbeat] { get }
     /// A snapshot, without the outputs and the recording.
     var status: ChannelStatus { get }
@@ -31,8 +32,8 @@ protocol ChannelProgram: AnyObject, Sendable {
     var recordedSources: RecordedSources? { get }
     /// The further encodings of the program.
     var renditions: [Rendition] { get }
-    /// How long after its presentation time a frame leaves the encoder of a rendition; nil if it leaves before that
-    /// time.
+    /// Returns how long after its presentation time a frame leaves the encoder of a rendition; nil if frames leave the
+    /// encoder before that time.
     func delay(of rendition: Rendition) -> Duration?
 }
 

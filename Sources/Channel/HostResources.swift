@@ -8,15 +8,15 @@ package import Segmenter
 
 /// The resources that all channels of a process share.
 package struct HostResources: Sendable {
-    /// The threads that write all RTMP outputs' media.
+    /// The threads that write the media of all RTMP outputs.
     package let writers = RTMPWriterPool()
     /// Logs events that clients cause, with a limit on their rate.
     let notices: ServerNotices
-    /// Listens for clients that publish to us or play: one listener for each address and port.
+    /// Listens for clients that publish to relay or play from it, with one listener for each address and port.
     package let server: RTMPServer
     /// The space that recordings need on each file system.
     package let ledger = SpaceLedger()
-    /// The memory of the queues of all recorders.
+    /// The memory that the queues of all recorders share.
     let queues = QueueBudget()
     /// The clock of all programs, outputs and recordings.
     package let clock: any MonotonicClock

@@ -8,9 +8,9 @@ internal import Synchronization
 
 /// Encodes the program: x264 for video, AAC-LC for audio. A channel has one session, plus one for each rendition.
 ///
-/// One thread, such as the program's, passes frames and audio to it, and its packets go directly to the sink. Any
-/// thread can request keyframes and read the status without waiting for the encoder. A frame that an encoder refuses is
-/// lost and counted; the first such frame of each track is logged.
+/// One thread, such as the program's, passes frames and audio to the session, and the session's packets go directly to
+/// the sink. Any thread can request keyframes and read the status without waiting for the encoder. A frame that an
+/// encoder refuses is lost and counted; the first such frame of each track is logged.
 ///
 /// ```swift
 /// let session = try EncoderSession(settings: EncoderSettings(), video: .usual, audio: .program, sink: stream)
@@ -35,7 +35,7 @@ package final class EncoderSession: ProgramSink, KeyframeRequester {
 
     /// Describes the packets, for outputs.
     package let description: StreamDescription
-    /// Number of frames that the encoder holds before its first output. If the source can be read ahead, it is read
+    /// The number of frames that the encoder holds before its first output. If the source can be read ahead, it is read
     /// ahead by this many frames, so that the encoder adds no delay for viewers.
     package let delayInFrames: Int
 
@@ -63,7 +63,8 @@ package final class EncoderSession: ProgramSink, KeyframeRequester {
         schedule.withLock { $0.request(at: programTime.map(Timestamp.init(nanoseconds:))) }
     }
 
-    /// Sets the program sample at which the audio begins, which is 0 by default. Call it before the first audio.
+    /// Sets the program sample at which the audio begins; without this call, the audio begins at sample 0. Call it
+    /// before the first audio.
     package func beginAudio(at sample: SampleIndex) { codecs.withLock { $0.audio.begin(at: sample.number) } }
 
     package func encode(_ frame: VideoFrame, at index: Int64) throws {
@@ -97,7 +98,7 @@ package final class EncoderSession: ProgramSink, KeyframeRequester {
         for packet in packets { emit(packet) }
     }
 
-    /// Counts refused `frames` of a track, and logs the track's first one.
+    /// Updates the number of refused frames of a track to `frames`, and logs the track's first refusal.
     private func count(_ frames: Int64, _ track: TrackKind, _ reason: any Error) {
         let before = refused.withLock { refused in
             defer { refused[track] = frames }

@@ -29,7 +29,7 @@ package struct EncoderSettings: Sendable, Equatable {
 
     /// The compromise between speed and efficiency.
     package var preset: Preset = .veryfast
-    /// The kind of video, or the property that is most important.
+    /// x264's tuning for a kind of video or for a purpose; nil means no tuning.
     package var tune: Tune?
     /// The profile, which determines what a decoder must support.
     package var profile: Profile = .high
@@ -39,12 +39,12 @@ package struct EncoderSettings: Sendable, Equatable {
     package var gop: Duration = .seconds(2)
     /// Number of consecutive B-frames; nil means 2, or 0 with the tuning `zerolatency` or the profile `baseline`.
     package var bFrames: Int?
-    /// Whether a clock determines the program's speed, and not the encoder.
+    /// Whether a clock determines the program's speed. False means that the program runs as fast as the encoder can.
     package var isLive = true
     /// AAC bits per second.
     package var audioBitrate = 160_000
 
-    /// The defaults for a live stream.
+    /// Creates the default settings of a live stream.
     package init() {}
 
     var effectiveBFrames: Int {
@@ -54,8 +54,8 @@ package struct EncoderSettings: Sendable, Equatable {
 }
 
 extension VideoFormat {
-    /// The format in which frames like those of `track` are encoded. Unknown values are those of 1280x720 at 25 frames
-    /// per second.
+    /// Creates the format in which frames like those of `track` are encoded. If the size or the frame rate of `track`
+    /// is unknown, 1280x720 or 25 frames per second is used instead.
     package init(codedLike track: TrackDescription?) {
         let frames = track?.frameFormat ?? FrameFormat(width: 1280, height: 720)
         self.init(nearestTo: frames, frameRate: track?.nominalRate ?? FrameRate(25))

@@ -2,8 +2,8 @@
 
 internal import Glibc
 
-/// The encoder's counters for an operator. They never decrease, so that the difference between two snapshots gives
-/// rates.
+/// The encoder's counters for an operator. They never decrease, so the difference between two snapshots divided by the
+/// time between them is a rate.
 package struct EncoderStatus: Sendable, Codable {
     /// Number of input frames.
     package var framesIn: Int64 = 0
@@ -19,7 +19,7 @@ package struct EncoderStatus: Sendable, Codable {
     package var forcedKeyframes = 0
     /// Number of video and audio frames that the encoders refused; these frames are missing from the output.
     package var refusedFrames: Int64 = 0
-    /// CPU time that the program's thread spent in the encoders, in seconds.
+    /// CPU time that the program's thread has spent in the encoders, in seconds.
     package var callerSeconds: Double = 0
     /// CPU time of x264's own threads, in seconds.
     package var threadSeconds: Double = 0
@@ -32,20 +32,20 @@ package struct EncoderStatus: Sendable, Codable {
 
     package init() {}
 
-    /// The factor by which the encoder could be faster than the program now: above 1 it keeps up. 0 while nothing is
-    /// known.
+    /// Returns how many seconds of the program the encoder could encode in one second at full speed. Above 1, the
+    /// encoder keeps up with the program. Returns 0 while nothing is known.
     ///
     /// `before` is an earlier snapshot, and `programSeconds` is the length of the program that was encoded since then.
-    /// At full speed, one second of the program takes the longest of three times:
+    /// At full speed, one second of the program takes as long as the longest of three times:
     ///
     /// - the computing time of the program's thread (look-ahead and audio), which cannot be distributed;
     /// - the computing time of x264's threads, divided by how many of them can run at once: `min(threads, cores)`;
     /// - the computing time of the whole process, divided by the cores, because decoding and sending use them too.
     ///
-    /// All times are CPU times, so waiting does not count, whether x264 waits for its own threads or a thread waits for
-    /// a core that another program uses. The estimate ignores the load of other programs, the quota of a control group,
-    /// and a clock that becomes slower when all cores are busy. It also ignores that x264's threads sometimes wait for
-    /// one another. Expect trouble below 1.2.
+    /// All times are CPU times, so waiting does not count, neither when x264 waits for its own threads nor when a
+    /// thread waits for a core that another program uses. The estimate ignores the load of other programs, the quota of
+    /// a control group, and that a processor's clock becomes slower when all cores are busy. It also ignores that
+    /// x264's threads sometimes wait for one another. Expect trouble below 1.2.
     package func speed(since before: EncoderStatus, programSeconds: Double) -> Double {
         let caller = callerSeconds - before.callerSeconds
         let workers = (threadSeconds - before.threadSeconds) / Double(max(1, min(threads, cores)))

@@ -7,7 +7,8 @@ internal import Glibc
 struct EncoderThreads: Sendable {
     private let clocks: [clockid_t]
 
-    /// Runs `open`, and identifies the threads that x264 created in the meantime by the name that the shim gives them.
+    /// Runs `open`, and finds the threads that x264 has created during this call. They are found by the name that the
+    /// shim gives them.
     static func made<R>(by open: () -> R) -> (R, EncoderThreads) {
         let before = Set(named())
         let result = open()
@@ -15,7 +16,7 @@ struct EncoderThreads: Sendable {
         return (result, EncoderThreads(clocks: made.map(clock)))
     }
 
-    /// CPU time of the threads so far, in seconds. Can be read on any thread.
+    /// CPU time that the threads have used so far, in seconds. Any thread can read it.
     var seconds: Double { clocks.reduce(0) { $0 + ThreadTime.read($1) } }
 
     /// Number of threads.

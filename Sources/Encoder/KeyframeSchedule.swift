@@ -4,9 +4,9 @@ internal import Media
 
 /// Decides which frames become IDR frames on request.
 ///
-/// A request for a program time is made where a recording is to be cut, and is always granted. Requests without a time
-/// come from outputs; they are merged, and granted at most once per `minimumInterval`, so that a peer that reconnects
-/// again and again cannot flood the others with IDR frames.
+/// A request for a program time marks a point at which a recording is to be cut, and is always granted. Requests
+/// without a time come from outputs. They are merged, and granted at most once per `minimumInterval`, so that a peer
+/// that reconnects again and again cannot flood the others with IDR frames.
 struct KeyframeSchedule {
     /// Minimum program time between two IDR frames that were requested without a time.
     let minimumInterval: Duration
@@ -20,22 +20,25 @@ struct KeyframeSchedule {
         self.minimumInterval = minimumInterval
     }
 
-    /// Records a request for the first frame at or after `programTime`; nil means as soon as possible.
+    /// Records a request for an IDR frame: the first frame at or after `programTime`, or the next possible frame if
+    /// that is nil.
     mutating func request(at programTime: Timestamp?) {
         guard let programTime else {
             isWanted = true
             return
         }
-        // A microsecond of tolerance: the time of a frame, rounded to nanoseconds, must not select the next frame.
+        // One microsecond is subtracted as a tolerance: a frame's time is rounded to nanoseconds, and rounding must not
+        // select the next frame.
         let due = frameRate.frame(at: programTime - .microseconds(1), rounding: .up)
-        // A caller that requests more cuts in advance has a bug; the set must not grow without limit.
+        // A caller that requests so many cuts in advance has a bug. The limit keeps the set from growing without end.
         if dueFrames.count < 64 { dueFrames.insert(due) }
     }
 
-    /// Records an IDR frame in the output, requested or not: it fulfills any pending request.
+    /// Records that the encoder has output an IDR frame, requested or not. This frame fulfills any pending request
+    /// without a time.
     mutating func noteKeyframe() { isWanted = false }
 
-    /// Whether a request makes frame `index` an IDR frame. Frames come in order.
+    /// Whether frame `index` must become an IDR frame because of a request. Must be called for the frames in order.
     mutating func isKeyframeDue(at index: FrameIndex) -> Bool {
         let scheduled = dueFrames.filter { $0 <= index }
         dueFrames.subtract(scheduled)

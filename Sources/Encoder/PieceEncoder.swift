@@ -3,8 +3,9 @@
 internal import CX264
 package import Media
 
-/// Encodes a few frames again so that they fit between the frames of a recording: with the same parameter sets, which a
-/// player reads only once (`stitchable`; ITU-T H.264, 7.4.1.2.1). One thread at a time.
+/// Encodes a few frames of a recording again, so that they fit between copied frames of the same recording. The new
+/// frames use the same parameter sets as the recording, because a player reads those only once (x264's `stitchable`;
+/// ITU-T H.264, 7.4.1.2.1). Only one thread at a time may use it.
 package final class PieceEncoder {
     private let encoder: X264Encoder
     private var next: Int64 = 0
@@ -27,7 +28,7 @@ package final class PieceEncoder {
         }
     }
 
-    /// The quality is higher than in copied frames, because a piece is a second-generation copy.
+    /// The quality is higher than that of copied frames, because the frames are encoded for the second time.
     private static var quality: EncoderSettings {
         var settings = EncoderSettings()
         settings.rateControl = .quality(17)
@@ -41,7 +42,7 @@ package final class PieceEncoder {
         return try encoder.encode(frame, at: next, forceKeyframe: next == 0)
     }
 
-    /// Returns a remaining frame, or nil if there is no more.
+    /// Returns the packet of a frame that the encoder still holds; nil if the encoder holds no more frames.
     package func flush() throws(EncoderError) -> EncodedPacket? { try encoder.flush() }
 }
 
@@ -71,8 +72,8 @@ struct X264SettingsText {
         set("cabac") { param.b_cabac = $0 }
         set("keyint") { param.i_keyint_max = max($0, 1) }
         set("keyint_min") { param.i_keyint_min = $0 }
-        // x264 adds its psychovisual adjustment to the chroma offset, and the text already contains the sum. So the
-        // adjustment is turned off here, or it would be added twice.
+        // x264 adds its psychovisual adjustment to the chroma offset, and the offset in the text already contains this
+        // adjustment. So the adjustment is turned off here; otherwise it would be added twice.
         param.analyse.b_psy = 0
         set("chroma_qp_offset") { param.analyse.i_chroma_qp_offset = $0 }
     }

@@ -3,20 +3,20 @@
 internal import CX264
 package import Media
 
-/// Encodes frames as fast as they come, for a file that can also contain frames of other encoders. Its parameter sets
-/// have their own ID (ITU-T H.264, 7.4.2.1.1), so that the sets of one encoder do not replace those of another. One
-/// thread at a time.
+/// Encodes frames as fast as they arrive, for a file that can also contain frames of other encoders. Its parameter sets
+/// have an ID of their own (ITU-T H.264, 7.4.2.1.1), so that the sets of one encoder do not replace those of another.
+/// Only one thread at a time may use it.
 package final class RenderEncoder {
     private let encoder: X264Encoder
     private var next: Int64 = 0
 
-    /// The largest ID that x264 gives its parameter sets.
+    /// The largest ID that parameter sets of x264 can have.
     package static let greatestNumber = 31
 
     /// The description to which the packets refer.
     package var description: TrackDescription { encoder.description }
 
-    /// An encoder with `settings` whose parameter sets have the ID `number`.
+    /// Creates an encoder with `settings` whose parameter sets have the ID `number`.
     package init(_ settings: EncoderSettings, format: VideoFormat, number: Int) throws(EncoderError) {
         var param = try X264Encoder.parameters(settings, format: format)
         param.i_sps_id = Int32(number)
@@ -29,6 +29,6 @@ package final class RenderEncoder {
         return try encoder.encode(frame, at: next, forceKeyframe: isKeyframe || next == 0)
     }
 
-    /// Returns a remaining frame, or nil if there is no more.
+    /// Returns the packet of a frame that the encoder still holds; nil if the encoder holds no more frames.
     package func flush() throws(EncoderError) -> EncodedPacket? { try encoder.flush() }
 }

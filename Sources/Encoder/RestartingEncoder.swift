@@ -8,7 +8,7 @@ protocol VideoCoding: AnyObject {
     var description: TrackDescription { get }
     /// Number of frames that the session holds before its first output.
     var delay: Int { get }
-    /// Its threads, without the caller's thread.
+    /// The threads that the session has created.
     var threads: EncoderThreads { get }
     /// Number of frames, or slices of one frame, that are encoded in parallel.
     var parallelism: Int { get }
@@ -18,14 +18,16 @@ protocol VideoCoding: AnyObject {
     func flush() throws(EncoderError) -> EncodedPacket?
 }
 
-/// Encodes frames and continues after refusals: a refused frame is left out and counted. If the session itself is
-/// broken, a new session with the same parameter sets continues with a keyframe, and the frames that the old session
-/// held are lost, too. The encoder fails after ``mostRefusals`` refusals in a row. One thread at a time.
+/// Encodes frames and continues after refusals. A refused frame is left out and counted. If the session itself is
+/// broken, a new session with the same parameter sets continues with a keyframe; the frames that the old session held
+/// are then lost, too. The encoder fails after ``mostRefusals`` refusals in a row. Only one thread at a time may use
+/// it.
 final class RestartingEncoder {
     /// Number of refused frames in a row after which the encoder fails: 3 s at 25 fps.
     static let mostRefusals = 75
 
-    /// Opens a session. Its packets refer to the given description if their parameter sets are the same.
+    /// Opens a session. If the parameter sets of the given description equal the session's, the session's packets refer
+    /// to that description.
     typealias Maker = (TrackDescription?) throws(EncoderError) -> any VideoCoding
 
     private let make: Maker
@@ -65,6 +67,6 @@ final class RestartingEncoder {
         }
     }
 
-    /// Returns a remaining frame, or nil if there is no more.
+    /// Returns the packet of a frame that the encoder still holds; nil if the encoder holds no more frames.
     func flush() throws(EncoderError) -> EncodedPacket? { try session.flush() }
 }

@@ -5,9 +5,9 @@ internal import Glibc
 internal import Media
 
 extension X264Encoder {
-    /// x264's parameters for `settings`. They meet the demands of streaming services: closed GOPs of a fixed length, no
-    /// keyframes at scene cuts, VBV of one second. They also make recordings easy to cut: the parameter sets are
-    /// `stitchable`, so that a piece that is encoded later has the same SPS and PPS.
+    /// Returns x264's parameters for `settings`. They meet the demands of streaming services: closed GOPs of a fixed
+    /// length, no keyframes at scene cuts, and a VBV of one second. They also make recordings easy to cut: the
+    /// parameter sets are `stitchable`, so that a piece that is encoded later has the same SPS and PPS.
     static func parameters(_ settings: EncoderSettings, format: VideoFormat) throws(EncoderError) -> x264_param_t {
         var param = x264_param_t()
         guard x264_param_default_preset(&param, settings.preset.rawValue, settings.tune?.rawValue) == 0 else {
@@ -37,9 +37,9 @@ extension X264Encoder {
         return param
     }
 
-    /// x264's default, one and a half threads per core and a look-ahead thread with its own frames, aims for
-    /// throughput. If a clock determines the program's speed, one thread per core is as good, and at 720p it saves 20
-    /// MB and four frames of delay.
+    /// By default x264 starts one and a half threads per core, and a look-ahead thread that holds frames of its own;
+    /// this aims for throughput. If a clock determines the program's speed, one thread per core is as good. At 720p it
+    /// saves 20 MB of memory and four frames of delay.
     private static func setLiveThreads(_ param: inout x264_param_t) {
         if param.b_sliced_threads == 0 {
             param.i_threads = Int32(clamping: min(max(sysconf(Int32(_SC_NPROCESSORS_ONLN)), 1), 16))

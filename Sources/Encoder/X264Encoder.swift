@@ -5,13 +5,13 @@ internal import Dispatch
 internal import Glibc
 internal import Media
 
-/// Owns one x264 session. One thread at a time; frees the session in `deinit`.
+/// Owns one x264 session, and frees it in `deinit`. Only one thread at a time may use it.
 ///
 /// Input times are frame numbers, so x264's ticks are frames, and its decoding times are exact.
 final class X264Encoder: VideoCoding {
     private let handle: OpaquePointer
-    // x264 keeps the address for the life of the session, so it is allocated before the session is opened and freed
-    // after it is closed.
+    // x264 keeps the address for the life of the session, so the memory is allocated before the session is opened, and
+    // freed after the session is closed.
     private let log: UnsafeMutablePointer<relay_x264_log>
 
     private var captions = CaptionQueue()
@@ -20,15 +20,15 @@ final class X264Encoder: VideoCoding {
     let description: TrackDescription
     /// Number of frames that the session holds before its first output.
     let delay: Int
-    /// x264's threads, without the caller's thread.
+    /// The threads that x264 has created for the session.
     let threads: EncoderThreads
     /// Number of frames, or slices of one frame, that x264 encodes in parallel.
     let parallelism: Int
     private let width: Int
     private(set) var isBroken = false
 
-    /// Opens a session; throws if x264 refuses. Its packets refer to the description `before` if the parameter sets are
-    /// the same as there.
+    /// Opens a session; throws if x264 refuses. If the parameter sets of the description `before` equal the session's,
+    /// the session's packets refer to `before`.
     convenience init(
         settings: EncoderSettings, format: VideoFormat, like before: TrackDescription? = nil
     ) throws(EncoderError) {
@@ -92,8 +92,8 @@ final class X264Encoder: VideoCoding {
         }
     }
 
-    /// Encodes one frame, and returns a packet if one is ready. A frame whose rows are too short is refused first,
-    /// because it would break x264.
+    /// Encodes one frame, and returns a packet if one is ready. A frame whose rows are too short is refused before it
+    /// reaches x264, because it would break the session.
     func encode(_ frame: VideoFrame, at index: Int64, forceKeyframe: Bool) throws(EncoderError) -> EncodedPacket? {
         try check(frame)
         var input = x264_picture_t()
@@ -124,7 +124,7 @@ final class X264Encoder: VideoCoding {
         throw EncoderError(operation: "encoding a frame", reason: "its rows are shorter than \(width) pixels")
     }
 
-    /// Returns a remaining frame, or nil if there is no more.
+    /// Returns the packet of a frame that the encoder still holds; nil if the encoder holds no more frames.
     func flush() throws(EncoderError) -> EncodedPacket? {
         if isBroken { return nil }
         while x264_encoder_delayed_frames(handle) > 0 {
@@ -188,7 +188,7 @@ final class X264Encoder: VideoCoding {
 }
 
 extension x264_sei_t {
-    /// An SEI message with user data; x264 frees the memory.
+    /// Creates an SEI message with user data. x264 frees its memory.
     fileprivate static func captions(_ message: [UInt8]) -> x264_sei_t {
         var sei = x264_sei_t()
         guard let bytes = malloc(message.count), let list = malloc(MemoryLayout<x264_sei_payload_t>.size) else {
@@ -215,21 +215,22 @@ extension x264_nal_t {
 
 /// Converts H.264 parameter sets to the form of MP4, FLV and TS.
 enum AVCConfiguration {
-    /// An `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1.2) with one SPS and one PPS, for NAL units with
-    /// 4-byte lengths; nil if a set is too short or too long to be valid.
+    /// Returns an `AVCDecoderConfigurationRecord` (ISO/IEC 14496-15, 5.3.3.1.2) with one SPS and one PPS, for NAL units
+    /// with 4-byte lengths; nil if a parameter set is too short or too long to be valid.
     static func record(sps: [UInt8], pps: [UInt8]) -> [UInt8]? {
         guard sps.count >= 4, sps.count <= 0xFFFF, !pps.isEmpty, pps.count <= 0xFFFF else { return nil }
         let profile = sps[1]
         var record: [UInt8] = [1, profile, sps[2], sps[3], 0xFC | 3, 0xE0 | 1]
         record += [UInt8(sps.count >> 8), UInt8(sps.count & 0xFF)] + sps
         record += [1, UInt8(pps.count >> 8), UInt8(pps.count & 0xFF)] + pps
-        // Records of high profiles repeat the chroma format and the bit depths; ours are always 4:2:0 and 8 bits.
+        // Records of the high profiles also contain the chroma format and the bit depths. In relay these are always
+        // 4:2:0 and 8 bits.
         if ![66, 77, 88].contains(profile) { record += [0xFC | 1, 0xF8, 0xF8, 0] }
         return record
     }
 
-    /// The text of a user data SEI message (ITU-T H.264, D.1.7: type 5, a 16-byte UUID, then the data), in which x264
-    /// writes its version and settings; empty if the unit has no such text.
+    /// Returns the text of a user data SEI message (ITU-T H.264, D.1.7: type 5, a 16-byte UUID, then the data). x264
+    /// writes its version and settings there. Empty if the unit has no such text.
     static func userDataText(inSEI unit: [UInt8]) -> String {
         guard unit.count > 2, unit[1] == 5 else { return "" }
         var index = 2
@@ -245,28 +246,29 @@ enum AVCConfiguration {
     }
 }
 
-/// Queues closed captions for coded frames, as user data messages of ATSC A/53 (part 4, 6.2.3).
+/// Queues closed captions for encoded frames, as user data messages of ATSC A/53 (part 4, 6.2.3).
 ///
-/// A message has up to 31 runs of 3 bytes. If there are more runs, because frames were skipped, the others go with the
-/// next frames.
+/// A message holds up to 31 caption constructs of 3 bytes each. If there are more constructs, because frames were
+/// skipped, the rest goes with the next frames.
 struct CaptionQueue {
     /// `user_data_registered_itu_t_t35` (ITU-T H.264, table in D.1).
     static let payloadType: Int32 = 4
     private static let longestMessage = 31 * 3
-    /// Limit for the queue: some seconds of captions at 60 frames per second. Older captions are dropped.
+    /// The maximum size of the queue: some seconds of captions at 60 frames per second. Older captions are dropped.
     private static let limit = 100 * longestMessage
 
     private var waiting: [UInt8] = []
 
-    /// The message for the next frame, whose own captions `data` are queued first; nil if the queue is empty.
+    /// Returns the message for the next frame; nil if the queue is empty. `data`, the captions of that frame, are
+    /// queued first.
     mutating func message(adding data: [UInt8]) -> [UInt8]? {
         waiting += data
         if waiting.count > Self.limit { waiting.removeFirst(waiting.count - Self.limit) }
         let now = waiting.prefix(Self.longestMessage)
         guard !now.isEmpty else { return nil }
         defer { waiting.removeFirst(now.count) }
-        // Country United States, provider ATSC, "GA94", type `cc_data`, and the flag that the captions must be
-        // processed.
+        // The header: country United States, provider ATSC, "GA94", type `cc_data`, a byte with the flag that the
+        // captions must be processed and with the number of constructs, and a reserved byte.
         let head: [UInt8] = [0xB5, 0x00, 0x31, 0x47, 0x41, 0x39, 0x34, 0x03, 0x40 | UInt8(now.count / 3), 0xFF]
         return head + now + [0xFF]
     }

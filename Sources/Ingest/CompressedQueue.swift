@@ -4,23 +4,24 @@ internal import DequeModule
 internal import LibAV
 internal import Media
 
-/// A queue of one track's compressed packets, which were read and are not decoded yet. Used by one thread.
+/// A queue of one track's compressed packets that were read but are not decoded yet. Used by one thread.
 struct CompressedQueue {
-    /// How far a track is read ahead at most, in media time (10 s).
+    /// The maximum media time by which a track is read ahead (10 s).
     static let usualTimeLimit = Duration.seconds(10)
-    /// How far a file's audio is read ahead of its video at most (180 s). The limit must be long, because a decoder
-    /// retains up to five frames, even of a slide show. It must not be hours, because all audio up to the limit is read
-    /// before a program continues without another frame: on a slow disk, reading even ``usualByteLimit`` takes long.
+    /// The maximum by which a file's audio is read ahead of its video (180 s). The limit must be long, because a
+    /// decoder retains up to five frames, even of a slide show, in which each frame lasts many seconds. The limit must
+    /// not be hours: if no further frame comes, the reader reads all audio up to the limit before the program
+    /// continues. On a slow disk, reading even ``usualByteLimit`` takes long.
     static let audioTimeLimit = Duration.seconds(180)
-    /// How many bytes of each track are read ahead at most (64 MiB).
+    /// The maximum number of bytes of each track that are read ahead (64 MiB).
     static let usualByteLimit = 64 << 20
-    /// How many more bytes of a live track are kept for each second that packets wait before they are due: 16 MiB, which
-    /// is a rate of 134 Mbit/s.
+    /// For a live track, the additional bytes that the queue can hold for each second that packets wait until they are
+    /// due: 16 MiB, which is enough for a rate of 134 Mbit/s.
     private static let bytesPerSecond = 16 << 20
 
-    /// How much media time of a live source is kept; older packets are dropped.
+    /// The maximum media time of a live source in the queue; older packets are dropped.
     var timeLimit = Self.usualTimeLimit
-    /// How many bytes are kept.
+    /// The maximum number of bytes in the queue.
     private(set) var byteLimit = Self.usualByteLimit
 
     private var packets: Deque<PacketBox> = []
@@ -33,7 +34,7 @@ struct CompressedQueue {
 
     var isEmpty: Bool { packets.isEmpty }
 
-    /// Makes room for packets that wait `time` before they are due.
+    /// Raises the byte limit for packets that wait `time` before they are due.
     mutating func makeRoom(forWaiting time: Duration) {
         byteLimit = Self.usualByteLimit + Int(time.inSeconds.rounded(.up)) * Self.bytesPerSecond
     }
@@ -62,9 +63,9 @@ struct CompressedQueue {
         return packet
     }
 
-    /// Drops the oldest packets while the queue has more bytes than allowed or, if `isLive`, more media time than
-    /// allowed, because old live packets will not be shown. Packets of a file are not dropped for the second reason,
-    /// because every packet of a file is played.
+    /// Drops the oldest packets while the queue has more bytes than allowed. If `isLive` is set, also drops the oldest
+    /// packets while the queue has more media time than allowed, because old live packets will not be shown. Packets of
+    /// a file are never dropped for their media time, because every packet of a file is played.
     mutating func trim(isLive: Bool) {
         while bytes > byteLimit || (isLive && (length > timeLimit || length < .zero - timeLimit)) {
             if popFirst() == nil { return }

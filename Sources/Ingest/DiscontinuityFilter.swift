@@ -5,14 +5,16 @@ internal import Media
 /// Joins the parts of a stream whose timestamps jump by design, such as MPEG-TS files that were appended to each other.
 /// All tracks are moved together, so that audio and video stay in sync across the jump.
 ///
-/// The correction is determined by the first track that has a packet after the jump: that packet is placed one step
-/// after the track's last packet. For each packet, the other tracks use the old correction or the new one, whichever
-/// gives a time closer to the expected time: packets from before the jump can still arrive.
+/// The first track that has a packet after the jump determines the correction: that packet is placed one step after the
+/// track's last packet. Packets from before the jump can still arrive on the other tracks. So for each packet of
+/// another track, the filter uses either the old or the new correction, whichever gives the time closer to the expected
+/// time.
 struct DiscontinuityFilter: Hashable {
-    /// A step forward by more than this is a jump, as in the ffmpeg program's `-dts_delta_threshold`.
+    /// If a track's time steps forward by more than this, the step is a jump (the same limit as ffmpeg's
+    /// `-dts_delta_threshold`).
     static let threshold = Duration.seconds(10)
-    /// A step back by more than this is a jump, because decoding times only increase; as in ffmpeg's
-    /// `ts_discontinuity_process`.
+    /// If a track's time steps back by more than this, the step is a jump, because decoding times normally only
+    /// increase (as in ffmpeg's `ts_discontinuity_process`).
     static let tolerance = Duration.milliseconds(100)
 
     /// The state of one track; times are in nanoseconds.
@@ -29,7 +31,8 @@ struct DiscontinuityFilter: Hashable {
     private var correction: Int64 = 0
     private var tracks: [Int: Track] = [:]
 
-    /// The correction for a packet of `stream` with the decoding time `dts`, all in ticks of `base`.
+    /// Returns the offset to add to the times of a packet of `stream` with the decoding time `dts`, all in ticks of
+    /// `base`.
     mutating func shift(dts: Int64, stream: Int, base: TimeBase) -> Int64 {
         let now = base.rescale(dts, to: .nanoseconds)
         var track = tracks[stream] ?? Track(correction: correction, last: now &+ correction)

@@ -14,9 +14,9 @@ package enum FilterGraphSecrets {
         "_key", "credential", "passphrase", "passwd", "password", "secret", "srtp_", "streamid", "token",
     ]
 
-    /// The offset in `graph` at which the value of the first option that might be a credential begins; nil if there is
-    /// no such option. All text from this offset on might be secret. Between an option's name and its `=` there may be
-    /// backslashes and quotes, which filters treat as escapes.
+    /// Returns the offset in `graph` at which the value of the first option that might be a credential begins; nil if
+    /// there is no such option. All text from this offset on might be secret. An option's name and its `=` can be
+    /// separated by backslashes and quotes, which filters treat as escapes.
     package static func start(in graph: [UInt8]) -> Int? {
         graph.indices.first { index in
             guard graph[index] == UInt8(ascii: "=") else { return false }

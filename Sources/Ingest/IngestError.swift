@@ -35,7 +35,7 @@ package enum IngestError: Error, Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether the same error would occur each time that the input is opened again.
+    /// Whether opening the input again would always fail with the same error.
     var isPermanent: Bool {
         if case .missingLibrary = self { true } else { false }
     }

@@ -13,8 +13,8 @@ package struct IngestOptions: Sendable, Hashable {
     package var frameRate: FrameRate?
     /// Where playback of a file begins: at the frame nearest to this time, counted from the file's first frame.
     package var start = Duration.zero
-    /// Whether a file is refused if it names other files or addresses, as a playlist does, instead of holding its media
-    /// itself.
+    /// Whether the input must be a file that contains its media itself. A file that only names other files or
+    /// addresses, such as a playlist, is then refused.
     package var isSelfContained = false
     /// By how much a live source is shown later than its clock requires; 0 or more.
     package var delay = Duration.zero
@@ -22,10 +22,10 @@ package struct IngestOptions: Sendable, Hashable {
     /// own latency.
     package var commonBuffer: CommonBuffer?
 
-    /// The kind of track without which the input is useless. An input that listens waits for a sender that has it.
+    /// The kind of track that the input must have. An input that listens waits for a sender that has such a track.
     package var needs: TrackKind?
 
-    /// Options with these values.
+    /// Creates options with these values.
     package init(loop: Bool = false, size: FrameSize? = nil, frameRate: FrameRate? = nil) {
         self.loop = loop
         self.size = size

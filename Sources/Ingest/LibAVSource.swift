@@ -3,8 +3,8 @@
 internal import Dispatch
 internal import Media
 
-/// A file that libav reads. It is played once, or in a loop. If a loop that has delivered something fails, it is opened
-/// again after 1 to 5 s, as often as necessary, except after a failure that a new attempt cannot repair.
+/// A file that libav reads. The file is played once, or in a loop. If a loop fails after it has delivered media, the
+/// file is opened again after 1 to 5 s, as often as necessary, unless a new attempt cannot repair the failure.
 final class LibAVSource: MediaSource {
     let description: SourceDescription
     private let location: InputLocation
@@ -14,7 +14,7 @@ final class LibAVSource: MediaSource {
     private let opening: RepeatedOpening
     private let startOnce = StartOnce()
 
-    /// Plays `input`, a file that was opened at `location` with `options`.
+    /// Creates a source that plays `input`, a file that was opened at `location` with `options`.
     init(_ input: sending OpenedInput, at location: InputLocation, options: IngestOptions, monitor: SourceMonitor) {
         (self.location, self.options, self.monitor) = (location, options, monitor)
         description = input.description
@@ -34,7 +34,8 @@ final class LibAVSource: MediaSource {
     private func deliver(into sink: any SourceSink, video: VideoFormat?, audio: AudioFormat?) {
         var loopEnd: Int64?
         let loop = ReopenLoop(location.description, monitor: monitor)
-        // While a loop is opened again, a program that depends on this source continues without it.
+        // While the looped file is being opened again, a program that depends on this source continues without the
+        // source.
         let markStarved = {
             sink.markStarved(.video)
             sink.markStarved(.audio)

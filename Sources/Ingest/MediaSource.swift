@@ -17,7 +17,7 @@ package protocol MediaSource: AnyObject, Sendable {
     var status: SourceStatus { get }
 }
 
-/// Tells the first caller from all later callers.
+/// Distinguishes the first caller from all later callers.
 final class StartOnce: Sendable {
     private let started = Atomic<Bool>(false)
 

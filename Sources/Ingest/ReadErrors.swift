@@ -29,7 +29,7 @@ struct ReadErrors: Sendable {
         return failure.isInvalidData && damaged < Self.limit ? .skip : .fail
     }
 
-    /// A read succeeded.
+    /// Records that a read succeeded.
     mutating func noteSuccess() { damaged = 0 }
 }
 
@@ -46,9 +46,9 @@ enum ReadOutcome {
 }
 
 extension SourceMonitor {
-    /// Reads and counts the next packet of `demuxer`, or counts why there is no packet. Blocks, like the demuxer; if
-    /// the demuxer has no data ready, pauses 5 ms. `isEnding` returns whether the caller has cancelled the read, which
-    /// then ends as if it had timed out.
+    /// Reads and counts the next packet of `demuxer`, or counts why there is no packet. Blocks as long as the demuxer
+    /// does; if the demuxer has no data ready, pauses 5 ms. `isEnding` returns whether the caller has cancelled the
+    /// read: a cancelled read looks like a timeout, but is not recorded as a stall of the playlist.
     func read(
         _ demuxer: Demuxer, _ errors: inout ReadErrors, isEnding: () -> Bool = { false }
     ) -> ReadOutcome {

@@ -5,8 +5,8 @@ internal import Media
 internal import SourceClock
 
 extension SourceClockSettings {
-    /// The assumed duration of a playlist's segments if the playlist does not state a target duration: most servers
-    /// make them 2 to 6 s long (RFC 8216, appendix B, and Apple's authoring specification, 7.5: 6 s).
+    /// The assumed duration of a playlist's segments if the playlist states no target duration. Most servers make
+    /// segments of 2 to 6 s (RFC 8216, appendix B, and Apple's authoring specification, 7.5: 6 s).
     static let usualTarget = Duration.seconds(6)
 
     /// The clock settings for an open live input, from its demuxer's name, the target duration of its playlist, and the

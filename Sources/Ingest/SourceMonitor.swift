@@ -31,10 +31,10 @@ final class SourceMonitor: Sendable {
     private let hasFailedToConvert = Atomic(false)
     private let stopSignal = DispatchSemaphore(value: 0)
     private let hasRepairedSamples = Atomic(false)
-    /// The end of the playlist when it last stalled, and how to find a playlist's end.
+    /// The point at which the playlist last stalled, and the function that finds a playlist's end.
     let stall = Mutex(PlaylistStall())
 
-    /// A monitor of a source that has not begun. Without a `logger` the source logs nothing.
+    /// Creates a monitor of a source that has not begun. Without a `logger` the source logs nothing.
     init(
         logger: Logger = Logger(label: "relay.ingest", factory: { _ in SwiftLogNoOpLogHandler() }),
         interrupter: Interrupter = Interrupter()
@@ -64,7 +64,7 @@ final class SourceMonitor: Sendable {
         set { reduction.store(newValue, ordering: .relaxed) }
     }
 
-    /// Whether it is allowed to decode only keyframes if the machine is too slow.
+    /// Whether decoding only keyframes is allowed if the machine is too slow.
     var mayReduce: Bool {
         get { reducible.load(ordering: .relaxed) }
         set { reducible.store(newValue, ordering: .relaxed) }
@@ -82,12 +82,12 @@ final class SourceMonitor: Sendable {
         interrupter.interrupt()
         stopSignal.signal()
         srt.withLock { $0 }?.stop()
-        // A kept connection is closed because its last reference is dropped here, outside of the lock.
+        // Dropping the last reference to a kept connection closes it. This happens here, outside of the lock.
         _ = takeKept()
     }
 
-    /// Keeps the connection of `demuxer` open for the next demuxer, if the codec configuration of a stream changes at
-    /// this point, or after a `failure` to decode. Otherwise does nothing.
+    /// Keeps the connection of `demuxer` open for the next demuxer, but only if the codec configuration of a stream
+    /// changes at this point, or if `failure` is a failure to decode.
     func keepConnection(of demuxer: Demuxer, after failure: IngestError? = nil) {
         guard let bytes = demuxer.transportStream, !isStopped else { return }
         let isFailure = if case .cannotBeDecoded? = failure { true } else { false }
@@ -108,7 +108,7 @@ final class SourceMonitor: Sendable {
     /// has changed.
     var isAtChange: Bool { continuation.withLock { $0?.isChange == true } }
 
-    /// The connection on which the next demuxer continues; nil if it must connect by itself.
+    /// Returns the connection on which the next demuxer continues; nil if the next demuxer must connect by itself.
     func takeContinuation() -> TransportStreamBytes? {
         let kept = takeKept()
         kept?.resume()
@@ -122,8 +122,8 @@ final class SourceMonitor: Sendable {
         }
     }
 
-    /// The SRT input of the source, which `make` creates at the first call. It lives as long as the source, so that a
-    /// port stays open however often the source is opened again.
+    /// Returns the SRT input of the source, which `make` creates at the first call. The SRT input lives as long as the
+    /// source, so that its port stays open however often the source is opened again.
     func srtInput(_ make: () -> SRTInput) -> SRTInput {
         let input = srt.withLock { input in
             let kept = input ?? make()
@@ -134,8 +134,9 @@ final class SourceMonitor: Sendable {
         return input
     }
 
-    /// The pause before the input is opened again: `delay`, or a tenth of it for a listener. A listener does not burden
-    /// a peer by connecting to it, and the short pause puts a sender that reconnects at once on air soon.
+    /// Returns the pause before the input is opened again: `delay`, or a tenth of it for a listener. A listener does
+    /// not connect to a peer, so a short pause burdens no peer; it puts a sender that reconnects at once back on air
+    /// soon.
     func pauseToReopen(_ delay: Duration) -> Duration {
         srt.withLock { $0?.isListening == true } ? delay / 10 : delay
     }
@@ -159,7 +160,7 @@ final class SourceMonitor: Sendable {
     }
 
     /// Counts a frame or a run of audio samples that could not be converted. Only the source's first such failure is
-    /// logged, because later ones mostly have the same cause.
+    /// logged, because most later ones have the same cause.
     func noteConversionFailure(_ failure: AVFailure) {
         noteDamage(failure)
         if hasFailedToConvert.exchange(true, ordering: .relaxed) { return }
@@ -182,8 +183,8 @@ final class SourceMonitor: Sendable {
         update { $0.reopens += 1 }
     }
 
-    /// Reports that the input named `input` ended, or failed with `failure`, and is opened again after `delay`.
-    /// `schedule` decides whether that is logged.
+    /// Reports that the input named `input` ended, or failed with `failure`, and will be opened again after `delay`.
+    /// `schedule` decides whether this is logged.
     func noteInterruption(_ input: String, _ failure: IngestError?, _ schedule: ReopenSchedule, _ delay: Duration) {
         let reason = failure?.description ?? "The input \(input) ended."
         update {
@@ -199,8 +200,8 @@ final class SourceMonitor: Sendable {
             ])
     }
 
-    /// Reports that the source delivers nothing more; `failure` is the reason if it is not nil. Errors that result from
-    /// stopping the source do not count as failures. Returns the failure, if it counts.
+    /// Reports that the source delivers nothing more; `failure` is the reason, or nil. An error does not count as a
+    /// failure if the source was stopped. Returns the failure if it counts.
     @discardableResult
     func noteEnd(_ failure: IngestError?) -> IngestError? {
         let failed = isStopped ? nil : failure
@@ -223,7 +224,7 @@ final class SourceMonitor: Sendable {
         }
     }
 
-    /// Logs that the codecs of the input named `input` change at this point to those of these streams.
+    /// Logs that the codecs of the input named `input` change at this point. `streams` have the new codecs.
     func noteChange(_ input: String, _ streams: [StreamInfo]) {
         let tracks = streams.map(\.codecTitle).joined(separator: ", ")
         logger.notice("input is coded in another way now", metadata: ["input": "\(input)", "tracks": "\(tracks)"])
@@ -237,8 +238,8 @@ final class SourceMonitor: Sendable {
         if stopSignal.wait(timeout: deadline) == .success { stopSignal.signal() }
     }
 
-    /// Blocks until `sink` might have room, but at least for a short time: otherwise the thread would spin if a track
-    /// has room but there is no data for it.
+    /// Blocks until `sink` might have room, but at least for a short time. Without this minimum the thread would spin
+    /// if one track has room but there is no data for it.
     func waitForRoom(in sink: any SourceSink) {
         let clock = SystemClock()
         let before = clock.now
@@ -257,15 +258,16 @@ struct PlaylistStall: Sendable {
 }
 
 extension SourceMonitor {
-    /// Called when a read of a playlist took too long: there is no new segment, or the server does not answer. Stores
-    /// where the playlist ends. Blocks until the server has answered. Called on the reading thread.
+    /// Records a stall. Called when a read of a playlist took too long: there is no new segment, or the server does not
+    /// answer. Stores where the playlist ends. Blocks until the server has answered. Called on the reading thread.
     func noteStall() {
         let end = stall.withLock { $0.findEnd }?(interrupter)
         stall.withLock { $0.end = end }
     }
 
-    /// Throws as long as the playlist of the input `input` still ends where it stalled, because its last segments were
-    /// already played. If the playlist cannot be read, does nothing, and libavformat reports why. Blocks.
+    /// Throws if the playlist of the input `input` still ends where it stalled, because its last segments were already
+    /// played. If the playlist cannot be read, does nothing; libavformat then reports the reason when it opens the
+    /// input. Blocks.
     func checkPlaylistAdvances(_ input: String) throws(IngestError) {
         let (findEnd, end) = stall.withLock { ($0.findEnd, $0.end) }
         guard let end else { return }

@@ -4,8 +4,8 @@ internal import LibAV
 internal import Logging
 internal import Media
 
-/// Reads an open input, whose reading can be paused without loss, from its start to its end or in a loop, and delivers
-/// its media into a sink. Used by the source's thread only.
+/// Reads an open input from its start to its end or in a loop, and delivers its media into a sink. The reading of such
+/// an input can be paused without loss. Used by the source's thread only.
 final class SourceReader {
     /// The result of ``step()``.
     private enum Step {
@@ -13,13 +13,13 @@ final class SourceReader {
         case needsPacket(TrackKind)
         case blocked
         case ended
-        /// A library is missing, or the decoder of the video, or of the audio of an input without video, is broken.
-        /// Opening the input again makes a new decoder.
+        /// A library is missing, or the leading decoder is broken: the video's, or the audio's in an input without
+        /// video. If the decoder is broken, opening the input again makes a new one.
         case failed(AVFailure)
     }
 
-    /// How much earlier than requested to seek without an index: longer than the distance between keyframes in most
-    /// streams.
+    /// If a file has no index, the reader seeks to a point that is earlier than the requested one by this margin. The
+    /// margin is longer than the distance between keyframes in most streams.
     private static let margin = Duration.seconds(5)
 
     private let input: OpenedInput
@@ -36,8 +36,8 @@ final class SourceReader {
     private var failure: AVFailure?
     private var errors = ReadErrors()
 
-    /// A reader of `input` that delivers the wanted tracks, beginning at position `start` of the source's timeline, in
-    /// samples. If the input has video, the first frame is the one nearest to `moment` in the file.
+    /// Creates a reader of `input` that delivers the wanted tracks. Delivery begins at position `start` of the source's
+    /// timeline, in samples. If the input has video, the first frame is the one nearest to `moment` in the file.
     init(
         _ input: OpenedInput, into sink: any SourceSink, video wantedVideo: VideoFormat?,
         audio wantedAudio: AudioFormat?, loops: Bool, start: Int64, from moment: Duration = .zero,
@@ -82,8 +82,8 @@ final class SourceReader {
         guard let stream = video?.decoder.stream else { return }
         let first = input.demuxer.firstStamp(of: stream) ?? 0
         let target = first + stream.timeBase.ticks(moment)
-        // Without an index, libav guesses where the keyframe before a time is, and can land after it. The margin makes
-        // up for that.
+        // Without an index, libav guesses where the keyframe before a time is, and can find one after it. The margin
+        // compensates for this.
         let margin = input.demuxer.mayJump ? stream.timeBase.ticks(Self.margin) : 0
         do throws(AVFailure) {
             if target - margin > first {
@@ -137,8 +137,8 @@ final class SourceReader {
         let videoFinished = video?.isFinished ?? true
         if case .failed = result { return result }
         if audioFinished && videoFinished { return .ended }
-        // In a loop, audio that is shorter than the video is silent until the video ends; the program must not wait for
-        // it.
+        // In a loop, audio that is shorter than the video is silent until the video ends. The program must not wait for
+        // audio then.
         if loops, audio != nil, audioFinished, sink.hasRoom(for: .audio) { sink.markStarved(.audio) }
         return result
     }
@@ -149,12 +149,13 @@ final class SourceReader {
             firstWanted = nil
             return (timeline.place(pts), timeline.frameDuration)
         }
-        // After a read error, `run()` throws the error, and the track ends only when the error has been reported.
+        // After a read error, the track does not end here: `run()` throws the error, so that it is reported before the
+        // track ends.
         if case .ended = progress, !loops, failure == nil { sink.end(.video) }
         return progress
     }
 
-    /// Continues with video and without audio. In a loop, ``step()`` reports that no more audio follows.
+    /// Continues with video and without audio. In a loop, ``step()`` then tells the sink not to wait for audio.
     private func giveUp(_ audio: AudioTrack, _ failure: AVFailure) {
         audio.giveUp()
         monitor.update { $0.lastError = failure.description }
@@ -162,8 +163,9 @@ final class SourceReader {
             "the audio decoder is broken; the input continues without audio", metadata: ["reason": "\(failure)"])
     }
 
-    /// Whether audio can get its time now, and the sink has room for it. At the end of a loop's round, it is delivered
-    /// even without room: only a little audio is left, and the frames of the next round must not wait for it.
+    /// Whether audio can be placed now, and the sink has room for it. At the end of a loop's round, audio is delivered
+    /// even if the sink has no room: only a little audio is left, and the frames of the next round must not wait for
+    /// it.
     private var mayPlaceAudio: Bool {
         guard let video else { return sink.hasRoom(for: .audio) }
         guard timeline.hasOrigin || video.isFinished else { return false }
@@ -181,8 +183,8 @@ final class SourceReader {
 
     private func beginRound() throws(IngestError) {
         var next = timeline
-        // If the requested start time was after the last frame, nothing was delivered, and the next round begins at the
-        // file's first frame.
+        // If the requested start time is after the last frame, this round has delivered nothing. The next round then
+        // begins at the file's first frame.
         guard next.beginRound() || firstWanted != nil else { throw IngestError.empty(input: input.name) }
         firstWanted = nil
         do throws(AVFailure) {
@@ -237,10 +239,10 @@ extension SourceReader {
     private func isFull(besides track: TrackKind) -> Bool {
         guard let video, let audio else { return false }
         let other = track == .video ? audio.decoder.queue : video.decoder.queue
-        // Before the first frame no audio can be decoded, however much is queued.
+        // Before the first frame no audio can be placed, so reading continues however much audio is queued.
         if !timeline.hasOrigin { return false }
-        // Audio is read further ahead, because it needs little memory, and a decoder needs several frames of a slide
-        // show before it outputs one.
+        // Audio is read further ahead than video, because it needs little memory. If the video is a slide show, a
+        // decoder needs several frames before it outputs one.
         let limit = track == .video ? CompressedQueue.audioTimeLimit : CompressedQueue.usualTimeLimit
         return other.length >= limit || other.bytes >= CompressedQueue.usualByteLimit
     }

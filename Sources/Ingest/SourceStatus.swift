@@ -8,11 +8,11 @@ package import SourceClock
 package struct SourceStatus: Sendable, Codable, Hashable {
     /// The stages of a source's life.
     package enum State: String, Sendable, Codable, CaseIterable {
-        /// Opened, but not started; or a live source or a loop that is being opened again.
+        /// The source was opened and is not started, or a live source or a loop is being opened again.
         case opening
-        /// Reading and decoding.
+        /// The source is reading and decoding.
         case running
-        /// Waiting before the input of a live source, or of a loop that failed, is opened again.
+        /// The input of a live source, or of a loop that failed, will be opened again after a pause.
         case waiting
         /// Everything was delivered, or the source was stopped.
         case ended
@@ -22,14 +22,14 @@ package struct SourceStatus: Sendable, Codable, Hashable {
 
     /// The current stage.
     package var state: State = .opening
-    /// The format of the source's video when the source was last opened; nil before that, and without video.
+    /// The format of the video, as found when the source was last opened; nil before that, and without video.
     package var video: VideoFormat?
     /// Frames delivered since the start.
     package var framesDecoded: Int64 = 0
     /// Frames that were not decoded, because only keyframes were wanted or because decoding had to wait for the next
     /// keyframe.
     package var framesSkipped: Int64 = 0
-    /// Frames of a live source that were decoded after they were due because the machine was late.
+    /// Frames of a live source that were decoded too late to be shown on time, because the machine is too slow.
     package var framesOverdue: Int64 = 0
     /// Why only keyframes of a live source are decoded although its video is visible; nil if all frames are decoded.
     package var overload: String?
@@ -43,8 +43,8 @@ package struct SourceStatus: Sendable, Codable, Hashable {
     package var silentTracks: Set<TrackKind> = []
     /// Audio tracks that the input has and that are not carried, such as `audio track 2 (AAC, deu)`.
     package var uncarriedTracks: [String] = []
-    /// How far a live source's audio is from where it belongs relative to the video, in seconds; positive if the audio
-    /// is early. An offset of more than 0.1 s is corrected at once. Nil for other sources.
+    /// How far a live source's audio is from its correct position relative to the video, in seconds; positive if the
+    /// audio is early. An offset of more than 0.1 s is corrected at once. Nil for other sources.
     package var audioOffsetSeconds: Double?
     /// The state of a live source's clock; nil for other sources.
     package var clock: SourceClockStatus?
@@ -53,6 +53,6 @@ package struct SourceStatus: Sendable, Codable, Hashable {
     /// The last failure, in one sentence without secrets.
     package var lastError: String?
 
-    /// The status of a source that has not begun.
+    /// Creates the status of a source that has not begun.
     package init() {}
 }

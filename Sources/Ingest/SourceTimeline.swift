@@ -2,13 +2,13 @@
 
 internal import Media
 
-/// Converts a source's timestamps to its timeline, and joins the rounds of a loop without a gap. The timeline's 0 is
-/// the first frame or, without video, the first sample.
+/// Converts a source's timestamps to positions on the source's timeline, and joins the rounds of a loop without a gap.
+/// Position 0 is the first frame or, without video, the first sample.
 ///
-/// All ticks are in the leading track's time base: the video's if there is video.
+/// All ticks are in the time base of the leading track, which is the video or, without video, the audio.
 struct SourceTimeline: Hashable {
-    /// Times further than this from the first frame (10 years) are rejected as invalid. Accepted times can be summed in
-    /// 64 bits.
+    /// Times that are further than this from the first frame (10 years) are rejected as invalid. The limit makes sure
+    /// that sums of accepted times fit in 64 bits.
     private static let farthest = Duration.seconds(10 * 366 * 86_400)
 
     private let timeBase: TimeBase
@@ -19,21 +19,21 @@ struct SourceTimeline: Hashable {
     private var last: Int64?
     private var end: Int64?
 
-    /// A timeline in `timeBase`, in which a frame of unknown duration lasts `frameDuration` ticks.
+    /// Creates a timeline in `timeBase`, on which a frame of unknown duration lasts `frameDuration` ticks.
     init(timeBase: TimeBase, frameDuration: Int64) {
         self.timeBase = timeBase
         self.frameDuration = max(1, frameDuration)
     }
 
-    /// Whether a frame or audio of this round has its time, so that other audio can be placed relative to it.
+    /// Whether a frame or audio of this round has been placed, so that other audio can be placed relative to it.
     var hasOrigin: Bool { origin != nil }
     /// The start of this round, in samples of `rate`.
     func start(in rate: TimeBase) -> Int64 { timeBase.rescale(offset, to: rate) }
     /// The end of the media placed in this round so far, in samples of `rate`.
     func end(in rate: TimeBase) -> Int64 { timeBase.rescale(end ?? offset, to: rate) }
 
-    /// The position of a frame on the timeline; its pts was accepted by ``TrackDecoder``. A frame without a pts follows
-    /// the previous frame; two frames never have the same time.
+    /// Returns the position of a frame on the timeline. ``TrackDecoder`` has already checked that `pts` is plausible. A
+    /// frame without a pts follows the previous frame. Two frames never get the same position.
     mutating func place(_ pts: Int64?) -> Int64 {
         let expected = last.map { $0 + frameDuration } ?? offset
         if origin == nil { origin = pts ?? 0 }
@@ -47,7 +47,7 @@ struct SourceTimeline: Hashable {
         return position
     }
 
-    /// The position of audio at `pts` in `base`, in samples of `rate`; nil before the origin is known.
+    /// Returns the position, in samples of `rate`, of audio at `pts` in `base`; nil before the origin is known.
     func position(of pts: Int64, in base: TimeBase, rate: TimeBase) -> Int64? {
         guard let origin else { return nil }
         let distance = base.rescale(pts, to: rate) - timeBase.rescale(origin, to: rate)

@@ -8,43 +8,43 @@ internal import Synchronization
 /// The timestamps of a track: their time base, and the number of bits after which they wrap; nil if they do not wrap.
 typealias TrackStamps = (timeBase: TimeBase, bits: Int?)
 
-/// A live source's clock, which converts the source's times to due times (the mapping). It is shared by the reading
-/// thread, the decoding thread and the program's thread, and lives as long as the source, however often the source is
-/// opened again. Reports clock events to the source's monitor.
+/// A live source's clock. Its mapping converts the source's times to due times. The clock is shared by the reading
+/// thread, the decoding thread and the program's thread. It lives as long as the source, however often the source is
+/// opened again, and reports clock events to the source's monitor.
 ///
-/// The source is placed when the mapping becomes known, after the first packets were collected.
+/// The source counts as placed when the mapping becomes known, which is after the first packets were collected.
 final class SourceTiming: SourceTimes {
     /// When a run of audio samples is due, and how the mapping has changed since the previous run.
     struct AudioPlace {
         /// When the run is due.
         let due: Timestamp
-        /// The factor by which the run is stretched, so that its duration is right by our clock.
+        /// The factor by which the run is stretched, so that its duration is correct by relay's own clock.
         let stretch: Double
-        /// By how much the mapping was moved at once since the previous run.
+        /// The sum of the sudden moves of the mapping since the previous run.
         let step: Duration
-        /// The number of times that the source was placed. If it differs from the previous run's, the run is the first
-        /// of a new placement.
+        /// The number of times that the source was placed so far. If it differs from the number at the previous run,
+        /// this run is the first one of a new placement.
         let placement: Int
     }
 
     private struct State {
         var clock: SourceClock
-        /// The mappings from before the source was opened again. They are used for the media that arrived under them,
+        /// The mappings from before the source was opened again. They are used for the media that arrived before that,
         /// until there is a new mapping.
         var lastLines: [TrackKind: ClockLine] = [:]
         var placements = 0
         var step = Duration.zero
-        /// Whether the mapping was moved, so that frames are possibly due at another point within the program's frames
-        /// than before.
+        /// Whether the mapping was moved, so that frames might be due at another point within the program's frame
+        /// intervals than before.
         var isOffPhase = false
-        /// The time of the newest frame on the source's timeline; nil before the first frame, also after the source was
-        /// opened again or its video became silent.
+        /// The time of the newest frame on the source's timeline. Nil before the first frame, and again after the
+        /// source was reopened or its video fell silent.
         var newestFrame: Timestamp?
     }
 
-    /// The offset that is added to the due times of the source's clock. It consists of the source's configured delay
-    /// and the duration of one frame: the audio of a whole frame is taken when the frame begins, and a frame is shown
-    /// up to half a frame before it is due.
+    /// The offset that is added to the due times of the source's clock: the source's configured delay, plus the
+    /// duration of one frame. The frame duration is needed because the audio of a whole frame is taken when the frame
+    /// begins, and because a frame is shown up to half a frame before it is due.
     private let preparation: Duration
     private let monitor: SourceMonitor
     private let name: String
@@ -52,8 +52,8 @@ final class SourceTiming: SourceTimes {
     private let programTime: ProgramTime
     private let state: Mutex<State>
 
-    /// The clock of a source in a program of `frameRate` whose time is `programTime`. `name` stands for the source in
-    /// logs. The whole source is shown `delay` later than its clock requires.
+    /// Creates the clock of a source in a program of `frameRate` whose time is `programTime`. The source is shown
+    /// `delay` later than its clock requires. `name` is the source's name in logs.
     init(
         _ clock: SourceClock, frameRate: FrameRate, programTime: ProgramTime, delay: Duration = .zero, name: String,
         monitor: SourceMonitor
@@ -79,8 +79,8 @@ final class SourceTiming: SourceTimes {
         return noted
     }
 
-    /// Declares the timestamps of the tracks of an input that was opened again; the input's packets are then collected
-    /// until the source is placed again. `settings` replace the clock's settings; nil leaves them unchanged.
+    /// Restarts the clock after the input was opened again, and declares the timestamps of its tracks. Packets are then
+    /// collected until the source is placed again. `settings` replace the clock's settings; nil leaves them unchanged.
     func restart(_ tracks: [TrackKind: TrackStamps], as settings: SourceClockSettings? = nil) {
         state.withLock { state in
             for track in TrackKind.timed {
@@ -99,10 +99,10 @@ final class SourceTiming: SourceTimes {
         state.withLock { $0.clock.declare(track, timeBase, bits: bits) }
     }
 
-    /// A track that is silent for this long counts as missing.
+    /// The time after which a silent track counts as missing.
     var patience: Duration { state.withLock { $0.clock.settings.patience } }
 
-    /// The longest time that a packet may wait before it is due: the largest buffer and the source's delay.
+    /// The longest time that a packet can wait until it is due: the largest buffer plus the source's delay.
     var longestWait: Duration { preparation + .nanoseconds(state.withLock { $0.clock.mostBuffer }) }
 
     /// How many times the source was placed; nil while it is not placed.
@@ -119,8 +119,8 @@ final class SourceTiming: SourceTimes {
         }
     }
 
-    /// When audio at `time` is due, with further information; nil while there is no mapping. Each move of the mapping
-    /// is reported only once.
+    /// Returns when audio at `time` is due, and how the mapping has changed; nil while there is no mapping. Each move
+    /// of the mapping is reported only once.
     func placeAudio(_ time: Timestamp) -> AudioPlace? {
         state.withLock { state in
             guard let due = state.clock.due(time, of: .audio) else { return nil }
@@ -149,11 +149,11 @@ final class SourceTiming: SourceTimes {
 
     func stretch(of track: TrackKind) -> Double { state.withLock { $0.clock.stretch(of: track) } }
 
-    /// Aligns frames with the program's frames after the mapping was moved or made again: moves the mapping once more,
-    /// by less than a frame, so that frames are due in the middle of the program's frames as before. Otherwise the
-    /// program's clock would have to adjust gradually, and audio would be off by up to half a frame for half a minute.
-    /// The move is made immediately, from the newest frame: otherwise audio that is played before the next frame would
-    /// be moved afterwards.
+    /// Aligns the source's frames with the program's frames after the mapping was moved or made again. For this the
+    /// mapping is moved once more, by less than a frame, so that frames are due in the middle of the program's frame
+    /// intervals. Otherwise the program's clock would have to adjust gradually, and audio would be off by up to half a
+    /// frame for half a minute. The move is made immediately, from the newest frame: otherwise audio that is played
+    /// before the next frame would be moved afterwards.
     private func align(_ state: inout State, isMoved: Bool) {
         guard state.isOffPhase || isMoved, let frame = state.newestFrame, let due = state.clock.due(frame, of: .video)
         else { return }
@@ -162,8 +162,8 @@ final class SourceTiming: SourceTimes {
         let position = line.image(of: due + preparation)
         var distance = frameRate.start(of: frameRate.frame(at: position)) - position
         guard distance.inNanoseconds.magnitude > 1_000_000 else { return }
-        // Unless the sender's times jumped, frames must not become due earlier: they arrived too late, or are due
-        // exactly when their buffer has elapsed.
+        // Unless the sender's times jumped, frames must not become due earlier: they arrived too late, or they are due
+        // exactly when their buffer time has elapsed.
         if distance < .zero, !isMoved { distance = distance + frameRate.timeBase.duration(1) }
         state.clock.align(by: distance)
         state.step += distance
@@ -178,8 +178,8 @@ final class SourceTiming: SourceTimes {
             case .stepped(let distance), .followed(let distance):
                 state.step += distance
                 state.isOffPhase = true
-            // The newest frame is forgotten: frames after a pause can be due at another point within the program's
-            // frames.
+            // The newest frame is forgotten, because frames after a pause can be due at another point within the
+            // program's frame intervals.
             case .silent(.video): state.newestFrame = nil
             default: break
             }

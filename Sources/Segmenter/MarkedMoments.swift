@@ -2,7 +2,7 @@
 
 internal import MP4
 
-/// Marked moments of the program that are not in a closed file yet.
+/// Moments of the program that an operator has marked, and that are not in a closed file yet.
 struct MarkedMoments {
     /// The maximum number of waiting marks; a file cannot contain more chapters.
     private static let most = 255
@@ -16,9 +16,10 @@ struct MarkedMoments {
         moments.sort { $0.time < $1.time }
     }
 
-    /// Removes the marks within the file's program times and returns them as its chapters. A mark that came too late
-    /// for the previous file, or that falls into a gap, becomes a chapter at the start of this file. The last file gets
-    /// all remaining marks, because no file follows it; they are moved to `lastFrame` if they are later.
+    /// Removes the marks within the file's program times and returns them as the file's chapters. A mark that came too
+    /// late for the previous file, or that falls into a gap, becomes a chapter at the start of this file. `lastFrame`
+    /// is given for the last file: it gets all remaining marks, because no file follows. Marks that are later than
+    /// `lastFrame` are moved to `lastFrame`.
     mutating func chapters(in file: Range<Int64>, lastFrame: Int64? = nil) -> [Chapter] {
         let found = lastFrame == nil ? moments.filter { $0.time < file.upperBound } : moments
         moments.removeFirst(found.count)

@@ -8,10 +8,10 @@ package final class QueueBudget: Sendable {
     private let limit: Int
     private let used = Mutex(0)
 
-    /// A budget of `limit` bytes.
+    /// Creates a budget of `limit` bytes.
     package init(limit: Int = 256 << 20) { self.limit = limit }
 
-    /// Takes `bytes` if that many are left; returns whether it did.
+    /// Takes `bytes` from the budget if so many are left. Returns whether the bytes were taken.
     func take(_ bytes: Int) -> Bool {
         used.withLock { used in
             guard used + bytes <= limit else { return false }
@@ -20,6 +20,6 @@ package final class QueueBudget: Sendable {
         }
     }
 
-    /// Gives back `bytes` that were taken.
+    /// Gives `bytes`, which were taken before, back to the budget.
     func give(_ bytes: Int) { used.withLock { $0 -= bytes } }
 }

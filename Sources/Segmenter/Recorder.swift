@@ -7,14 +7,14 @@ package import Logging
 package import Media
 internal import Synchronization
 
-/// What the storage guard can order a recorder to do.
+/// The commands that the storage guard can give to a recorder.
 package protocol RecordingControl: AnyObject, Sendable {
-    /// Close the open file properly, and record nothing until ``resume()``, for `reason`. Returns at once.
+    /// Closes the open file properly, and records nothing until ``resume()``, for `reason`. Returns at once.
     func suspend(_ reason: String)
-    /// Record again from the next keyframe on. Returns at once.
+    /// Records again from the next keyframe on. Returns at once.
     func resume()
-    /// The open file's directory or file system was replaced by another: close the open file where it is, and begin a
-    /// new file in the replacement at the next keyframe. Returns at once.
+    /// Handles that another directory or file system has replaced that of the open file: closes the open file where it
+    /// is, and begins a new file in the replacement at the next keyframe. Returns at once.
     func directoryChanged()
 }
 
@@ -40,16 +40,16 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
     private let keyframes: CountedKeyframes
     private let clock: any MonotonicClock
     private let isOver = Mutex(false)
-    /// Whether the last drain ended before the queue was empty, and another drain is scheduled.
+    /// Whether a drain of the queue has ended before the queue was empty, and another drain is scheduled.
     private let isBehind = Mutex(false)
     private let engine: RecorderEngine
 
-    /// The maximum number of packets that are handled in one job of the serial queue. If more are waiting, another job
-    /// handles them, so that other requests are served between the two.
+    /// The maximum number of packets that one job of the serial queue handles. If more packets are waiting, another job
+    /// handles them, so that other requests are served between the two jobs.
     private static let turn = 256
 
-    /// A recorder of a program that begins with the tracks of `description`; later packets report changes of the codec
-    /// configuration. The recorder requests the first frames of its files from `keyframes`.
+    /// Creates a recorder of a program that begins with the tracks of `description`. The packets themselves report
+    /// later changes of the codec configuration. The recorder requests the first frames of its files from `keyframes`.
     package convenience init(
         configuration: RecorderConfiguration, description: StreamDescription, keyframes: any KeyframeRequester,
         clock: any MonotonicClock = SystemClock(), wallClock: @escaping @Sendable () -> UTCTime = { .now },
@@ -61,7 +61,7 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
             logger: logger)
     }
 
-    /// A recorder whose files `synchroniser` makes durable. Tests pass one that fails.
+    /// Creates a recorder whose files `synchroniser` makes durable. Tests pass a synchroniser that fails.
     init(
         configuration: RecorderConfiguration, description: StreamDescription, keyframes: any KeyframeRequester,
         clock: any MonotonicClock, wallClock: @escaping @Sendable () -> UTCTime, synchroniser: FileSynchroniser,
@@ -98,12 +98,13 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         engine.post { self.drain($0) }
     }
 
-    /// Makes `time`, in nanoseconds of program time, a chapter of the file that contains it. Returns at once.
+    /// Adds a chapter called `text` at `time`, in nanoseconds of program time, to the file that contains this time.
+    /// Returns at once.
     package func mark(_ text: String, at time: Int64) {
         engine.post { $0.mark(text, at: time) }
     }
 
-    /// Requests a keyframe and ends the open file there. Returns at once.
+    /// Requests a keyframe, and ends the open file at that keyframe. Returns at once.
     package func cutNow() {
         engine.post { $0.cutNow() }
     }
@@ -114,14 +115,14 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         engine.post { $0.cut(at: time) }
     }
 
-    /// Closes the open file with the packets so far, because packets have stopped arriving. Returns at once.
+    /// Closes the open file with the packets that have arrived, because no more packets arrive. Returns at once.
     package func pause() {
         packets.pause()
         wake()
     }
 
-    /// Counts the rest of the program, up to program time `time` in nanoseconds, as a gap at the end, for `reason`.
-    /// Returns at once.
+    /// Counts the rest of the program, up to program time `time` in nanoseconds, as a gap at the end of the recording.
+    /// `reason` is the reason for the gap. Returns at once.
     package func miss(until time: Int64, because reason: String) {
         engine.post { $0.miss(until: time, because: reason) }
     }
@@ -131,16 +132,17 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         engine.post { $0.wait(until: time) }
     }
 
-    /// Returns an identifier for a recorder's run that no other run has.
+    /// Makes a new identifier for a recorder's run. No other run has this identifier.
     package static var newRun: String { RecorderEngine.newRun }
 
-    /// Waits while the queue contains more than half of its limit, or more than half a second of media. Only for an
-    /// unpaced program: a live program must not wait for a disk. Returns at once if nothing is being written because
-    /// the recorder is suspended, has failed or has ended. Blocks the calling thread, which must not be one that the
-    /// recorder needs.
+    /// Waits while the queue contains more than half of its limit, or more than half a second of media. Only for a
+    /// program that no clock paces: a live program must not wait for a disk. Returns at once if nothing is being
+    /// written, because the recorder is suspended, has failed or has ended. Blocks the calling thread, which must not
+    /// be a thread that the recorder needs.
     package func waitForRoom() {
         wake()
-        // The loop checks the state five times a second, because it can change without a packet leaving the queue.
+        // The loop checks the recorder's state five times a second, because the state can change without a packet
+        // leaving the queue.
         while isWriting, !packets.waitForRoom(upTo: .milliseconds(200)) {}
     }
 
@@ -161,7 +163,8 @@ package final class Recorder: PacketConsumer, PacketServer, RecordingControl {
         watch(engine)
     }
 
-    /// Makes sure that pending packets reach the disk even if the packet that would end their fragment does not come.
+    /// Schedules a check, so that pending packets reach the disk even if the packet that should end their fragment does
+    /// not arrive.
     private func watch(_ engine: isolated RecorderEngine) {
         guard !engine.isWatched, let wait = engine.untilOverdue else { return }
         engine.isWatched = true

@@ -6,20 +6,21 @@ package import Archive
 package struct RecorderConfiguration: Sendable {
     /// The directory for the files.
     package var directory: RecordDirectory
-    /// The channel's name; each file name begins with it.
+    /// The channel's name, with which each file name begins.
     package var channel: String
-    /// How long a file is; nil if files end only at ``Recorder/cut(at:)``.
+    /// The length of a file; nil if files end only at the times given to ``Recorder/cut(at:)``.
     package var length: SegmentLength?
     /// The maximum media time that is lost in a crash.
     package var fragmentDuration: Duration
     /// The maximum size of the queue, in bytes of payload; the queue fills while the disk is too slow.
     package var queueLimitBytes: Int
-    /// When program time 0 was on air. Nil means that this is computed from the arrival of the first packet, which the
-    /// encoder delays.
+    /// When program time 0 was on air. Nil means that the recorder computes it from the arrival of the first packet,
+    /// which the encoder has delayed.
     package var programStart: UTCTime?
-    /// A shared start time, if several recorders name their files by the same time.
+    /// A start time that several recorders share, so that they name their files by the same time; nil for a single
+    /// recorder.
     package var epoch: ProgramEpoch?
-    /// Identifies this recorder's files as parts of one program; nil to choose a new identifier.
+    /// Identifies this recorder's files as parts of one program; nil means that the recorder chooses a new identifier.
     package var run: String?
     /// The version of relay, which is written to each file.
     package var version: String
@@ -35,11 +36,12 @@ package struct RecorderConfiguration: Sendable {
     package var encoderDelay = Duration.zero
     /// The longest expected time between two keyframes.
     package var gop = Duration.seconds(2)
-    /// Whether another encoder made the packets, so that keyframes cannot be requested. A file can then begin at any
-    /// frame: the packets from the keyframe before that frame are in the file, but hidden. Files end at
+    /// Whether the packets were encoded elsewhere, so that keyframes cannot be requested. A file can then begin at any
+    /// frame: it also contains the packets from the keyframe before that frame, but hidden. Such files end at
     /// ``Recorder/cut(at:)``.
     package var isCopied = false
-    /// How many bytes the queue can hold without ``queues``; all further bytes are taken from there.
+    /// The number of bytes that the queue can hold without taking memory from ``queues``. Memory for all further bytes
+    /// is taken from ``queues``.
     package var ownQueueBytes = 8 << 20
     /// The memory that the queues of all recorders of the process share.
     package var queues = QueueBudget()
@@ -49,7 +51,7 @@ package struct RecorderConfiguration: Sendable {
     /// The objects that are informed of finished files and gaps.
     package var observers: [any RecordingObserver]
 
-    /// A configuration with the usual fragments (500 ms) and queue limit (256 MiB).
+    /// Creates a configuration with the usual fragments (500 ms) and queue limit (256 MiB).
     package init(
         directory: RecordDirectory, channel: String, length: SegmentLength?,
         fragmentDuration: Duration = .milliseconds(500), queueLimitBytes: Int = 256 << 20,
@@ -66,13 +68,13 @@ package struct RecorderConfiguration: Sendable {
     }
 }
 
-/// Is informed of what a recorder did; implemented for example by a catalogue or an uploader. The methods are called on
-/// the recorder's and the closer's queues and must not block.
+/// Is informed of the files and gaps of a recorder; implemented for example by a catalogue or an uploader. The methods
+/// are called on the queues of the recorder and of the closer, and must not block.
 package protocol RecordingObserver: AnyObject, Sendable {
     /// A file has its final name and is complete.
     func segmentFinished(_ record: SegmentRecord)
-    /// The file `fileName`, which a crash or a failed close left open, is complete now; its content must be read from
-    /// the file.
+    /// The file `fileName`, which a crash or a failed close had left open, is complete now. The content must be read
+    /// from the file itself.
     func segmentRecovered(fileName: String)
     /// A gap has ended; `from` and `to` are program times, `start` is the wall-clock time of `from`.
     func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime)

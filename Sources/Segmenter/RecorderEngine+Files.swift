@@ -20,7 +20,7 @@ extension RecorderEngine {
         }
     }
 
-    /// Logs why a file is longer than requested.
+    /// Logs that the previous file became longer than planned, if no keyframe arrived in time.
     private func sayLate(_ start: SegmentStart) {
         guard start.lateness > 2 * configuration.gop.inNanoseconds else { return }
         let late = DurationText(.nanoseconds(start.lateness))
@@ -30,8 +30,8 @@ extension RecorderEngine {
     private func create(_ start: SegmentStart) throws(FileFailure) -> SegmentFile {
         let directory = configuration.directory
         try directory.checkMount()
-        // The newest file must have the highest number, so the numbers are read again on another disk, where they can
-        // be higher.
+        // The newest file must have the highest sequence number. So if the directory is on another disk, the numbers
+        // there are read again, because they can be higher.
         let current = directory.generation
         var number = sequence ?? 0
         if sequence == nil || generation != current {
@@ -40,8 +40,8 @@ extension RecorderEngine {
         generation = current
         let time = date(start)
         for attempt in 0..<1000 {
-            // Another process might have created a file with this name in the meantime. That file is kept, and another
-            // name is tried.
+            // Another process might have created a file with this name in the meantime. The recorder leaves that file
+            // alone, and tries another name.
             if attempt == 0 || directory.template.hasSequence { number += 1 }
             sequence = number
             let name = SegmentName(
@@ -75,8 +75,8 @@ extension RecorderEngine {
     private func date(_ start: SegmentStart) -> UTCTime {
         let (now, queued) = (environment.wallClock(), environment.queued())
         let begin = start.shown?.asked ?? start.time
-        // A copied packet arrives at its decoding time, so the newest one tells the program time of `now`. Older
-        // packets might have been kept since before the recording began.
+        // A copied packet arrives at its decoding time, so the newest packet tells the program time of `now`. Older
+        // packets might have been kept in memory since before the recording began.
         if configuration.isCopied { dating.begin(at: newest, now: now) }
         let (time, moved) = dating.date(at: begin, now: now, queued: queued)
         if let moved {
@@ -100,8 +100,8 @@ extension RecorderEngine {
         do {
             try wrote(file, in: elapsed)
         } catch {
-            // The packet was taken into the file, so ``fail(_:)`` counts it with the other packets that are not on
-            // disk.
+            // The file has already accepted this packet, so ``fail(_:)`` counts it with the other packets that are not
+            // on disk.
             fail(error)
         }
     }
@@ -123,11 +123,11 @@ extension RecorderEngine {
         if configuration.isCopied { cutter.cut(at: lastEnd) } else { cutNow() }
     }
 
-    /// How long packets that are not on disk can still wait for further packets, in nanoseconds; nil if all are on
-    /// disk.
+    /// How long, in nanoseconds, packets that are not on disk can still wait for further packets; nil if all packets
+    /// are on disk.
     var untilOverdue: Int64? { file?.wait(at: environment.clock.now) }
 
-    /// Writes packets that have waited for half a second for the packet that would end their fragment.
+    /// Writes packets that have waited for half a second for the packet that should end their fragment.
     func writeOverdue() {
         guard let file, untilOverdue == 0 else { return }
         do {
@@ -137,8 +137,8 @@ extension RecorderEngine {
         }
     }
 
-    /// The source has stopped sending: closes the file after the packets that have come so far. The next file begins at
-    /// a keyframe.
+    /// Handles that the source has stopped sending: closes the file with the packets that have arrived. The next file
+    /// begins at a keyframe.
     func pause() {
         guard case .active = mode else { return }
         closing = .silent
@@ -146,7 +146,7 @@ extension RecorderEngine {
         closing = .stop
     }
 
-    /// Requests that the open file is made durable, if that is due.
+    /// Requests that the open file is made durable, if the time for this has come. Throws an earlier failure.
     private func synchronise(_ file: SegmentFile) throws(FileFailure) {
         let synchroniser = environment.synchroniser
         // The failure stays in the synchroniser, because it is also needed when the file is closed.
@@ -163,8 +163,8 @@ extension RecorderEngine {
         completeFile().map { release($0, ending) }
     }
 
-    /// Writes the rest of the open file. Returns the file, which is to be released; nil if no file is open, or if the
-    /// writing failed.
+    /// Writes the rest of the open file. Returns this file, which the caller must release; nil if no file is open, or
+    /// if the writing failed.
     func completeFile() -> SegmentFile? {
         guard let file else { return nil }
         do throws(FileFailure) {
@@ -188,7 +188,7 @@ extension RecorderEngine {
         environment.closer.close(file)
     }
 
-    /// Adds the marks as chapters to the file. A file that shows nothing will be removed, and gets no chapters.
+    /// Adds the marks as chapters to the file. A file that shows nothing gets no chapters, because it will be removed.
     private func takeMoments(to file: SegmentFile) {
         guard file.start < file.recordedEnd else { return }
         let frame = description.video?.nominalRate?.timeBase.rescale(1, to: .nanoseconds) ?? 1
@@ -199,8 +199,8 @@ extension RecorderEngine {
     }
 
     /// Handles a write failure: counts the packets that are not on disk as a gap, closes the file as well as possible,
-    /// and schedules another attempt. If only the file is too large, the disk works, and the next keyframe begins
-    /// another file.
+    /// and schedules another attempt. If the only problem is that the file is too large, the disk works, and another
+    /// file begins at the next keyframe.
     func fail(_ failure: FileFailure) {
         logger.error("recording failed: \(failure)")
         let isFull = failure.isTooLarge && file != nil

@@ -6,7 +6,7 @@ internal import Logging
 internal import Media
 internal import Synchronization
 
-/// Does the recorder's work on packets. It runs on the recorder's queue, where it blocks on the disk.
+/// Does the recorder's work on packets. It runs on the recorder's queue, which is allowed to block on the disk.
 actor RecorderEngine: QueueActor {
     enum Mode {
         case active
@@ -22,7 +22,7 @@ actor RecorderEngine: QueueActor {
         var wallClock: @Sendable () -> UTCTime
         /// Returns how many milliseconds of media wait for the engine.
         var queued: @Sendable () -> Int64
-        /// Called with the number of refused frames that the status now includes.
+        /// Called with the number of refused frames that the recorder itself now counts in the status.
         var counted: @Sendable (Int) -> Void
         var logger: Logger
         var status: RecorderStatusBox
@@ -35,26 +35,26 @@ actor RecorderEngine: QueueActor {
     /// The description of the newest file's tracks.
     private(set) var description: StreamDescription
     var cutter: any SegmentCutting
-    /// How a file ends if packets have stopped arriving.
+    /// The reason that is recorded for the end of a file when packets have stopped arriving.
     var closing = SegmentEnding.stop
     /// Whether the recording is ending for good.
     private(set) var isFinishing = false
     var mode = Mode.active
     var file: SegmentFile?
     var gap: RecordingGap?
-    /// How many frames of the current gap the status includes.
+    /// The number of the current gap's frames that the status already includes.
     private var shownFrames = 0
-    /// How many of the current gap's frames are still in the queue's count, ``RecorderQueue/uncounted``.
+    /// The number of the current gap's frames that the queue still counts in ``RecorderQueue/uncounted``.
     private var refusedFrames = 0
     var sequence: Int?
-    /// The directory's generation when the last file was created.
+    /// The directory's generation when the last file was created. It counts the changes of the directory's file system.
     var generation = 0
     var latency = LatencyHistogram()
     var nextSync = Int64.min
     /// End of the last frame on disk, in nanoseconds of program time.
     var recordedEnd: Int64?
     var lastEnd: Int64 = 0
-    /// The part of the program that will never arrive: the reason and the end, in nanoseconds of program time.
+    /// The part of the program that will never arrive: why, and up to which program time in nanoseconds.
     var missing: (reason: String, end: Int64)?
     /// Decoding time of the last packet, in nanoseconds of program time.
     private(set) var newest: Int64 = 0
@@ -70,10 +70,10 @@ actor RecorderEngine: QueueActor {
     let run: String
 
     static let probeInterval: Int64 = 1_000_000_000
-    /// How many bytes must be writable before a failed disk counts as usable again.
+    /// The number of bytes that must be writable before a failed disk counts as usable again.
     static let probeBytes = 2 << 20
 
-    /// An engine that runs on `queue`, which must be serial.
+    /// Creates an engine that runs on `queue`, which must be serial.
     init(_ environment: Environment, on queue: DispatchQueue) {
         executor = QueueExecutor(queue)
         self.environment = environment
@@ -101,7 +101,7 @@ actor RecorderEngine: QueueActor {
     var leading: TrackKind { description.leadingKind }
     var logger: Logger { environment.logger }
 
-    /// Returns an identifier that no other recorder's files have.
+    /// Makes an identifier that no other recorder's files have.
     static var newRun: String { String(UInt64.random(in: 1 ... .max), radix: 16) }
 
     /// Handles one item of the queue.
@@ -125,8 +125,8 @@ actor RecorderEngine: QueueActor {
     }
 
     private func take(_ packet: EncodedPacket) {
-        // Marks come through ``mark(_:at:)`` instead, because this packet could come after the end of the file that
-        // contains the mark.
+        // Marks do not come as packets but through ``mark(_:at:)``, because this packet could arrive after the end of
+        // the file that contains the marked moment.
         guard packet.track != .data || packet.description.codec != .text else { return }
         newest = packet.dtsNanoseconds
         if !configuration.isCopied { dating.begin(packet, now: environment.wallClock()) }
@@ -148,21 +148,22 @@ actor RecorderEngine: QueueActor {
     }
 
     func perform(_ actions: [SegmentAction]) {
-        // The end of a program can open one more file for its last frames. The file before it is released only when
-        // that file is complete: if that file shows nothing, the file before it is the last one.
+        // At the end of a program, one more file can be opened for the last frames. The file before it, `before`, is
+        // released only when this last file is complete: if the last file shows nothing, `before` is really the last
+        // file.
         var before: SegmentFile?
         var endsHere = false
         if case .close? = actions.last { endsHere = true }
         for action in actions {
             switch action {
             case .open(let start):
-                // If this is another sender's keyframe, the previous sender might have broken off in the middle of
-                // reordered frames.
+                // If the coding changes, this keyframe comes from another sender, and the previous sender might have
+                // broken off in the middle of reordered frames.
                 if !description.updated(by: start.keyframe).isIdentical(to: description) { leaveOutDisordered() }
                 if let shown = start.shown, shown.continues { file?.end(at: shown.time) }
                 let hadFile = file != nil
                 let complete = completeFile()
-                // If completing the old file failed, no file is opened here; the next keyframe begins one.
+                // If completing the old file failed, no file is opened now; a file begins at the next keyframe.
                 let hasFailed = hadFile && complete == nil
                 if endsHere, before == nil { before = complete } else { complete.map { release($0, .rotate) } }
                 follow(start)
@@ -172,8 +173,8 @@ actor RecorderEngine: QueueActor {
                 if packet.track == .video, file != nil, leading == .audio { framesWithoutFile += 1 }
                 lose(packet)
             case .close:
-                // Frames that come after a missing frame in presentation order are left out: the missing frame would
-                // come only if the program continued.
+                // Frames after a missing frame in presentation order are left out: the missing frame would arrive only
+                // if the program continued.
                 leaveOutDisordered()
                 let last = completeFile()
                 before.map { release($0, last?.showsAnything == false ? closing : .rotate) }
@@ -184,8 +185,7 @@ actor RecorderEngine: QueueActor {
         }
     }
 
-    /// Shortens the open file so that no frames are missing in presentation order, and logs how many frames are left
-    /// out for this.
+    /// Shortens the open file so that it has no gap in presentation order, and logs how many frames are left out.
     private func leaveOutDisordered() {
         guard let dropped = file?.dropDisordered(), !dropped.isEmpty else { return }
         environment.status.value.withLock { $0.incompleteFrames += dropped.count }
@@ -194,8 +194,8 @@ actor RecorderEngine: QueueActor {
             metadata: ["frames": "\(dropped.count)"])
     }
 
-    /// Updates the description for the next file: a file describes its tracks once, and each packet refers to its
-    /// description.
+    /// Updates the description for the next file. A file describes its tracks once, and each packet refers to the
+    /// description of its track.
     private func follow(_ start: SegmentStart) {
         var next = description.updated(by: start.keyframe)
         if let audio = start.firstAudio { next = next.updated(by: audio) }
@@ -224,7 +224,7 @@ extension RecorderEngine {
     /// Closes the open file and records nothing until ``resume()``.
     func suspend(_ reason: String) {
         if case .suspended = mode { return }
-        // The level is only info, because the caller also logs the reason, at the level that it deserves.
+        // This is logged at level info only, because the caller also logs the reason, at the appropriate level.
         logger.info("recording suspended: \(reason)")
         interrupt(reason, .storage, ending: .disk)
         mode = .suspended(reason)
@@ -279,7 +279,8 @@ extension RecorderEngine {
 extension RecorderEngine {
     /// Updates the status.
     func publish(isStopped: Bool = false) {
-        // The stretch is published first, so that a reader that sees that the recorder has stopped finds it complete.
+        // The recorded stretch is published before the status. So a reader that sees in the status that the recorder
+        // has stopped finds the complete stretch.
         publishStretch()
         environment.status.value.withLock { status in
             status.state = isStopped ? .stopped : state
@@ -310,8 +311,8 @@ extension RecorderEngine {
         }
     }
 
-    /// Makes the status include `frames` frames of the current gap. The caller holds the lock of the status, so that no
-    /// reader sees a frame counted twice or not at all.
+    /// Updates the status so that it includes `frames` frames of the current gap. The caller holds the lock of the
+    /// status, so that no reader sees a frame counted twice or not at all.
     func show(_ frames: Int, _ status: inout RecorderStatus) {
         status.gapFrames += frames - shownFrames
         shownFrames = frames
@@ -328,13 +329,13 @@ extension RecorderEngine {
     }
 }
 
-/// Counts the parts of the program that are missing in the recording.
+/// Counts the parts of the program that are missing from the recording.
 extension RecorderEngine {
     func lose(_ packet: EncodedPacket) {
         guard packet.track == leading, let gap else { return }
         if packet.track == .video { self.gap?.frames += 1 }
-        // The minimum is taken because frames arrive in decoding order: a later frame can have an earlier presentation
-        // time.
+        // The gap begins at the earliest presentation time. Frames arrive in decoding order, so a later frame can have
+        // an earlier presentation time.
         self.gap?.from = min(gap.from, packet.ptsNanoseconds)
     }
 
@@ -344,7 +345,7 @@ extension RecorderEngine {
             from: recordedEnd ?? max(0, lastEnd), to: nil, reason: reason, cause: cause, frames: 0, run: run)
     }
 
-    /// Ends the file because packets have stopped arriving, at a frame up to which no frames are missing in
+    /// Ends the file and begins a gap, for `reason`. The file ends at a frame up to which no frame is missing in
     /// presentation order.
     func interrupt(_ reason: String, _ cause: RecordingGap.Cause, ending: SegmentEnding) {
         let dropped = file?.dropDisordered() ?? []
@@ -371,7 +372,7 @@ extension RecorderEngine {
         }
     }
 
-    /// Records that the program up to program time `time` will never arrive.
+    /// Records that the program up to program time `time`, in nanoseconds, will never arrive completely, for `reason`.
     func miss(until time: Int64, because reason: String) { missing = (reason, time) }
 
     private func addGap(_ reason: String, until end: Int64) {

@@ -5,8 +5,8 @@ internal import Dispatch
 internal import Media
 internal import Synchronization
 
-/// The recorder's queue, whose size in bytes is limited. It never drops packets from the middle: if it is full, it
-/// refuses packets until half of it is free, and continues at a keyframe.
+/// The recorder's queue. Its size in bytes is limited. It never drops packets that it has accepted: if it is full, it
+/// refuses new packets until half of it is free, and then continues at a keyframe.
 final class RecorderQueue: Sendable {
     enum Item: Sendable {
         case packet(EncodedPacket)
@@ -14,8 +14,8 @@ final class RecorderQueue: Sendable {
         case pause
         /// Packets are missing from here on, because this many bytes were waiting.
         case overflowBegan(bytes: Int)
-        /// This many frames were refused; the earliest has presentation time `from`, in nanoseconds. The last refused
-        /// audio packet can be the hidden first packet of the next file.
+        /// The queue accepts packets again. It has refused this many frames; the earliest one has the presentation time
+        /// `from`, in nanoseconds. The last refused audio packet can become the hidden first packet of the next file.
         case overflowEnded(frames: Int, from: Int64?, lastAudio: EncodedPacket?)
     }
 
@@ -24,7 +24,7 @@ final class RecorderQueue: Sendable {
         var lastAudio: EncodedPacket?
         var isKeyframeWanted = false
         var from: Int64?
-        /// The queue takes packets again when no more than this many bytes are waiting.
+        /// The queue accepts packets again when no more than this many bytes are waiting.
         var rest = 0
 
         mutating func refuse(_ packet: EncodedPacket, leading: TrackKind) {
@@ -47,11 +47,11 @@ final class RecorderQueue: Sendable {
         var uncounted = 0
         var oldest: Int64?
         var newest: Int64 = 0
-        /// Decoding time of the newest packet at the time when the queue was last emptied, in nanoseconds.
+        /// Decoding time, in nanoseconds, of the packet that was the newest one when the queue was last emptied.
         var taken: Int64?
         var isDrainScheduled = false
-        /// Whether the queue contains an item that must not wait: a possible start of a file, or a report of missing
-        /// packets.
+        /// Whether the queue contains an item that must not wait: a keyframe with which a file could begin, a pause, or
+        /// a report of missing packets.
         var isUrgent = false
         /// The number of threads in ``waitForRoom(upTo:)``.
         var waiters = 0
@@ -62,22 +62,25 @@ final class RecorderQueue: Sendable {
             uncounted += overflow.frames - before
         }
 
-        /// Whether a program that no clock paces is allowed to continue.
+        /// Whether a program that no clock paces is allowed to continue, given a queue limit of `limit` bytes.
         func hasRoom(_ limit: Int) -> Bool {
             bytes <= limit / 2 && (oldest.map { newest - $0 } ?? 0) <= RecorderQueue.longestLead
         }
     }
 
-    /// How far a program that no clock paces is allowed to be ahead of its recorder, in nanoseconds. When a file
-    /// begins, the keyframe at its end is requested, and the encoder must not be past that frame yet.
+    /// The maximum time by which a program that no clock paces is allowed to be ahead of its recorder, in nanoseconds.
+    /// When a file begins, the recorder requests the keyframe for the file's end. The encoder must not have encoded
+    /// that frame yet.
     private static let longestLead: Int64 = 500_000_000
 
-    /// How much media is collected before the recorder is woken, in nanoseconds. Waking a thread costs more than
-    /// queueing a packet, and it does not matter if a recording that is killed loses a frame or two.
+    /// The amount of media that is collected before the recorder is woken, in nanoseconds. Waking a thread costs more
+    /// than queueing a packet. If relay is killed, the recording also loses the collected frames, but these are only
+    /// one or two.
     private static let batch: Int64 = 50_000_000
 
     private let limit: Int
-    /// Bytes that this queue can hold without `budget`; all further bytes are taken from there.
+    /// The number of bytes that this queue can hold without taking memory from `budget`. Memory for all further bytes
+    /// is taken from `budget`.
     private let own: Int
     private let budget: QueueBudget
     /// The track at whose keyframes the queue resumes after an overflow.
@@ -85,14 +88,14 @@ final class RecorderQueue: Sendable {
     private let state = Mutex(State())
     private let room = DispatchSemaphore(value: 0)
 
-    /// A queue of at most `limit` bytes. All bytes beyond the first `own` are taken from `budget`.
+    /// Creates a queue of at most `limit` bytes. Memory for all bytes beyond the first `own` is taken from `budget`.
     init(limit: Int, leading: TrackKind = .video, own: Int = .max, budget: QueueBudget = QueueBudget()) {
         (self.limit, self.leading, self.own, self.budget) = (limit, leading, own, budget)
     }
 
     deinit { budget.give(state.withLock { $0.borrowed }) }
 
-    /// Whether there is room for `size` more bytes, which are then taken from the budget if need be.
+    /// Whether there is room for `size` more bytes. Takes these bytes from the budget if necessary.
     private func reserve(_ size: Int, _ state: inout State) -> Bool {
         guard state.bytes + size <= limit else { return false }
         let lacking = max(0, state.bytes + size - own) - state.borrowed
@@ -102,7 +105,7 @@ final class RecorderQueue: Sendable {
         return true
     }
 
-    /// Gives back to the budget what the queue no longer holds.
+    /// Gives memory that the queue no longer needs back to the budget.
     private func giveBack(_ state: inout State) {
         let surplus = state.borrowed - max(0, state.bytes - own)
         guard surplus > 0 else { return }
@@ -110,8 +113,8 @@ final class RecorderQueue: Sendable {
         state.borrowed -= surplus
     }
 
-    /// Appends `packet` or refuses it; returns true if the caller should request a keyframe, because there is room
-    /// again.
+    /// Appends `packet` or refuses it. Returns true if the caller should request a keyframe, because the queue has room
+    /// again after an overflow.
     func push(_ packet: EncodedPacket) -> Bool {
         state.withLock { state in
             let size = packet.payload.count
@@ -143,7 +146,7 @@ final class RecorderQueue: Sendable {
         }
     }
 
-    /// Removes and returns the oldest item. If it returns nil, the scheduled drain has ended.
+    /// Removes and returns the oldest item. Nil means that the queue is empty, which ends the scheduled drain.
     func pop() -> Item? {
         let (item, woken) = state.withLock { state -> (Item?, Int) in
             guard let item = state.items.popFirst() else {
@@ -162,15 +165,15 @@ final class RecorderQueue: Sendable {
         return item
     }
 
-    /// Returns how many threads to wake because there is room now.
+    /// Returns the number of threads to wake, because there is room now.
     private func takeWaiters(_ state: inout State) -> Int {
         guard state.hasRoom(limit) else { return 0 }
         defer { state.waiters = 0 }
         return state.waiters
     }
 
-    /// Waits at most `interval` until half of the queue is free and the recorder is not far behind; returns whether
-    /// there already was room.
+    /// Waits for at most `interval` until half of the queue is free and the recorder is not far behind. Returns true if
+    /// this was already the case, and false if it has waited.
     func waitForRoom(upTo interval: DispatchTimeInterval) -> Bool {
         let isFree = state.withLock { state in
             guard !state.hasRoom(limit) else { return true }
@@ -178,15 +181,15 @@ final class RecorderQueue: Sendable {
             return false
         }
         if isFree { return true }
-        // If the signal comes right after the timeout, it wakes the next waiting thread too early; that thread checks
-        // again.
+        // If the signal comes right after the timeout, the next thread that waits is woken too early. This does no
+        // harm, because that thread checks again.
         if room.wait(timeout: .now() + interval) == .timedOut {
             state.withLock { $0.waiters = max(0, $0.waiters - 1) }
         }
         return false
     }
 
-    /// Records that packets have stopped arriving. Later packets begin a new stretch, even if the queue is emptied much
+    /// Records that packets have stopped arriving. Later packets begin a new file, even if the queue is emptied much
     /// later.
     func pause() {
         state.withLock { state in
@@ -196,7 +199,7 @@ final class RecorderQueue: Sendable {
         }
     }
 
-    /// Reports that no packet follows, and ends an overflow that still lasts.
+    /// Records that no packet follows, and ends an overflow that has not ended yet.
     func end() {
         state.withLock { state in
             guard let overflow = state.overflow else { return }
@@ -222,7 +225,7 @@ final class RecorderQueue: Sendable {
         state.withLock { state in
             guard !state.isDrainScheduled else { return false }
             guard !state.isUrgent, let oldest = state.oldest else { return state.isUrgent }
-            // If the packets of a slow track are a whole batch apart, each one is worth a drain.
+            // If two packets of a slow track are further apart than a batch, each packet is worth a drain.
             let isSlow = state.taken.map { (oldest - $0).magnitude >= UInt64(Self.batch) } ?? false
             return isSlow || state.newest - oldest >= Self.batch
         }
@@ -240,10 +243,10 @@ final class RecorderQueue: Sendable {
     /// Refused frames that the recorder has not counted yet.
     var uncounted: Int { state.withLock { $0.uncounted } }
 
-    /// Records that the recorder itself counts this many of the refused frames from now on.
+    /// Records that from now on the recorder itself counts this many of the refused frames.
     func count(_ frames: Int) { state.withLock { $0.uncounted -= frames } }
 
-    /// The queued payload in bytes, and its media time.
+    /// The payload in the queue in bytes, and its duration.
     var depth: (bytes: Int, milliseconds: Int64) {
         state.withLock { state in
             (state.bytes, state.oldest.map { max(0, state.newest - $0) / 1_000_000 } ?? 0)

@@ -12,7 +12,7 @@ package enum RecorderState: String, Sendable, Codable, CaseIterable {
     case recording
     /// The storage guard has suspended the recorder.
     case suspended
-    /// Writing failed, and is attempted again each second; or the encoder failed.
+    /// Writing failed, and is tried again each second; or the encoder failed.
     case failed
     /// The recorder has ended.
     case stopped
@@ -22,7 +22,7 @@ package enum RecorderState: String, Sendable, Codable, CaseIterable {
 package struct RecorderStatus: Sendable, Codable {
     /// The recorder's state.
     package var state = RecorderState.waiting
-    /// The file being written, without a directory.
+    /// The name of the open file, without its directory.
     package var fileName: String?
     /// Size of the open file on disk, in bytes.
     package var segmentBytes: Int64 = 0
@@ -32,14 +32,14 @@ package struct RecorderStatus: Sendable, Codable {
     package var totalBytes: Int64 = 0
     /// Files that were closed and have their final names.
     package var segmentsFinished = 0
-    /// The file that was finished last.
+    /// The name of the file that was finished last.
     package var lastFinished: String?
-    /// Frames on disk, over all files.
+    /// Frames on disk, in all files.
     package var framesWritten = 0
     /// Whether anything of this run is on disk: frames, or the audio of a program without video.
     package var hasMedia = false
-    /// Frames that were left out at the end of files, because frames before them in presentation order never came. A
-    /// sender that breaks off leaves such frames.
+    /// Frames that were left out at the end of files, because frames before them in presentation order never arrived.
+    /// This happens when a sender breaks off.
     package var incompleteFrames = 0
     /// Gaps since the start.
     package var gapCount = 0
@@ -63,14 +63,14 @@ package struct RecorderStatus: Sendable, Codable {
     package var syncLatency = WriteLatencyStatus()
     /// The planned end of the open file, in nanoseconds of program time; nil if only its size matters.
     package var nextCut: Int64?
-    /// Keyframes that the recorder requested, for `relay_recorder_keyframes_requested_total`: `timed` for ends of
-    /// files, `prompt` for beginnings.
+    /// The keyframes that the recorder has requested, for the metric `relay_recorder_keyframes_requested_total`.
+    /// `timed` counts requests for the ends of files, `prompt` requests for the beginnings of files.
     package var keyframesRequested = CountedKeyframes.Counts()
 
-    /// The status of a recorder that has done nothing yet.
+    /// Creates the status of a recorder that has done nothing yet.
     package init() {}
 
-    /// Records that no packets come any more, for `reason`.
+    /// Records that no more packets arrive, for `reason`.
     package mutating func fail(because reason: String) {
         if state != .stopped { state = .failed }
         lastError = reason
@@ -93,9 +93,9 @@ final class RecorderStatusBox: Sendable {
     let stretch = Mutex<RecordedStretch?>(nil)
 }
 
-/// The part of its program that a recorder has on disk, in nanoseconds of program time.
+/// The part of the program that a recorder has on disk. Times are in nanoseconds of program time.
 package struct RecordedStretch: Sendable, Equatable {
-    /// The recorder's run; program times can be compared within one run.
+    /// Identifies the recorder's run. Program times can be compared only within one run.
     package var run: String
     /// Start of the first frame of the first file.
     package var start: Int64
@@ -106,13 +106,13 @@ package struct RecordedStretch: Sendable, Equatable {
     /// When the frame at ``fileStart`` was on air.
     package var fileTime: UTCTime
 
-    /// A stretch with these times.
+    /// Creates a stretch with these times.
     package init(run: String, start: Int64, end: Int64, fileStart: Int64, fileTime: UTCTime) {
         (self.run, self.start, self.end) = (run, start, end)
         (self.fileStart, self.fileTime) = (fileStart, fileTime)
     }
 
-    /// Returns when program time `time` was on air, according to the newest file.
+    /// Returns when program time `time` was on air, computed from the newest file.
     package func time(of time: Int64) -> UTCTime {
         UTCTime(milliseconds: fileTime.milliseconds + (time - fileStart) / 1_000_000)
     }

@@ -2,9 +2,9 @@
 
 internal import Archive
 
-/// A part of the program that is missing in all files.
+/// A part of the program that no file contains.
 package struct RecordingGap: Sendable, Codable, Equatable {
-    /// The kinds of causes of a gap.
+    /// The possible causes of a gap.
     package enum Cause: String, Sendable, Codable, CodingKeyRepresentable, CaseIterable {
         /// The storage guard had suspended the recording.
         case storage
@@ -26,7 +26,7 @@ package struct RecordingGap: Sendable, Codable, Equatable {
     package var cause: Cause
     /// The number of missing frames; 0 for a program without video.
     package var frames: Int
-    /// Identifies the recorder's run, like ``SegmentPosition/run``.
+    /// Identifies the recorder's run, in the same way as ``SegmentPosition/run``.
     package var run = ""
 }
 
@@ -35,7 +35,7 @@ extension RecordingGap {
     enum Kept: Equatable {
         /// Everything that was written.
         case all
-        /// This many of its frames.
+        /// This many of the file's frames.
         case frames(Int)
         /// For a file with only audio: the part before this program time, in nanoseconds.
         case audio(upTo: Int64)
@@ -43,13 +43,13 @@ extension RecordingGap {
         case nothing
     }
 
-    /// Half of the shortest audio packet, in nanoseconds: a recording that ends less than this before its expected end
-    /// is complete.
+    /// Half of the shortest audio packet, in nanoseconds. If a recording ends earlier than expected by less than this,
+    /// it is complete.
     private static let tolerance: Int64 = 1_000_000
 
-    /// The missing part of the file that `written` describes, if only `kept` is on the disk; nil if nothing is missing.
-    /// A disk that fails loses data that the operating system had not written yet, and only the file itself shows how
-    /// much.
+    /// Creates the gap of a file if only the part `kept` of it is on the disk; nil if nothing is missing. `written`
+    /// describes what was written to the file. When a disk fails, data is lost that the operating system had not
+    /// written to it yet. Only the file itself shows how much was lost.
     init?(lostOf written: SegmentRecord, kept: Kept) {
         switch kept {
         case .all: return nil
@@ -69,11 +69,11 @@ extension RecordingGap {
         run = written.run
     }
 
-    /// The amount that is missing, for a log.
+    /// The missing amount in words, for a log.
     var amount: String { Self.amount(frames: frames, length: to.map { $0 - from }) }
 
-    /// Describes in words how much is missing in a gap of `frames` and `length` nanoseconds: in frames, or in seconds
-    /// if the gap has no frames because the program has no video.
+    /// Describes in words how much is missing in a gap of `frames` frames and `length` nanoseconds. The amount is given
+    /// in frames, or in seconds if the program has no video.
     package static func amount(frames: Int, length: Int64?) -> String {
         guard frames == 0, let length, length > 0 else { return "\(frames) frames" }
         let milliseconds = length / 1_000_000
@@ -82,13 +82,14 @@ extension RecordingGap {
 }
 
 extension SegmentRecord {
-    /// Returns the end of the first `count` frames in program time, which assumes that the file's frames are evenly
+    /// Returns the program time at which the first `count` frames end. This assumes that the file's frames are evenly
     /// spaced.
     fileprivate func time(behind count: Int) -> Int64 {
         programStart + Int64(Int128(programEnd - programStart) * Int128(count) / Int128(frames))
     }
 
-    /// Returns the file's record for the case that only `kept` is on the disk, in `bytes` bytes.
+    /// Returns the file's record if only the part `kept` is on the disk. `fileName` and `bytes` are the file's name and
+    /// size there.
     func shortened(to kept: RecordingGap.Kept, fileName: String, bytes: Int64) -> SegmentRecord {
         var record = self
         (record.fileName, record.bytes) = (fileName, bytes)

@@ -3,13 +3,13 @@
 internal import Dispatch
 internal import Synchronization
 
-/// Calls a closure each second, first one second after its start, until it is stopped or released.
+/// Calls a closure each second until it is stopped or released. The first call comes one second after the start.
 final class SecondTimer: Sendable {
     private let timer = Mutex<(any DispatchSourceTimer)?>(nil)
 
     deinit { stop() }
 
-    /// Calls `body` on `queue` each second, with a delay of at most `leeway`. Replaces the previous timer.
+    /// Calls `body` on `queue` each second, delayed by at most `leeway`. Replaces a timer that was started earlier.
     func start(on queue: DispatchQueue, leeway: DispatchTimeInterval, _ body: @escaping @Sendable () -> Void) {
         timer.withLock { timer in
             timer?.cancel()

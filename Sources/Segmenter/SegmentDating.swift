@@ -4,54 +4,55 @@ internal import Archive
 internal import Media
 internal import Synchronization
 
-/// Dates the start of each file by the wall clock. While program time and wall clock agree, program time gives the
-/// exact date. If a program stalls, or the wall clock is set, they drift apart.
+/// Dates the start of each file by the wall clock. While program time and wall clock agree, the program time gives the
+/// exact date. They drift apart if the program stalls or the wall clock is set.
 struct SegmentDating {
     /// Wall-clock time of program time 0, in milliseconds.
     private var programStart: Int64?
-    /// By how much the recorder is normally behind the program, in milliseconds: the encoder's delay, and the error of
-    /// the given program start.
+    /// The normal delay of the recorder behind the program, in milliseconds. It consists of the encoder's delay and of
+    /// the error in the given program start.
     private var delay: Int64?
     private var last = Int64.min
     private var wasReported = false
 
-    /// The clocks disagree if they are further apart than this, in milliseconds.
+    /// The maximum difference, in milliseconds, at which program time and wall clock still agree.
     private static let tolerance: Int64 = 2000
-    /// If a date is earlier than the last one by more than this, in milliseconds, the wall clock was set back. A
-    /// program that no clock paces can be ahead of the wall clock within the tolerance, and its file names must stay in
-    /// order.
+    /// If a date is earlier than the previous one by more than this, in milliseconds, the wall clock was set back. A
+    /// smaller step back can have another cause: a program that no clock paces can be ahead of the wall clock within
+    /// the tolerance. The names of such a program's files must stay in order.
     private static let setBack: Int64 = 60_000
 
-    /// How long after its program time a packet arrives.
+    /// The time between a packet's program time and its arrival at the recorder.
     private let encoderDelay: Duration
-    /// The shared start time of several recorders.
+    /// The start time that several recorders share; nil for a single recorder.
     private let epoch: ProgramEpoch?
 
-    /// `programStart` is when program time 0 was, if that is known; otherwise it is computed from the arrival of the
-    /// first packet, which is `encoderDelay` after its program time.
+    /// Creates the dating of a recorder's files. `programStart` is the wall-clock time of program time 0. If it is nil,
+    /// it is computed from the arrival of the first packet, which comes `encoderDelay` after the packet's program time.
     init(programStart: UTCTime?, encoderDelay: Duration = .zero, epoch: ProgramEpoch? = nil) {
         self.programStart = programStart?.milliseconds
         self.epoch = epoch
         self.encoderDelay = encoderDelay
     }
 
-    /// Handles the first packet, which arrives at `now`.
+    /// Computes the program start from the first packet, which arrives at `now`, unless the program start is known
+    /// already.
     mutating func begin(_ packet: EncodedPacket, now: @autoclosure () -> UTCTime) {
         guard programStart == nil else { return }
         begin(at: encoderDelay.inNanoseconds + packet.ptsNanoseconds, now: now())
     }
 
-    /// Records that program time `time`, in nanoseconds, is `now`, unless the start was set before.
+    /// Records that program time `time`, in nanoseconds, is `now`, unless the program start is known already.
     mutating func begin(at time: Int64, now: UTCTime) {
         guard programStart == nil else { return }
         let own = now.milliseconds - time / 1_000_000
         programStart = epoch?.decided(own) ?? own
     }
 
-    /// Returns when program time `time` (nanoseconds) was on air, according to what is known so far.
+    /// Returns when program time `time` (in nanoseconds) was on air, by the program start that is known so far.
     func time(of time: Int64) -> UTCTime { UTCTime(milliseconds: (programStart ?? 0) + time / 1_000_000) }
 
-    /// By how many milliseconds the wall clock and the program have drifted apart; 0 within the tolerance.
+    /// Returns by how many milliseconds wall clock and program have drifted apart; 0 within the tolerance.
     private mutating func shift(at programTime: Int64, _ now: UTCTime, _ queued: Int64) -> Int64 {
         let late = now.milliseconds - queued - time(of: programTime).milliseconds
         let delay = self.delay ?? late
@@ -64,16 +65,18 @@ struct SegmentDating {
         (programStart ?? 0) + shift(at: keyframe.ptsNanoseconds, now, queued)
     }
 
-    /// Returns when the file that begins with `keyframe` began. The date is computed at `now`, after the frame waited
-    /// `queued` milliseconds. `moved` is by how many milliseconds the dates had to be corrected, and is returned only
-    /// the first time. A date becomes earlier than the last one only if the wall clock was set back by much: without
-    /// this exception, all later files would have the same date if the clock was once years ahead. The sequence numbers
-    /// keep the order of files.
+    /// Returns when the file that begins with `keyframe` began. `now` is the present time, and `queued` is how many
+    /// milliseconds the frame has waited in the queue. `moved` is the correction of the dates in milliseconds; it is
+    /// returned only the first time.
+    ///
+    /// Dates normally never go back. Only if the wall clock was set back by much, a date becomes earlier than the
+    /// previous one: otherwise all later files would have the same date if the clock was once years ahead. The sequence
+    /// numbers keep the order of the files.
     mutating func date(_ keyframe: EncodedPacket, now: UTCTime, queued: Int64) -> (start: UTCTime, moved: Int64?) {
         date(at: keyframe.ptsNanoseconds, now: now, queued: queued)
     }
 
-    /// Does the same for a file whose first visible frame is at program time `begin`, in nanoseconds.
+    /// Returns the same for a file whose first visible frame is at program time `begin`, in nanoseconds.
     mutating func date(at begin: Int64, now: UTCTime, queued: Int64) -> (start: UTCTime, moved: Int64?) {
         let shift = shift(at: begin, now, queued)
         programStart = (programStart ?? 0) + shift
@@ -85,15 +88,16 @@ struct SegmentDating {
     }
 }
 
-/// The wall-clock time of program time 0, for several recorders of one program that name their files by the same time.
-/// The first recorder sets it. May be used on any thread.
+/// The wall-clock time of program time 0. Several recorders of one program share it, so that they name their files by
+/// the same time. The first recorder sets it. May be used on any thread.
 package final class ProgramEpoch: Sendable {
     private let milliseconds = Mutex<Int64?>(nil)
 
-    /// An epoch that is not set yet.
+    /// Creates an epoch that is not set yet.
     package init() {}
 
-    /// Returns the value that was set first, in milliseconds since 1970; sets it to `own` if it was not set before.
+    /// Returns the value that was set first, in milliseconds since 1970. Sets the value to `own` if none was set
+    /// before.
     func decided(_ own: Int64) -> Int64 {
         milliseconds.withLock { known in
             let decided = known ?? own

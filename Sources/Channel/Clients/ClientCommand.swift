@@ -6,12 +6,12 @@ internal import Upload
 
 /// A command that decides whether a client is allowed to publish or play: exit status 0 allows it.
 ///
-/// The command is a path, not a line for a shell: text from a client is never interpreted, and never becomes an
-/// argument. The command gets its information in environment variables. It is run only for clients that have the right
-/// stream key.
+/// The command is the path of a program, not a line for a shell: text from a client is never interpreted, and never
+/// becomes an argument. The program gets its information in environment variables. It is run only for clients that have
+/// the right stream key.
 struct ClientCommand: Sendable {
     /// The default time limit of a decision. It is shorter than the server's own limit, so that the command is ended
-    /// first.
+    /// before the server gives up.
     static let usualLimit = Duration.seconds(8)
     /// The maximum length of one value that a client sent.
     private static let longestValue = 2048
@@ -22,10 +22,11 @@ struct ClientCommand: Sendable {
     let channel: String
     /// How long to wait for the command.
     var limit = usualLimit
-    /// Receives the reason for which a client was refused; without secrets.
+    /// Receives the reason for each refusal of a client, without secrets.
     let notice: @Sendable (String) -> Void
 
-    /// Describes why the command at `path` cannot be run; nil if it can. `flag` is the flag that names the command.
+    /// Describes why the program at `path` cannot be run; nil if it can be run. `flag` is the flag that names the
+    /// command.
     static func fault(_ path: String, of flag: String) -> TextFailure? {
         if ChildCommand.canRun(path) { return nil }
         // A text that resembles an address can contain a password, so the text is not repeated.

@@ -5,7 +5,7 @@ package import Media
 package import Networking
 internal import RTMP
 
-/// Decides whether a client is allowed to publish or play: a program, or a server that is asked by HTTP.
+/// Decides whether a client is allowed to publish or play, either by a program or by a server that is asked over HTTP.
 package enum ClientDecision: Sendable, Equatable {
     /// The program at this path; see ``ClientCommand``.
     case program(String)
@@ -40,16 +40,16 @@ package enum ClientDecision: Sendable, Equatable {
     }
 }
 
-/// A server that decides whether a client is allowed to publish or play: an HTTP status from 200 to 299 allows it.
+/// Asks a server whether a client is allowed to publish or play. An HTTP status from 200 to 299 allows it.
 ///
-/// The server is asked only about clients that have the right stream key, by POST with the same facts as JSON that
-/// ``ClientCommand`` puts into the environment.
+/// The server is asked only about clients that have the right stream key. The request is a POST whose JSON contains the
+/// same facts that ``ClientCommand`` puts into the environment.
 struct ClientHook: Sendable {
 
     let endpoint: HTTPEndpoint
     /// The channel for which the server decides.
     let channel: String
-    /// Receives the reason for which a client was refused; without secrets.
+    /// Receives the reason for each refusal of a client, without secrets.
     let notice: @Sendable (String) -> Void
 
     /// Returns whether the server allows the `request` of the client at `address`. A server that cannot be reached,

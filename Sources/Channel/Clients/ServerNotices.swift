@@ -5,14 +5,14 @@ internal import Media
 internal import Networking
 internal import Synchronization
 
-/// Logs the notices of the process's server about its clients. Clients can be hostile, so ``NoticeLimit`` limits the
-/// number of log lines. May be called on any thread.
+/// Logs the notices of the process's RTMP server about its clients. Clients can be hostile, so ``NoticeLimit`` limits
+/// the number of log lines. May be called on any thread.
 final class ServerNotices: Sendable {
     private let logger: Logger
     private let clock: any MonotonicClock
     private let limit = Mutex(NoticeLimit())
 
-    /// Writes notices to `logger`; `clock` measures their rate.
+    /// Creates notices that are written to `logger`. `clock` measures their rate.
     init(logger: Logger, clock: any MonotonicClock) {
         self.logger = logger
         self.clock = clock
@@ -24,6 +24,6 @@ final class ServerNotices: Sendable {
         if let said = limit.withLock({ $0.said(of: text, at: now) }) { logger.notice("\(said)") }
     }
 
-    /// Logs `text`, a sentence without secrets that comes once a minute at most.
+    /// Logs the warning `text`, a sentence without secrets. The caller sends such a warning at most once a minute.
     func warn(_ text: String) { logger.warning("\(text)") }
 }

@@ -31,15 +31,16 @@ package struct ChannelConfiguration {
         package var sync = SyncPolicy.standard
         package var isClockAligned = false
         package var localOffset: WallClockGrid.Offset = { _ in 0 }
-        /// The rules that decide which files are kept; nil means all.
+        /// The rules that decide which files are kept; nil means that all files are kept.
         package var retention: RetentionRules?
-        /// The remote to which finished files are uploaded.
+        /// The remote to which finished files are uploaded; nil means that nothing is uploaded.
         package var upload: UploadTarget?
-        /// The sources of the program that are recorded in addition to it, each into files of its own.
+        /// The names of the program's sources that are also recorded, each into files of its own.
         package var sources: [String] = []
         /// The rendition that is recorded; nil means the program's own encoding.
         package var rendition: String?
-        /// Whether the packets that these sources send are recorded without re-encoding, if that is possible.
+        /// Whether the recordings of these sources contain the packets that the sources send, without re-encoding, if
+        /// that is possible.
         package var copiesSources = true
         /// How much of the program is kept in memory for clips that are taken while nothing is recorded; nil means that
         /// clips can be taken from a recording only.
@@ -67,7 +68,7 @@ package struct ChannelConfiguration {
             (self.replay, self.isForClips) = (replay, isForClips)
         }
 
-        /// Whether packets of sources are recorded without re-encoding.
+        /// Whether source packets are to be recorded without re-encoding.
         package var takesPackets: Bool { copiesSources && format == .hybrid && !sources.isEmpty }
     }
 
@@ -76,15 +77,15 @@ package struct ChannelConfiguration {
         /// The name that scenes, logs and the status use.
         package var name: String
         package var input: InputLocation
-        /// The inputs that replace `input` while it delivers nothing, in this order.
+        /// The inputs that replace `input` while it delivers nothing, in order of preference.
         package var backups: [InputLocation] = []
         /// How the source chooses between these inputs.
         package var selection = SourceSelector.Options()
-        /// What a file does while it is neither visible nor audible.
+        /// What happens to a file while it is neither visible nor audible.
         package var whenOff = WhenOff.keep
         /// The settings of the source's audio until an operator changes them.
         package var audio = Fader.Settings()
-        /// In an offline render, how long after the beginning of the show this file begins.
+        /// In an offline render, the time between the beginning of the show and the beginning of this file.
         package var lead = Duration.zero
 
         /// Creates the source `name`, which reads `input`; without a name, the address is the name.
@@ -101,8 +102,8 @@ package struct ChannelConfiguration {
         package var inputs: [InputLocation] { [input] + backups }
         package var inputNames: [String] { [name] + backups.map(\.description) }
 
-        /// Whether the inputs' packets can be kept in addition to the decoded frames, so that a recording of the source
-        /// can contain these packets: all inputs are live and none is a device.
+        /// Whether a recording of the source can contain the packets of its inputs, because these packets can be kept
+        /// while their frames are decoded. This requires that all inputs are live and none is a device.
         package var canKeepPackets: Bool { inputs.allSatisfy { $0.isLiveByNature == true && !$0.isDevice } }
     }
 
@@ -112,7 +113,7 @@ package struct ChannelConfiguration {
     }
 
     package var name = "relay"
-    /// Whether the outputs were named by flags, the configuration file or the API.
+    /// Where the outputs were configured: by flags, by the configuration file or by the API.
     package var origin = OutputOrigin.flags
     /// The program's sources; empty for a program that plays run-downs only.
     package var sources = [Source(input: InputLocation("test:"))]
@@ -130,13 +131,14 @@ package struct ChannelConfiguration {
     package var audioChoice = Director.AudioChoice.follow
     /// The slate that is shown when no input delivers anything; nil means that the last frame stays.
     package var slate: SlateSpecification?
-    /// The input of the program's audio, if its audio and its video have different inputs.
+    /// The input of the program's audio, if audio and video come from different inputs; otherwise nil.
     package var audioInput: InputLocation?
     /// The tracks of the input that go on air without being re-encoded.
     package var copying = Copying.nothing
-    /// The certificate that listeners with TLS present: files in PEM.
+    /// The certificate that listeners with TLS present, and its key: two files in PEM format.
     package var certificate: (certificate: String, key: String)?
-    /// Decides which clients are allowed to publish to us; `onPlay` decides which are allowed to play.
+    /// `onPublish` decides which clients are allowed to publish to relay; `onPlay` decides which clients are allowed to
+    /// play.
     package var onPublish: ClientDecision?
     package var onPlay: ClientDecision?
     package var loops = false
@@ -182,16 +184,16 @@ extension ChannelConfiguration {
     /// Whether any track of the input is passed through.
     package var copies: Bool { copying != .nothing }
 
-    /// Whether a director composes the program: there are several sources, overlays or run-downs. Otherwise there is
-    /// one source, and the program shows nothing else.
+    /// Whether a director composes the program, because there are several sources, overlays or run-downs. Otherwise
+    /// there is one source, and the program shows only that source.
     package var hasScenes: Bool { sources.count != 1 || !overlays.isEmpty || runDownDirectory != nil }
 
     /// All inputs of all sources, and the audio input if there is a separate one.
     package var allInputs: [InputLocation] { sources.flatMap(\.inputs) + [audioInput].compactMap(\.self) }
 
-    /// Returns the format of a program whose first input has the format `native`: the input's own format, except for
-    /// the size and rate that are configured. A program of a configured size has square pixels, unless the input has
-    /// this size. Color properties that the input leaves unspecified follow from the program's size. A program of
+    /// Returns the program's format if the first input has the format `native`. This is the input's own format, except
+    /// for the size and rate that are configured. A program of a configured size has square pixels, unless the input
+    /// has this size. Color properties that the input leaves unspecified follow from the program's size. A program of
     /// several sources has standard dynamic range, to which each source can be converted.
     package func shape(_ native: VideoFormat) -> VideoFormat {
         var format = native
@@ -220,7 +222,7 @@ extension ChannelConfiguration {
         outputs.flatMap { [$0.address, $0.backup].compactMap(\.self) }.reduce(0) { $0 + $1.destination.descriptors }
     }
 
-    /// The names of the outputs: the configured names, or else the protocol and a number.
+    /// The names of the outputs. An output without a configured name is named after its protocol, with a number.
     package var outputNames: [String] {
         let given = outputs.compactMap(\.name)
         return outputs.reduce(into: []) { names, output in
@@ -230,7 +232,7 @@ extension ChannelConfiguration {
 }
 
 extension OutputAddress {
-    /// A name such as `srt-1`: the kind's name, and the lowest number for which the result is not among `names`.
+    /// Returns a name such as `srt-1`: the kind's name, and the lowest number for which the name is not among `names`.
     func freeName(besides names: [String]) -> String {
         var number = 1
         while names.contains("\(kind.name)-\(number)") { number += 1 }

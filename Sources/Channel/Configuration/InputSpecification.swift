@@ -13,7 +13,7 @@ package struct InputSpecificationError: Error, Equatable, CustomStringConvertibl
     init(_ description: String) { self.description = description }
 }
 
-/// An input in the syntax of the flag: `address#option=value,option=value`, with its backups.
+/// One input in the syntax of the input flag: `address#option=value,option=value`. The backups are among the options.
 ///
 /// In a value, a comma is written `%2C`. An address in `backup=` can have options of its own after a `#`. Addresses can
 /// contain references to secrets: see ``SecretReferences``.
@@ -22,20 +22,21 @@ package struct InputSpecification {
     package private(set) var name: String?
     /// The input's address.
     package let location: InputLocation
-    /// The inputs that replace this one while it delivers nothing, in this order.
+    /// The inputs that replace this input while it delivers nothing, in order of preference.
     package private(set) var backups: [InputLocation] = []
     /// How the source chooses between these inputs.
     package private(set) var selection = SourceSelector.Options()
-    /// The name of an option that configures this choice and was given; nil if no such option was given. The option is
-    /// an error if the source has only one input.
+    /// The name of an option in the text that configures how the source chooses between inputs; nil without such an
+    /// option. Such an option is an error if the source has only one input.
     package private(set) var selectionOption: String?
     /// How ready an input is kept while it is not shown; nil means the default.
     package private(set) var standby: SourceSelector.Standby?
-    /// What a file does while it is neither visible nor audible; nil means the default.
+    /// What happens to a file while it is neither visible nor audible; nil means the default.
     package private(set) var whenOff: WhenOff?
     /// The initial settings of the input's audio.
     package private(set) var audio = Fader.Settings()
-    /// The option that set `audio`, if one was given: it is an error unless the program has several sources.
+    /// The name of the option that set `audio`; nil if none did. Such an option is an error unless the program has
+    /// several sources.
     package private(set) var audioOption: String?
 
     private enum Answer: String, CaseIterable {
@@ -43,8 +44,8 @@ package struct InputSpecification {
         case no
     }
 
-    /// The ranges for `timeout=`, which is how long an input is allowed to deliver no video, and for `return=`, which
-    /// is how long it must be healthy before it is used again.
+    /// The allowed values of two options. `timeout=` is how long an input can deliver no video before it counts as
+    /// lost. `return=` is how long a lost input must be healthy before it is used again.
     private static let timeouts = Duration.milliseconds(200)...Duration.seconds(60)
     private static let returns = Duration.zero...Duration.seconds(3600)
     private static let mostBackups = 8

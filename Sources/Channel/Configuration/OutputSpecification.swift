@@ -12,9 +12,9 @@ package struct OutputSpecificationError: Error, Equatable, CustomStringConvertib
     init(_ description: String) { self.description = description }
 }
 
-/// One live output in the syntax of the flag: `address#option=value,option=value`.
+/// One live output in the syntax of the output flag: `address#option=value,option=value`.
 ///
-/// The options follow the first `#` that is not the `#!` with which SRT stream ids begin. In a value, a comma is
+/// The options follow the first `#` that is not part of `#!`, with which SRT stream ids begin. In a value, a comma is
 /// written `%2C`. The address and the values can contain references to secrets: see ``SecretReferences``.
 package struct OutputSpecification {
     /// The address as configured, without the options and with secrets inserted. It must not be shown.
@@ -22,7 +22,7 @@ package struct OutputSpecification {
     /// The address and the options' values with secrets inserted, so that this text changes when a secret changes. It
     /// must not be shown.
     package let identity: String
-    /// The output's name, unique among the outputs; nil means a name made of the protocol and a number.
+    /// The output's name, unique among the outputs; nil means that the name is made from the protocol and a number.
     var name: String?
     package var address: OutputAddress
     package var backup: OutputAddress?
@@ -31,8 +31,8 @@ package struct OutputSpecification {
     var limits = QueueLimits.live
     var retry = RetryPolicy()
 
-    /// Parses the output in `specification`; if `kind` is given, the address must be of that kind. `defaults` applies
-    /// to settings that the options do not give.
+    /// Parses the output in `specification`. If `kind` is given, the address must be of that kind. `defaults` gives the
+    /// values of settings that the options do not contain.
     package init(
         _ specification: String, kind: OutputKind? = nil, defaults: OutputDefaults = OutputDefaults(),
         secrets: SecretReferences = .process
@@ -67,8 +67,8 @@ package struct OutputSpecification {
             } catch {
                 throw OutputSpecificationError("backup= is not usable: \(error)")
             }
-            // A backup is refused for an output that listens: such an output never fails, so that it would never switch
-            // to the backup.
+            // A backup is refused for an output that listens: such an output never fails, so it would never switch to
+            // the backup.
             guard address.destination.listening == nil, self.backup?.destination.listening == nil else {
                 throw OutputSpecificationError(
                     "backup= is for outputs that call: rtmp-listen:// and SRT with mode=listener wait to be called.")
@@ -95,8 +95,8 @@ package struct OutputSpecification {
             help: "primary-check=15s (how often the first is looked at; it gets the stream back when it answers)"),
     ]
 
-    /// Parses an output that was requested over the API. References to secrets are refused: the client could have the
-    /// secrets sent to an address of its own, or read them in an answer.
+    /// Parses an output that was requested over the API. References to secrets are refused, because the client could
+    /// have the secrets sent to an address of its own, or read them in an answer.
     package init(requested specification: String) throws(OutputSpecificationError) {
         if SecretReferences.areIn(specification) {
             throw OutputSpecificationError(

@@ -4,8 +4,8 @@ package import Encoder
 package import Media
 internal import Networking
 
-/// A rendition in the syntax of the flag: `name#video-bitrate=12M,gop=1s,size=1280x720`. Options that are not given
-/// have the values of the program's own encoding.
+/// A rendition in the syntax of the rendition flag: `name#video-bitrate=12M,gop=1s,size=1280x720`. Options that are not
+/// given have the values of the program's own encoding.
 package struct RenditionSpecification: Sendable, Equatable {
     /// The maximum number of renditions of a program.
     package static let most = 8
@@ -63,7 +63,7 @@ package struct RenditionSpecification: Sendable, Equatable {
         return tune
     }
 
-    /// Returns the value of `option`, parsed by `read`; nil if the option is not given. Errors name the option.
+    /// Returns the value of `option`, which `read` parses; nil if the option is not given. Errors name the option.
     private static func value<Value>(
         of option: String, in options: inout OptionList, _ read: (String) throws -> Value
     ) throws -> Value? {
@@ -75,7 +75,8 @@ package struct RenditionSpecification: Sendable, Equatable {
         }
     }
 
-    /// Returns the rendition's settings; those that are not given are taken from `program`, the program's own encoding.
+    /// Returns the rendition's settings. Settings that are not given are taken from `program`, the program's own
+    /// encoding.
     package func settings(beside program: EncoderSettings) -> EncoderSettings {
         var settings = program
         settings.preset = preset ?? program.preset
@@ -89,7 +90,7 @@ package struct RenditionSpecification: Sendable, Equatable {
     }
 
     /// Returns the format of the rendition's frames for a program of `format`. If the rendition's size differs from the
-    /// program's, its pixels are square; its colors are always the program's.
+    /// program's, the rendition has square pixels. Its colors are always those of the program.
     func format(of format: VideoFormat) -> VideoFormat {
         guard let size, size != FrameSize(width: format.width, height: format.height) else { return format }
         var scaled = format
@@ -98,7 +99,8 @@ package struct RenditionSpecification: Sendable, Equatable {
         return scaled
     }
 
-    /// Returns the rendition's frame size, by default the size of the program; nil means that the input decides.
+    /// Returns the rendition's frame size, by default `program`, the size of the program; nil means that the input
+    /// determines it.
     package func frameSize(beside program: FrameSize?) -> FrameSize? { size ?? program }
 }
 

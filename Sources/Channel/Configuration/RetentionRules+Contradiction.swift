@@ -5,7 +5,7 @@ package import Segmenter
 
 extension RetentionRules {
     /// Describes what is wrong with the rules for files of `length` and a recording of the given `budget`; nil if
-    /// nothing is wrong. A limit smaller than one file would delete each file as soon as possible.
+    /// nothing is wrong. For example, a limit that is smaller than one file would delete each file as soon as possible.
     package func contradiction(length: SegmentLength, budget: StorageBudget) -> String? {
         let file: (time: Duration, bytes: Int64)
         switch length {
@@ -32,8 +32,8 @@ extension RetentionRules {
         return contradiction(of: minimumFree, file: file.bytes, budget, capacity)
     }
 
-    /// Describes why `goal` cannot be kept free on a disk that must also store files of `file` bytes each; nil if it
-    /// can.
+    /// Describes why `goal` bytes cannot be kept free on a disk that must also store files of `file` bytes each; nil if
+    /// that is possible.
     private func contradiction(
         of goal: FreeSpaceGoal, file: Int64, _ budget: StorageBudget, _ capacity: Int64
     ) -> String? {

@@ -12,9 +12,9 @@ package struct SecretReferenceError: Error, Equatable, CustomStringConvertible {
 
 /// Inserts secrets into addresses and option values, so that no secret has to be in the command line.
 ///
-/// `${NAME}` is an environment variable, `${file:/path}` the content of a file without its final line feed, and `$${`
-/// the two characters `${`. A value is inserted unchanged: references, commas and number signs in it have no meaning. A
-/// value that is part of a URL must be escaped as URLs require.
+/// `${NAME}` stands for an environment variable, `${file:/path}` for the content of a file without its final line feed,
+/// and `$${` for the two characters `${`. A value is inserted unchanged: references, commas and number signs in it have
+/// no meaning. A value that becomes part of a URL must be escaped as URLs require.
 package struct SecretReferences: Sendable {
     /// The maximum size of a secret: more than any key, address or passphrase needs.
     private static let mostBytes = 65_536
@@ -94,9 +94,9 @@ package struct SecretReferences: Sendable {
         return try checked(text, "The file \(path)")
     }
 
-    /// Throws if other users can read the file, because it is then no secret. A file in the service manager's directory
-    /// of credentials is accepted: only this process can read it, although its access control list shows as group bits
-    /// (systemd.exec(5), `LoadCredential=`).
+    /// Throws if other users can read the file, because its content is then no secret. A file in the service manager's
+    /// directory of credentials is accepted even if its mode shows group permissions: these stem from an access control
+    /// list, and only this process can read the file (systemd.exec(5), `LoadCredential=`).
     private func checkPermissions(_ descriptor: Int32, _ path: String) throws(SecretReferenceError) {
         guard let status = FileStatus(descriptor) else { throw failure("cannot be looked at", path, errno) }
         guard status.kind == .regular else { throw SecretReferenceError("\(path) is no file.") }
@@ -115,8 +115,8 @@ package struct SecretReferences: Sendable {
         SecretReferenceError("The file \(path) \(what): \(String(cString: strerror(code))).")
     }
 
-    /// Refuses values of several lines, because no address and no option has more than one line. The file is then the
-    /// wrong one.
+    /// Refuses values of several lines. No address and no option has more than one line, so such a value comes from a
+    /// wrong file.
     private func checked(_ value: String, _ what: String) throws(SecretReferenceError) -> String {
         guard value.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F }) else {
             throw SecretReferenceError("\(what) holds more than one line, or control characters.")

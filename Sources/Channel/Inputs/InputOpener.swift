@@ -7,7 +7,8 @@ internal import Media
 /// Opens the inputs of a channel.
 protocol InputOpener: Sendable {
     /// Makes the source of the packets at `location`, without opening it. `opening` can cancel the source. If clients
-    /// publish at `location`, the source waits for a client that has a track of the kind `needs`; nil means any client.
+    /// publish to relay at `location`, the source waits for a client that has a track of the kind `needs`, or for any
+    /// client if `needs` is nil.
     func packets(
         at location: InputLocation, loops: Bool, needs: TrackKind?, opening: SourceOpening?, clock: any MonotonicClock,
         logger: Logger

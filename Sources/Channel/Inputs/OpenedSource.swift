@@ -8,8 +8,8 @@ internal import Status
 internal import Studio
 internal import Synchronization
 
-/// A source of one input that is opened before the program begins: the only source of a program, or a file of a
-/// rendered show. If the input is a file, the program waits for its frames.
+/// A source of one input that is opened before the program begins. It is the only source of a program, or a file of a
+/// rendered show. If the input is a file, the program waits for the file's frames.
 final class OpenedSource: ProgramSource {
     private struct Prepared {
         let feed: SourceFeed
@@ -35,7 +35,8 @@ final class OpenedSource: ProgramSource {
         var options = IngestOptions(
             loop: configuration.loops, size: configuration.size, frameRate: configuration.frameRate)
         options.needs = .video
-        // Live audio cannot be played before it arrives: a negative audio offset delays the video instead.
+        // Live audio cannot be played before it arrives. So if the audio must be earlier (a negative audio offset), the
+        // video is delayed instead.
         if !isRendered, let audio = configuration.audioInput, audio.isLiveByNature != false {
             options.delay = max(.zero, .zero - audio.tracks.audioOffset)
         }
@@ -78,7 +79,7 @@ final class OpenedSource: ProgramSource {
         prepared.withLock { $0 = Prepared(feed: feed, format: format, takesAudio: audio == nil && hasAudio) }
     }
 
-    /// Does nothing: an opened source is played all the time.
+    /// Does nothing, because an opened source is played all the time.
     func spareUnless(_ isWanted: @escaping @Sendable () -> Bool) {}
 
     func start() {

@@ -8,12 +8,12 @@ internal import SourceClock
 internal import Status
 internal import Studio
 
-/// The inputs of a program that is encoded here: its sources, a separate audio input if there is one and, if the
-/// program has scenes, a ``Director`` that decides which of the sources are visible. All calls may be made on any
-/// thread.
+/// The inputs of a program that is encoded here: its sources, and a separate audio input if there is one. If the
+/// program has scenes, a ``Director`` decides which of the sources are visible. All calls may be made on any thread.
 ///
-/// One input without backups or a slate, and each file of a rendered show, is opened before the program begins
-/// (``OpenedSource``). All other sources are opened in parallel, each with its backups and a slate (``SourceInputs``).
+/// A single input without backups or a slate is opened before the program begins, and so is each file of a rendered
+/// show (``OpenedSource``). All other sources are opened in parallel, each with its backups and a slate
+/// (``SourceInputs``).
 final class ProgramInputs: Sendable {
     /// The parts that only a program with scenes has.
     private struct Studio {
@@ -28,7 +28,7 @@ final class ProgramInputs: Sendable {
     let bus: Bus
     /// Whether all inputs can be read ahead of the clock.
     let canReadAhead: Bool
-    /// Whether the sources were opened before the program began. If one of them fails, the program fails.
+    /// Whether the sources were opened before the program began. If such a source fails, the program fails.
     private let isOpened: Bool
     private let names: [String]
     private let sources: [any ProgramSource]
@@ -36,8 +36,8 @@ final class ProgramInputs: Sendable {
     private let studio: Studio?
 
     /// Opens the inputs that `configuration` names, and begins its run-down. Blocks until the program's format is
-    /// known: until the inputs answer or, if there are backups or a slate, one of them answers, see
-    /// ``SourceInputs/native(among:_:clock:)``. Without sources the run-down's first file determines the format.
+    /// known. Without backups and slate, this is when all inputs have answered; with them, one answer is enough, see
+    /// ``SourceInputs/native(among:_:clock:)``. Without sources, the run-down's first file determines the format.
     /// Switches between inputs are recorded in the catalogue of `recordings`. Throws ``ChannelFailure``.
     init(
         _ configuration: ChannelConfiguration, listening: any InputOpener, recordings: RecordingSlot,
@@ -71,8 +71,8 @@ final class ProgramInputs: Sendable {
                 frameRate: format.frameRate, isAwaited: !isOpened, common: common, listening: listening, clock: clock,
                 logger: logger)
             for source in sources { try source.prepare(format, audio: hasScenes ? nil : audio?.feed) }
-            // A source that was opened before the program is shown in one scene that never changes, and the program
-            // ends with it.
+            // If the source was opened before the program, one scene shows it all the time, and the program ends with
+            // the source.
             let bus = hasScenes ? Bus() : isOpened ? Bus(sources[0].bus.scene) : sources[0].bus
             studio =
                 hasScenes
@@ -92,7 +92,7 @@ final class ProgramInputs: Sendable {
         if let runDown = configuration.runDown { try begin(runDown, isRendered: isRendered) }
     }
 
-    /// Closes the inputs even if the program could not be created, so that no port or device stays occupied.
+    /// Closes the inputs, also when the program could not be created, so that no port or device stays occupied.
     deinit { stop() }
 
     /// Opens all inputs, one after the other. Blocks until all answer. Throws ``ChannelFailure``.
@@ -112,8 +112,8 @@ final class ProgramInputs: Sendable {
         return opened
     }
 
-    /// Returns the format of the first source in `chosen` that answers or, without sources, of the run-down's first
-    /// file.
+    /// Returns the format of the first source in `chosen` that answers. Without sources, returns the format of the
+    /// run-down's first file.
     private static func native(
         of chosen: [SourceInputs], _ configuration: ChannelConfiguration, listening: any InputOpener,
         clock: any MonotonicClock, logger: Logger
@@ -131,7 +131,7 @@ final class ProgramInputs: Sendable {
         }
     }
 
-    /// Makes a director of `bus`, which shows `sources`.
+    /// Makes a director that controls `bus`, on which `sources` are shown.
     private static func studio(
         of sources: [any ProgramSource], _ audio: SeparateAudio?, on bus: Bus, _ format: VideoFormat,
         _ configuration: ChannelConfiguration, recordings: RecordingSlot, clock: any MonotonicClock, logger: Logger
@@ -161,15 +161,15 @@ final class ProgramInputs: Sendable {
                 directory: isRendered ? nil : configuration.runDownDirectory, isRendered: isRendered, clock: clock,
                 logger: logger))
         for (configured, source) in zip(configuration.sources, sources) {
-            // An input that decodes only keyframes while it is invisible still delivers its audio, so it is not wanted
-            // merely because it is heard.
+            // If an input decodes only keyframes while it is invisible, it delivers its complete audio even then. So
+            // its being audible is no reason to decode all of its frames.
             let heard = configured.selection.unseen != .keyframes
             source.spareUnless { [weak director] in director?.isWanted(configured.name, orHeard: heard) ?? true }
         }
         return Studio(director: director, stingers: stingers, slate: slate)
     }
 
-    /// Describes a source to the director.
+    /// Makes the description of a source that the director needs.
     private static func directed(_ source: any ProgramSource, _ name: String, isRendered: Bool) -> Director.Source {
         let delivered: @Sendable () -> FeedStatus = { source.feedStatus }
         return Director.Source(
@@ -217,7 +217,7 @@ final class ProgramInputs: Sendable {
     /// A snapshot of each input, in the configured order.
     var statuses: [SourceStatus] { sources.flatMap(\.statuses) + (audio.map { [$0.status] } ?? []) }
 
-    /// Counts of the video frames and of the audio that were delivered; the audio is nil if the program is silent.
+    /// The counts of video frames and of audio that the feeds delivered; the audio is nil if the program has no audio.
     var feedStatuses: (video: FeedStatus, audio: FeedStatus?) {
         let video = sources.map(\.feedStatus).reduce(FeedStatus(), +)
         let isHeard = studio != nil || sources.contains(where: \.hasAudio)

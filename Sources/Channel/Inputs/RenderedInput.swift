@@ -3,13 +3,13 @@
 internal import Ingest
 package import Media
 
-/// An input of a rendered show in the syntax of the flag: as for `relay run`, with the additional option `at=`.
+/// An input of a rendered show. Its syntax is that of the input flag of `relay run`, with the additional option `at=`.
 package struct RenderedInput: Equatable {
     private static let option = "at="
 
     /// The input's text without `at=`.
     package let text: String
-    /// How long after the beginning of the show the input begins.
+    /// The time between the beginning of the show and the beginning of the input.
     package let lead: Duration
 
     package init(_ text: String) throws(TextFailure) {

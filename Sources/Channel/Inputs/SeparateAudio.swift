@@ -10,8 +10,8 @@ internal import Studio
 /// The separate input of a program's audio, for a program whose audio and video have different inputs. It stays open as
 /// long as the channel. All calls may be made on any thread.
 ///
-/// A file or device is opened before the program begins. A program whose sources have backups or scenes does not wait
-/// for live audio: the program is silent until the audio arrives.
+/// A file or device is opened before the program begins. Live audio is not awaited if the program's sources have
+/// backups or scenes: the program then begins, and is silent until the audio arrives.
 struct SeparateAudio {
     private enum Source {
         case opened(any MediaSource)
@@ -22,9 +22,9 @@ struct SeparateAudio {
     private let source: Source
 
     /// Opens the audio input that `configuration` names; nil if it names no input. Blocks until the input answers. With
-    /// `isAwaited`, does not block for live input, which is then awaited while the program runs. `ofFile` is the pacing
-    /// of a file, `frameRate` the program's frame rate. A live input shares the `common` buffer of several sources.
-    /// Throws ``ChannelFailure``.
+    /// `isAwaited`, does not block for live input; such an input is awaited while the program runs. `ofFile` is the
+    /// pacing that is used for a file, and `frameRate` is the program's frame rate. A live input uses the buffer length
+    /// `common`, which several sources share. Throws ``ChannelFailure``.
     init?(
         _ configuration: ChannelConfiguration, ofFile: SourceFeed.Pacing, frameRate: FrameRate, isAwaited: Bool,
         common: CommonBuffer?, listening: any InputOpener, clock: any MonotonicClock, logger: Logger
@@ -100,7 +100,8 @@ struct SeparateAudio {
         }
     }
 
-    /// Plays the audio on `bus`, as a source that is audible and never visible. For a program of several sources.
+    /// Adds the audio to `bus`, and describes it to the director as a source that is audible and never visible. For a
+    /// program of several sources.
     func source(on bus: Bus) -> Director.Source {
         let own = Bus()
         own.show(Scene(layers: [], audio: [.feed(feed)]))

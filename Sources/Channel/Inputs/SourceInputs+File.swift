@@ -6,8 +6,8 @@ internal import Program
 internal import Studio
 internal import Synchronization
 
-/// The state of the first input, if that is a file: its position, and whether it is closed while it is neither visible
-/// nor audible.
+/// The state of the first input if that input is a file: its position, and whether the file is closed because it is
+/// neither visible nor audible.
 struct FilePlace {
     /// The position at which the file begins when it is opened.
     var start = Duration.zero
@@ -26,7 +26,7 @@ extension SourceInputs: PlayedFile {
     /// The first input, if it is a file.
     var file: (any PlayedFile)? { configured.input.isFile ? self : nil }
 
-    /// Decodes less while `isWanted` returns false; `isWanted` is called repeatedly. Depending on the configuration, a
+    /// Decodes less while `isWanted` returns false. `isWanted` is called repeatedly. Depending on the configuration, a
     /// file is closed, and a live input is closed or decodes only its keyframes.
     func spareUnless(_ isWanted: @escaping @Sendable () -> Bool) {
         state.withLock { state in

@@ -9,8 +9,8 @@ internal import Status
 internal import Studio
 internal import Synchronization
 
-/// A decoded source with backups and a slate: a ``SourceSwitch`` decides which of its inputs is open and which is on
-/// air, and a bus shows that input. All calls may be made on any thread.
+/// A decoded source with backups and a slate. A ``SourceSwitch`` decides which of its inputs are open and which one is
+/// on air. The source's bus shows the input on air. All calls may be made on any thread.
 final class SourceInputs: ProgramSource {
     /// One of the source's inputs.
     struct Input {
@@ -27,13 +27,14 @@ final class SourceInputs: ProgramSource {
         var audio: SourceFeed?
         var slate: Slate?
         var file = FilePlace()
-        /// Returns whether the input on air is wanted; nil if the input is kept ready in any case.
+        /// Returns whether the input on air is wanted at present; nil if the input is always kept ready.
         var isWanted: (@Sendable () -> Bool)?
         /// The counts of feeds that were removed.
         var delivered = FeedStatus()
     }
 
-    /// How long packets are kept for an input without a configured latency: longer than the buffer of any such input.
+    /// The time for which packets of an input without a configured latency are kept. It is longer than the buffer of
+    /// any such input.
     private static let usualLatency = Duration.seconds(5)
 
     let bus = Bus()
@@ -49,8 +50,8 @@ final class SourceInputs: ProgramSource {
     let state: Mutex<State>
 
     /// Begins to open the inputs of `source`, which belongs to `configuration`. No input delivers frames before
-    /// ``prepare(_:audio:)``. Switches are recorded in the catalogue of the recording. `common` is the buffer that
-    /// several sources share.
+    /// ``prepare(_:audio:)`` is called. Switches between inputs are recorded in the catalogue of the recording.
+    /// `common` is the buffer length that several sources share.
     init(
         _ source: ChannelConfiguration.Source, of configuration: ChannelConfiguration, common: CommonBuffer?,
         listening: any InputOpener, recordings: RecordingSlot, clock: any MonotonicClock, logger: Logger
@@ -76,7 +77,7 @@ final class SourceInputs: ProgramSource {
         state.withLock { state in (state.format, state.audio, state.slate) = (format, audio, slate) }
     }
 
-    /// Does nothing: `init` has begun to open and read the inputs.
+    /// Does nothing, because `init` has already begun to open and read the inputs.
     func start() {}
 
     func stop() {
@@ -87,7 +88,7 @@ final class SourceInputs: ProgramSource {
             slate?.stop()
         }
         stop()
-        // If an input or the slate was just being opened, it is stopped once more.
+        // An input or slate that was just being opened during the first call is stopped by this second call.
         choice.afterwards(stop)
     }
 
@@ -111,8 +112,8 @@ extension SourceInputs {
 
 extension SourceInputs {
     /// Returns the program's format. Waits at most 10 s until one of `all`, which are being opened in parallel, has
-    /// answered; does not wait if a slate, a size and a frame rate are configured. The first source determines the
-    /// format; a later source does so only if all sources before it have failed, or after the 10 s. Throws
+    /// answered. Does not wait if a slate, a size and a frame rate are configured. The first source determines the
+    /// format. A later source determines it only if all sources before it have failed, or after the 10 s. Throws
     /// ``ChannelFailure`` if no source answers and there is no slate.
     static func native(
         among all: [SourceInputs], _ configuration: ChannelConfiguration, clock: any MonotonicClock
@@ -121,8 +122,8 @@ extension SourceInputs {
         let deadline = clock.now + (isGiven ? 0 : SourceSwitch.patience)
         while true {
             let isOverdue = clock.now >= deadline
-            // This is read before the formats: a format that becomes known between the two reads, and ends
-            // `isDescribing`, would otherwise be overlooked.
+            // `isDescribing` is read before the formats. In the opposite order, a format that becomes known between the
+            // two reads would be missed, because `isDescribing` becomes false at the same time.
             let isDescribing = all.contains(where: \.isDescribing)
             let candidates = isOverdue ? all[...] : all.prefix(1 + all.prefix { $0.isHopeless }.count)
             if let native = candidates.lazy.compactMap({ $0.native(isOverdue: isOverdue) }).first { return native }
@@ -138,7 +139,7 @@ extension SourceInputs {
     private var isHopeless: Bool { choice.isHopeless(sources) }
     private var isDescribing: Bool { SourceSwitch.isDescribing(sources) }
 
-    /// The format of the source's video; nil if the input that determines the format has not answered.
+    /// Returns the format of the source's video; nil if the input that determines the format has not answered.
     private func native(isOverdue: Bool) -> VideoFormat? {
         choice.answer(
             of: sources, isOverdue: isOverdue, known: state.withLock { $0.inputs.map(\.description?.video) })
@@ -151,7 +152,7 @@ extension SourceInputs {
     private func makeSource(
         _ index: Int, _ location: InputLocation, _ common: CommonBuffer?, _ listening: any InputOpener
     ) -> StandbySource {
-        // A backup (index > 0) always loops: it must never end by itself. The first input loops only if that is
+        // A backup (index > 0) always loops, because it must never end by itself. The first input loops only if that is
         // configured.
         let options = IngestOptions(
             loop: (index > 0 || configuration.loops) && location.isLiveByNature != true, size: configuration.size,
@@ -161,7 +162,7 @@ extension SourceInputs {
             var options = options
             options.commonBuffer = common
             options.needs = .video
-            // One of several sources is allowed to decode less, to leave processor time for the other sources.
+            // One of several sources is allowed to decode less, so that processor time is left for the other sources.
             if self?.isOneOfSeveral == true { opening.mayReduce() }
             if index == 0 { options.start = self?.state.withLock { $0.file.start } ?? .zero }
             let source = try listening.open(location, options, opening: opening, clock: clock, logger: logger)
@@ -176,8 +177,8 @@ extension SourceInputs {
         }
     }
 
-    /// Waits for the program's format, and then makes the feed for an input that was opened; nil if the input is not
-    /// wanted any more. Runs on the queue of the input's source, and blocks it.
+    /// Waits until the program's format is known, and then makes the feed for an input that was opened. Returns nil if
+    /// the input is not wanted any more. Runs on the queue of the input's source, and blocks that queue.
     private func take(
         _ index: Int, _ description: SourceDescription, _ video: VideoFormat, _ isWanted: () -> Bool
     ) -> (SourceFeed, VideoFormat)? {
@@ -189,9 +190,9 @@ extension SourceInputs {
             if format == nil { clock.sleep(until: clock.now + SourceSwitch.pause) }
         }
         guard let format else { return nil }
-        // A file or backup that is opened in order to be shown begins with its first frame, even if it is shown much
-        // later. Backups of one of several sources are an exception, because such a source is recorded while it is
-        // invisible.
+        // A file or backup that is opened because it is to be shown begins with its first frame, even if it is shown
+        // much later. Backups of one of several sources are an exception: such a source is recorded even while it is
+        // invisible, so its media must not wait.
         let stands =
             index == 0
             ? configured.whenOff != .keep : configured.selection.standby == .cold && !isOneOfSeveral
@@ -204,8 +205,8 @@ extension SourceInputs {
             wanted: bus.packets,
             clock: clock)
         bus.add(feed)
-        // An input that was closed meanwhile has no feed: otherwise frames of this opening would be attributed to a
-        // later one.
+        // An input that was closed in the meantime gets no feed: otherwise frames of this opening would be attributed
+        // to a later opening.
         let (isTaken, old) = state.withLock { state -> (Bool, SourceFeed?) in
             isWanted() ? (true, state.replaceFeed(of: index, by: feed)) : (false, feed)
         }
@@ -225,11 +226,11 @@ extension SourceInputs {
 
 extension SourceInputs: SwitchedSources {
     func report(of input: Int, at now: Timestamp) -> InputReport {
-        // A file that was closed because it is not wanted is not reported as lost.
+        // A file that was closed because it is not wanted counts as running, so that it is not reported as lost.
         if input == 0, state.withLock({ $0.file.isClosed }) { return InputReport(isRunning: true, newest: now) }
         let report = source(input).report
         let feed = state.withLock { $0.inputs[input].feed }
-        // The end of one of several sources does not end the program: the others continue.
+        // The end of one of several sources does not end the program, because the other sources continue.
         if report.isOver, input == 0, feed != nil, !isOneOfSeveral { bus.finish() }
         return InputReport(
             isRunning: report.status.state == .running, failures: report.failures, newest: feed?.newestVideo(at: now),
@@ -248,7 +249,7 @@ extension SourceInputs: SwitchedSources {
     var isWanted: Bool { state.withLock { $0.isWanted }?() ?? true }
 
     func close(_ input: Int) {
-        // If the input is on air, which means that it is closed because it is not wanted, its last frame stays on the
+        // If an input is closed while it is on air, it is closed because it is not wanted. Its last frame stays on the
         // bus.
         let feed = state.withLock { $0.inputs[input].feed }
         if let last = feed?.newestFrame, scene(of: .source(input)) == bus.scene {
@@ -267,14 +268,16 @@ extension SourceInputs: SwitchedSources {
     }
 
     /// Shows the input or slate on air again if its scene has changed: an input that was reopened has a new feed, and a
-    /// slate might have begun to play. A switch that was made before the program's format was known takes effect here.
+    /// slate might have begun to play. If a switch was made before the program's format was known, the switch takes
+    /// effect here.
     func refresh(_ onAir: SourceSelector.OnAir) {
         checkFile()
         guard let scene = scene(of: onAir), scene != bus.scene else { return }
         bus.show(scene)
     }
 
-    /// The scene for the input or slate on air; nil while the input has no feed, or while the slate does not exist yet.
+    /// Returns the scene for the input or slate on air; nil while the input has no feed, or while the slate does not
+    /// exist yet.
     private func scene(of onAir: SourceSelector.OnAir) -> Scene? {
         let (inputs, slate, audio) = state.withLock { ($0.inputs, $0.slate, $0.audio) }
         switch onAir {

@@ -7,12 +7,12 @@ internal import Media
 internal import Status
 internal import Synchronization
 
-/// The inputs between which a ``SourceSwitch`` chooses, either decoded for a scene or spliced as packets. All calls are
-/// made on the queue of ``SourceSwitch``, and none blocks.
+/// The inputs between which a ``SourceSwitch`` chooses. They are either decoded for a scene or spliced as packets. All
+/// calls are made on the queue of the ``SourceSwitch``, and no call blocks.
 protocol SwitchedSources: AnyObject, Sendable {
     /// Whether any consumer wants the input that is on air.
     var isWanted: Bool { get }
-    /// Reports the state of an input.
+    /// Returns the state of an input.
     func report(of input: Int, at now: Timestamp) -> InputReport
     /// Opens an input, and reopens it after failures until it is closed.
     func open(_ input: Int, _ decoding: SourceSelector.Decoding)
@@ -34,18 +34,20 @@ extension SwitchedSources {
 struct InputReport {
     /// Whether the input is open and being read.
     var isRunning = false
-    /// How often the input could not be opened or has ended, since ``SwitchedSources/open(_:_:)`` was called.
+    /// The number of times that the input could not be opened or has ended, since ``SwitchedSources/open(_:_:)`` was
+    /// called.
     var failures = 0
     /// When the input's newest video arrived.
     var newest: Timestamp?
-    /// The number of frames that arrived and were not decoded.
+    /// The number of frames that have arrived and were not decoded.
     var skipped: Int64 = 0
 }
 
-/// Drives a `SourceSelector`: passes it the events of the inputs, and carries out its actions. Each switch is reported
-/// in the log, the status and the recording's catalogue.
+/// Drives a `SourceSelector`: passes the events of the inputs to the selector, and carries out the selector's actions.
+/// Each switch is reported in the log, in the status and in the recording's catalogue.
 ///
-/// Inputs are checked every 20 ms and at the selector's deadlines, on a queue of their own, `relay.inputs.<channel>`.
+/// Inputs are checked every 20 ms and at the selector's deadlines. The checks run on the queue
+/// `relay.inputs.<channel>`.
 final class SourceSwitch: Sendable {
     /// The state of an input as it was last reported to the selector.
     private struct Told {
@@ -61,7 +63,7 @@ final class SourceSwitch: Sendable {
     }
 
     private static let interval: Int64 = 20_000_000
-    /// How long, in nanoseconds, to wait for an input that determines the program's format.
+    /// The maximum time, in nanoseconds, to wait for an input that determines the program's format.
     static let patience: Int64 = 10_000_000_000
     /// The pause, in nanoseconds, between two polls by a thread that waits for an input.
     static let pause: Int64 = 5_000_000
@@ -86,7 +88,8 @@ final class SourceSwitch: Sendable {
                 status: SelectionStatus(inputs: names)))
     }
 
-    /// Opens the inputs that must be open from the beginning, and checks `sources` from now on, without retaining them.
+    /// Opens the inputs that must be open from the beginning. From now on, checks `sources` regularly, without
+    /// retaining them.
     func begin(_ sources: any SwitchedSources) {
         queue.sync { handle(.started(at: now), sources) }
         schedule(sources)
@@ -99,7 +102,7 @@ final class SourceSwitch: Sendable {
         }
     }
 
-    /// Runs `work` after everything that is queued, even if the switch was stopped. Returns at once.
+    /// Runs `work` after all work that is queued now, even if the switch was stopped. Returns at once.
     func afterwards(_ work: @escaping @Sendable () -> Void) { queue.async(execute: work) }
 
     /// Stops checking the inputs. Returns at once.
@@ -120,15 +123,15 @@ final class SourceSwitch: Sendable {
         }
     }
 
-    /// Blocks until an input has answered, and returns its value in `known`. The first input determines the answer; a
-    /// later input does so only if the first one has failed, or after `patience` nanoseconds. Returns nil if no input
-    /// answers in that time, or if no input could be opened.
+    /// Blocks until an input has answered, and returns the answer, which is that input's value in `known`. The first
+    /// input determines the answer. A later input determines it only if the first one has failed, or after `patience`
+    /// nanoseconds. Returns nil if no input answers in that time, or if no input could be opened.
     func answer<Answer>(of sources: [StandbySource], within patience: Int64, known: () -> [Answer?]) -> Answer? {
         let deadline = clock.now + patience
         while true {
             let isOverdue = clock.now >= deadline
-            // This is read before `known`: an answer that becomes known between the two reads, and ends `isDescribing`,
-            // would otherwise be overlooked.
+            // `isDescribing` is read before `known`. In the opposite order, an answer that becomes known between the
+            // two reads would be missed, because `isDescribing` becomes false at the same time.
             let isDescribing = Self.isDescribing(sources)
             if let answer = answer(of: sources, isOverdue: isOverdue, known: known()) { return answer }
             if isOverdue && !isDescribing || isHopeless(sources) { return nil }
@@ -136,24 +139,26 @@ final class SourceSwitch: Sendable {
         }
     }
 
-    /// Makes the same choice, without blocking, among the answers that are in `known` now. `isOverdue` means that the
-    /// time for waiting is over.
+    /// Chooses in the same way as ``answer(of:within:known:)``, but without blocking, among the answers that are in
+    /// `known` now. `isOverdue` means that the time for waiting is over.
     func answer<Answer>(of sources: [StandbySource], isOverdue: Bool, known: [Answer?]) -> Answer? {
         let isAwaited = known[0] == nil && sources[0].report.failures == 0
         return isAwaited && !isOverdue ? nil : known.lazy.compactMap { $0 }.first
     }
 
-    /// Whether one of the sources is being opened and waits only for its next keyframe, which determines its format.
+    /// Whether one of the sources is being opened and only waits for its next keyframe, which determines the source's
+    /// format.
     static func isDescribing(_ sources: [StandbySource]) -> Bool { sources.contains { $0.report.isDescribing } }
 
-    /// Whether opening has failed for each of the inputs, or the switch was stopped.
+    /// Whether all inputs were requested and the opening of each has failed, or the switch was stopped.
     func isHopeless(_ sources: [StandbySource]) -> Bool {
         if state.withLock({ $0.isStopped }) { return true }
         return names.indices.allSatisfy { isOpen($0) && sources[$0].report.failures > 0 }
     }
 
-    /// The error of a program that cannot begin because none of its inputs answers: the error with which the first
-    /// input could not be opened; without one, the error of the next input, and so on.
+    /// Returns the error of a program that cannot begin because none of its inputs answers. This is the error with
+    /// which the first input could not be opened. If the first input has no error, it is the error of the next input
+    /// that has one.
     func noAnswer(of sources: [StandbySource]) -> ChannelFailure {
         let failures = zip(names, sources).compactMap { name, source in
             source.report.error.map { error in
@@ -181,7 +186,7 @@ final class SourceSwitch: Sendable {
 
     private func look(at sources: any SwitchedSources) {
         let reports = names.indices.filter(isOpen).map { ($0, sources.report(of: $0, at: now)) }
-        // If the switch was stopped, inputs that end are not reported as lost.
+        // If the switch was stopped, an input that ends must not be reported as lost.
         if state.withLock({ $0.isStopped }) { return }
         handle(.wanted(sources.isWanted, at: now), sources)
         for (input, report) in reports where isOpen(input) { look(at: report, of: input, sources) }
@@ -203,8 +208,8 @@ final class SourceSwitch: Sendable {
             state.withLock { $0.told[input].isConnected = true }
             handle(.connected(input, at: now), sources)
         }
-        // Frames that are skipped without being decoded show that the source is alive, as soon as there is one decoded
-        // frame to show.
+        // Frames that are skipped without being decoded show that the source is alive. They count as soon as one
+        // decoded frame is available to be shown.
         guard let newest = report.newest else { return }
         if report.skipped != told.report.skipped {
             handle(.video(input, at: now), sources)
@@ -217,8 +222,8 @@ final class SourceSwitch: Sendable {
         for action in state.withLock({ $0.selector.handle(event) }) {
             switch action {
             case .open(let input, let decoding):
-                // The input might be reopened while it is still closing. Its present state is noted, so that it is not
-                // reported as a change.
+                // The input might be reopened while it is still closing. Its present state is stored, so that this
+                // state is not reported as a change.
                 let report = sources.report(of: input, at: now)
                 state.withLock { $0.told[input] = Told(report: report) }
                 sources.open(input, decoding)
@@ -243,7 +248,8 @@ final class SourceSwitch: Sendable {
             }
             return state.status.onAir
         }
-        // If the same input is on air again, it was closed only while it was not wanted, and there was no switch.
+        // If the same input as before goes on air, there was no switch: the input was closed only because it was not
+        // wanted.
         if name == before { return }
         recordings.current?.noteEvent(
             "input", "\(name) is on air (\(reason.word)) instead of \(before ?? "nothing")")

@@ -9,7 +9,7 @@ internal import Program
 internal import Status
 internal import Studio
 
-/// A program that is decoded, composed and encoded here, with its inputs.
+/// A program that is decoded, composed and encoded here, together with its inputs.
 package final class EncodedProgram: ChannelProgram {
     private let inputs: ProgramInputs
     /// Interleaves the encoder's packets on their way to the hub.
@@ -25,9 +25,9 @@ package final class EncodedProgram: ChannelProgram {
     private let logger: Logger
     let gop: Duration
 
-    /// Opens inputs and encoders; nothing is on air yet. Blocks until the inputs answer. The program's packets go to
+    /// Opens inputs and encoders. Nothing is on air yet. Blocks until the inputs answer. The program's packets go to
     /// `hub`, and the packets of each rendition to the stream of the same name in `streams`. An unpaced program waits
-    /// until `recordings` has room. Throws ``ChannelFailure``.
+    /// before each frame until the recorder in `recordings` has room. Throws ``ChannelFailure``.
     package init(
         _ configuration: ChannelConfiguration, into hub: PacketStream, renditions streams: [String: PacketStream] = [:],
         recordings: RecordingSlot, listening: ChannelListening, clock: any MonotonicClock, logger: Logger
@@ -42,7 +42,7 @@ package final class EncodedProgram: ChannelProgram {
         interleaver = InterleavingSink(hub)
         let encoder = try Self.openEncoder(configuration, format: inputs.format, sink: interleaver, logger)
         self.encoder = encoder
-        // The interleaver waits for video longer than the encoder's delay, because audio is ahead of the video by this
+        // Audio is ahead of the video by the encoder's delay. So the interleaver must wait for video longer than this
         // delay.
         let delay = inputs.format.frameRate.timeBase.duration(Int64(encoder.delayInFrames))
         interleaver.wait(upTo: max(.seconds(10), delay * 2))

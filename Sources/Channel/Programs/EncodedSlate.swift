@@ -10,8 +10,8 @@ internal import Program
 internal import Studio
 internal import Synchronization
 
-/// The slate of a program whose packets are passed through. While it is on air, the slate is a small program with its
-/// own encoder; at other times it uses no resources.
+/// The slate of a program whose packets are passed through. While the slate is on air, it is a small program with an
+/// encoder of its own. At other times it uses no resources.
 ///
 /// All calls may be made on any thread and return at once. The slate runs on its own queue, `relay.slate.<channel>`.
 final class EncodedSlate: Sendable {
@@ -22,8 +22,8 @@ final class EncodedSlate: Sendable {
     }
 
     private struct State {
-        /// The number of starts and stops; odd while the slate is wanted. Work that was begun at another number is
-        /// obsolete.
+        /// The number of starts and stops so far; odd while the slate is wanted. Work that was begun when the number
+        /// was different is obsolete.
         var turn = 0
         var running: (program: Program, slate: Slate, bus: Bus)?
     }
@@ -35,8 +35,8 @@ final class EncodedSlate: Sendable {
     private let queue: DispatchQueue
     private let state = Mutex(State())
 
-    /// Creates a slate that shows `choice`; a file is read once as a check. Throws ``ChannelFailure`` if the file
-    /// cannot be read.
+    /// Creates a slate that shows `choice`. If that is a file, the file is read once as a check. Throws
+    /// ``ChannelFailure`` if the file cannot be read.
     init(
         _ choice: SlateSpecification, channel: String, clock: any MonotonicClock, logger: Logger
     ) throws(ChannelFailure) {
@@ -46,7 +46,7 @@ final class EncodedSlate: Sendable {
             choice, channel: channel, format: VideoFormat(codedLike: nil), bus: Bus(), clock: clock, logger: logger)
     }
 
-    /// Begins to encode, in real time, frames of the size, rate and color of `track`, and silence. Does nothing if the
+    /// Begins to encode, in real time, silence and frames of the size, rate and color of `track`. Does nothing if the
     /// slate is running already.
     func start(like track: TrackDescription?, into sink: any Sink) {
         let turn: Int? = state.withLock { state in
@@ -56,7 +56,8 @@ final class EncodedSlate: Sendable {
         }
         guard let turn else { return }
         var format = VideoFormat(codedLike: track)
-        // The sender can announce any frame rate, however high, but the slate has to be encoded in real time.
+        // A sender can announce any frame rate, however high. The slate has to be encoded in real time, so a usual rate
+        // is chosen.
         format.frameRate = NominalRate.of(average: format.frameRate, base: nil)
         let bitrate = track.map(\.bitrate).flatMap { $0 > 0 ? $0 : nil } ?? Self.usualBitrate
         queue.async { [self, format] in
@@ -73,7 +74,7 @@ final class EncodedSlate: Sendable {
 
     private func isWanted(_ turn: Int) -> Bool { state.withLock { $0.turn == turn } }
 
-    /// Ends encoding. Packets that are still inside the encoder can follow.
+    /// Ends encoding. Packets that are still inside the encoder can be published after this call.
     func stop() {
         let running = state.withLock { state in
             if state.turn % 2 == 1 { state.turn += 1 }
@@ -85,7 +86,7 @@ final class EncodedSlate: Sendable {
     /// The heartbeat of the slate's program while the slate is being encoded; nil otherwise.
     var heartbeat: Heartbeat? { state.withLock { $0.running?.program.heartbeat } }
 
-    /// Updates the scene that is shown: a slate from a file begins to play some time after its start.
+    /// Updates the scene that is shown, because a slate from a file begins to play some time after its start.
     func refresh() {
         guard let running = state.withLock({ $0.running }) else { return }
         let scene = scene(of: running.slate)
@@ -96,7 +97,7 @@ final class EncodedSlate: Sendable {
         Scene(video: slate.video(at: Timestamp(nanoseconds: clock.now)), audio: nil)
     }
 
-    /// Makes the slate in this format, or color bars if its file cannot be read any more.
+    /// Makes the slate in this format. If the slate's file cannot be read any more, makes color bars instead.
     private func slate(_ format: VideoFormat, on bus: Bus) throws -> Slate {
         let make = { [self] (choice: SlateSpecification) throws(ChannelFailure) in
             try Slate(choice, channel: channel, format: format, bus: bus, clock: clock, logger: logger)
@@ -138,8 +139,9 @@ final class EncodedSlate: Sendable {
     /// The pause before the slate is restarted, in nanoseconds.
     private static let pause: Int64 = 1_000_000_000
 
-    /// Settings for low latency, so that no client waits for a frame, and with a keyframe every second for players that
-    /// join late. The bitrate is that of the input: a network path that can carry the input can also carry the slate.
+    /// Returns encoder settings for low latency, so that no client waits for a frame, and with a keyframe every second
+    /// for players that join late. The bitrate is that of the input: a network path that can carry the input can also
+    /// carry the slate.
     private static func settings(_ bitrate: Int) -> EncoderSettings {
         var settings = EncoderSettings()
         (settings.tune, settings.gop, settings.rateControl) = (.zerolatency, .seconds(1), .bitrate(bitrate))

@@ -8,19 +8,19 @@ internal import Logging
 internal import Media
 internal import Synchronization
 
-/// Writes a hash of each frame that goes to the encoder, one line per frame, so that two programs can be compared.
-/// Called by the program's thread, which waits for the disk only at the end.
+/// Writes a hash of each frame that goes to the encoder, one line per frame, so that the frames of two programs can be
+/// compared. Called by the program's thread, which waits for the disk only at the end.
 final class HashedSink: ProgramSink {
     private struct State {
         let hash: MurmurHash
         /// Lines that have not been passed to the disk queue yet.
         var lines = ""
-        /// Bytes that are written or queued.
+        /// The number of bytes that were written to the file or are queued for it.
         var position: Int64 = 0
         var isOver = false
     }
 
-    /// Characters that are written at once.
+    /// The number of characters that are collected before they are written.
     private static let block = 4096
 
     private static let patience = DispatchTimeInterval.seconds(2)
@@ -31,8 +31,8 @@ final class HashedSink: ProgramSink {
     private let queue = DispatchQueue(label: "relay.hashes", qos: .utility)
     private let state: Mutex<State>
 
-    /// Creates a sink in front of `next` that writes to `path` or, if a file of that name exists, to `path.1` and so
-    /// on. Throws ``ChannelFailure``.
+    /// Creates a sink in front of `next` that writes to `path`. If a file of that name exists, the sink writes to
+    /// `path.1` and so on. Throws ``ChannelFailure``.
     init(_ next: any ProgramSink, to path: String, logger: Logger) throws(ChannelFailure) {
         guard let hash = MurmurHash() else {
             throw ChannelFailure(.internalError, .writeFrameHashes(path), because: "there is no memory")
@@ -49,7 +49,7 @@ final class HashedSink: ProgramSink {
                 lines: "# frame, MurmurHash3 of its Y, Cb and Cr\n"))
     }
 
-    /// Creates a new file: a channel that is reopened must not overwrite its earlier hashes.
+    /// Creates a new file. A channel that is reopened must not overwrite its earlier hashes.
     private static func create(_ path: String) throws(FileFailure) -> FileDescriptor {
         for attempt in 0..<1000 {
             do throws(FileFailure) {
@@ -73,7 +73,7 @@ final class HashedSink: ProgramSink {
 
     func encode(_ audio: AudioBuffer) throws { try next.encode(audio) }
 
-    /// Blocks until all hashes are written, but for 2 s at most, because the end of a program must not wait longer for
+    /// Blocks until all hashes are written, but for at most 2 s, because the end of a program must not wait longer for
     /// a disk.
     func finish() throws {
         state.withLock { write(&$0) }
@@ -85,7 +85,7 @@ final class HashedSink: ProgramSink {
         try next.finish()
     }
 
-    /// Hashes the rows of the planes without the padding between them.
+    /// Returns the hash of the rows of all planes, without the padding between the rows.
     private static func digest(of frame: VideoFrame, _ hash: MurmurHash) -> [UInt8] {
         frame.storage.withPlanes { planes in
             let (across, down) = ((frame.width + 1) / 2, (frame.height + 1) / 2)

@@ -2,7 +2,7 @@
 
 internal import Media
 
-/// Ignores requests for keyframes, because only the sender decides when to make them.
+/// Ignores requests for keyframes. It is used where only the sender decides when to make keyframes.
 struct NoKeyframes: KeyframeRequester {
     func requestKeyframe(at programTime: Int64?) {}
 }

@@ -7,8 +7,8 @@ internal import SourceClock
 internal import Status
 internal import Synchronization
 
-/// The choice between the inputs and the slate of a program that is passed through. For the splicer, the slate is one
-/// more input, after the configured inputs.
+/// The choice between the inputs and the slate of a program that is passed through. For the splicer, the slate is an
+/// additional input after the configured inputs.
 extension Passthrough: SwitchedSources {
     /// The index of the slate among the splicer's inputs.
     var slateIndex: Int { names.count }
@@ -29,7 +29,7 @@ extension Passthrough: SwitchedSources {
     /// Does nothing, because nothing is decoded.
     func decode(_ input: Int, _ decoding: SourceSelector.Decoding) {}
 
-    /// Closes an input. An input that is on air is closed later, at the first keyframe of the input that replaces it.
+    /// Closes an input. If the input is on air, it is closed only at the first keyframe of the input that replaces it.
     func close(_ input: Int) {
         let isPlayed = airState.withLock { air in
             guard air.splicer.onAir == input, let next = air.splicer.next, next != input else { return false }
@@ -59,12 +59,12 @@ extension Passthrough: SwitchedSources {
 // MARK: Inputs
 
 extension Passthrough {
-    /// Makes the input `index`, which the ``SourceSwitch`` opens when it is wanted. Opening is retried until the input
+    /// Makes the input `index`. The ``SourceSwitch`` opens it when it is wanted. Opening is retried until the input
     /// answers.
     func makeStandby(
         _ index: Int, _ location: InputLocation, _ listening: any InputOpener
     ) -> StandbySource {
-        // A backup (index > 0) always loops: it must never end by itself.
+        // A backup (index > 0) always loops, because it must never end by itself.
         let (loops, clock, logger) = (index > 0 || configuration.loops, clock, logger)
         let needs = Self.neededTrack(of: configuration)
         return StandbySource(name: names[index], logger: logger) { [weak self] opening, isWanted in
@@ -83,7 +83,8 @@ extension Passthrough {
         }
     }
 
-    /// Waits until the tracks of an input are known or, if no input answers, the tracks of the slate.
+    /// Waits until the tracks of an input are known, and returns them. If no input answers, waits for the tracks of the
+    /// slate.
     func awaitDescription(
         _ choice: SourceSwitch, of sources: [StandbySource]
     ) throws(ChannelFailure) -> StreamDescription {
@@ -93,8 +94,8 @@ extension Passthrough {
         return stream
     }
 
-    /// Waits until the tracks of the slate, or of an input that has answered meanwhile, are known; nil if there is no
-    /// slate, or if the program was ended.
+    /// Waits until the tracks of the slate are known, or those of an input that has answered in the meantime. Returns
+    /// nil if there is no slate, or if the program was ended.
     private func awaitSlate() -> StreamDescription? {
         guard slate != nil else { return nil }
         let deadline = clock.now + SourceSwitch.patience
@@ -105,34 +106,36 @@ extension Passthrough {
         return nil
     }
 
-    /// The tracks of the inputs; nil for each input that has not answered.
+    /// Returns the tracks of the inputs; nil for each input that has not answered.
     private func known(_ inputs: Range<Int>) -> [StreamDescription?] {
         airState.withLock { air in inputs.map { air.splicer.stream(of: $0) } }
     }
 
-    /// Whether the packets of this opening of an input are still wanted.
+    /// Whether the packets of this turn, which is one opening of an input, are still wanted.
     func isWanted(_ turn: PassthroughTurn) -> Bool {
         let (isCurrent, isClosing) = airState.withLock { ($0.isCurrent(turn), $0.closing.contains(turn.index)) }
         return isCurrent && !isOver && (isClosing || choice?.isOpen(turn.index) != false)
     }
 
-    /// Whether the program has begun, and the input's packets are on air or will be from its next keyframe on.
+    /// Whether the program has begun, and the input is on air or goes on air at its next keyframe.
     func isPlayed(_ index: Int) -> Bool {
         airState.withLock { $0.hasBegun && ($0.splicer.onAir == index || $0.splicer.next == index) }
     }
 
-    /// Records when the leading track of an input (the video, if it has video) last delivered a packet.
+    /// Records when the leading track of an input last delivered a packet. The leading track is the video, if there is
+    /// video.
     func noteVideo(of turn: PassthroughTurn, at moment: Timestamp) {
         airState.withLock { $0.noteVideo(of: turn, at: moment) }
     }
 
-    /// Called when the source of an input has ended. Without backups and slate this ends the program.
+    /// Called when the source of an input has ended. If there are no backups and no slate, this ends the program.
     func ended(failure: String?) {
         if choice == nil { end(failure: failure) }
     }
 
-    /// Closes an input that has no more packets for the program. Runs on the queue of `choice`: otherwise an input that
-    /// is requested again at the same moment could be closed although the switch regards it as open.
+    /// Closes an input that has no more packets for the program. The check and the closing run on the queue of
+    /// `choice`. On another queue, an input that is requested again at the same moment could be closed although the
+    /// switch regards it as open.
     func leave(_ input: Int) {
         if input == slateIndex { return shutSlate() }
         choice?.perform { [self] in
@@ -149,11 +152,11 @@ extension Passthrough {
 // MARK: The slate
 
 extension Passthrough {
-    /// Receives the slate's packets, and treats them as the packets of one more input.
+    /// Receives the slate's packets, and handles them like the packets of an additional input.
     private final class SlateTap: EncodedSlate.Sink {
         private let hasAudio: Bool
         private weak let owner: Passthrough?
-        /// The slate's turn; nil before its encoder is open.
+        /// The slate's current turn; nil before the slate's encoder is open.
         private let turn = Mutex<PassthroughTurn?>(nil)
 
         init(_ owner: Passthrough, hasAudio: Bool) { (self.owner, self.hasAudio) = (owner, hasAudio) }
@@ -189,8 +192,8 @@ extension Passthrough {
         logger.warning("there can be no slate", metadata: ["reason": "\(reason)"])
     }
 
-    /// Puts the slate on air from its first frame on, if it can be encoded with the same codecs as the input that it
-    /// replaces.
+    /// Puts the slate on air, beginning with its first frame, if the slate can be encoded with the same codecs as the
+    /// input that it replaces.
     private func showSlate(in air: inout PassthroughAir) {
         guard let slate else { return }
         let known = names.indices.map { air.splicer.stream(of: $0) }
@@ -203,7 +206,7 @@ extension Passthrough {
         slate.start(like: shown?.video, into: SlateTap(self, hasAudio: hasAudio))
     }
 
-    /// Ends the slate, unless it was requested again meanwhile.
+    /// Ends the slate, unless it was requested again in the meantime.
     private func shutSlate() {
         airState.withLock { air in
             guard choice?.onAir != .slate else { return }

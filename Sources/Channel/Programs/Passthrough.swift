@@ -11,14 +11,15 @@ internal import Program
 internal import Status
 internal import Synchronization
 
-/// A program that passes its inputs' packets on unchanged, without a decoder and without an encoder.
+/// A program that passes the packets of its inputs on unchanged, without a decoder and without an encoder.
 ///
-/// A single input is opened before the program begins, and the program ends with it. With backups or a slate, a
-/// ``SourceSwitch`` decides which input is open and which is on air. A `PacketSplicer` passes an input's packets on
-/// from the input's next keyframe.
+/// A single input is opened before the program begins, and the program ends with the input. With backups or a slate, a
+/// ``SourceSwitch`` decides which inputs are open and which one is on air. A `PacketSplicer` passes an input's packets
+/// on, beginning with the input's next keyframe.
 ///
 /// Packets are published on the threads of the sources, one thread at a time. The reader of a file or playlist is
-/// paused until the input is on air, and then paced by the program's times; no other input is delayed.
+/// paused until the input is on air, and is then paced by the times that its packets have in the program. No other
+/// input is delayed.
 final class Passthrough: ChannelProgram {
     struct State {
         /// The inputs, if there are backups or a slate; otherwise empty.
@@ -37,7 +38,8 @@ final class Passthrough: ChannelProgram {
     let choice: SourceSwitch?
     /// The slate, which is encoded while no input delivers anything; nil if there is no slate.
     let slate: EncodedSlate?
-    /// `passed` publishes packets unchanged; `sink` in addition re-encodes one track, if that is configured.
+    /// `passed` publishes packets unchanged. `sink` publishes them, too, and in addition re-encodes one track if that
+    /// is configured.
     private let (passed, sink): (PassthroughSink, any PacketSink)
     private let mix: TrackMix?
     /// Decodes the audio, if loudness or silence is to be measured.
@@ -47,18 +49,18 @@ final class Passthrough: ChannelProgram {
     let logger: Logger
     let state: Mutex<State>
     let airState: Mutex<PassthroughAir>
-    /// Locked while packets are published. It is separate from ``airState``, because that must not stay locked while a
-    /// sink blocks the thread of a file.
+    /// Locked while packets are published. This lock is separate from ``airState``, because ``airState`` must not stay
+    /// locked while a sink blocks the thread of a file.
     private let publishing = Mutex(())
     private let stream = Mutex(StreamDescription())
     private let ended = DispatchSemaphore(value: 0)
-    /// The heartbeat of each input's thread. It is suspended between packets, because a source can be silent.
+    /// The heartbeats of the inputs' threads. A heartbeat is suspended between packets, because a source can be silent.
     let inputHeartbeats: [Heartbeat]
 
-    /// Opens the input; nothing is on air yet. Blocks until the tracks are known, without limit for an input that
+    /// Opens the input. Nothing is on air yet. Blocks until the tracks are known, without a time limit if the input
     /// listens. With backups or a slate, the tracks of one input must be known within 10 s. Packets go to `hub`. An
-    /// unpaced file waits until `recordings` has room. Switches between inputs are recorded in the catalogue of
-    /// `recordings`. Throws ``ChannelFailure``.
+    /// unpaced file waits until the recorder in `recordings` has room. Switches between inputs are recorded in the
+    /// catalogue of `recordings`. Throws ``ChannelFailure``.
     init(
         _ configuration: ChannelConfiguration, into hub: PacketStream, recordings: RecordingSlot,
         listening: any InputOpener, clock: any MonotonicClock, logger: Logger
@@ -101,8 +103,8 @@ final class Passthrough: ChannelProgram {
         try begin(listening)
     }
 
-    /// The kind of track that each input must have: video if the video is encoded. Nil if it is passed through, because
-    /// a program that is passed through can consist of audio alone.
+    /// Returns the kind of track that each input must have. If the video is encoded here, this is video. Otherwise the
+    /// result is nil, because a program that is passed through can consist of audio alone.
     static func neededTrack(of configuration: ChannelConfiguration) -> TrackKind? {
         configuration.copying == .audio ? .video : nil
     }
@@ -132,7 +134,7 @@ final class Passthrough: ChannelProgram {
         return (source, description)
     }
 
-    /// Makes the monitor for the audio of a program that is passed through; nil if nothing is to be measured.
+    /// Makes the monitor that measures the audio of a program that is passed through; nil if nothing is to be measured.
     private static func makeMonitor(
         _ configuration: ChannelConfiguration, _ logger: Logger
     ) throws(ChannelFailure) -> PacketMonitor? {
@@ -145,7 +147,7 @@ final class Passthrough: ChannelProgram {
         }
     }
 
-    /// Begins to choose between the inputs, if there is a choice, and stores the program's tracks.
+    /// Begins to choose between the inputs, if there are backups or a slate, and stores the program's tracks.
     private func begin(_ listening: any InputOpener) throws(ChannelFailure) {
         guard let choice else {
             let known = airState.withLock { $0.splicer.stream(of: 0) }
@@ -170,8 +172,8 @@ final class Passthrough: ChannelProgram {
     }
     var keyframes: any KeyframeRequester { mix?.keyframes ?? NoKeyframes() }
     var delay: Duration? { only?.description.canWait == true ? nil : mix?.delay }
-    /// Without a video encoder, the sender decides about keyframes: broadcasters and cameras send one at least every 10
-    /// s.
+    /// Without a video encoder, only the sender decides when to make keyframes. Broadcasters and cameras make one at
+    /// least every 10 s.
     var gop: Duration { mix?.keyframes == nil ? .seconds(10) : configuration.encoder.gop }
 
     func run() -> ChannelEnd {
@@ -179,7 +181,7 @@ final class Passthrough: ChannelProgram {
         if let only { only.source.start(into: PassthroughInput(self, only.turn, only.description)) }
         ended.wait()
         close()
-        // Another thread might still be publishing a packet, and the end must come after that packet.
+        // Another thread might still be publishing a packet. The end must come after that packet.
         publishing.withLock { _ in sink.finish() }
         let (failure, wasStopped) = state.withLock { ($0.failure, $0.wasStopped) }
         if let failure = mix?.sink.status.failure {
@@ -215,11 +217,12 @@ final class Passthrough: ChannelProgram {
             slate?.stop()
         }
         stop()
-        // If an input or the slate was just being opened, it is stopped once more.
+        // An input or slate that was just being opened during the first call is stopped by this second call.
         choice?.afterwards(stop)
     }
 
-    /// Ends the program, unless it has ended already; `failure` is the error of its only input, if that failed.
+    /// Ends the program, unless it has ended already. `failure` is the error of the program's only input, if that input
+    /// failed.
     func end(failure: String?) {
         let isFirst = state.withLock { state in
             guard !state.isOver else { return false }
@@ -255,8 +258,8 @@ final class Passthrough: ChannelProgram {
 // MARK: Packets
 
 extension Passthrough {
-    /// Converts the times of an input's packet to that input's timeline. Returns the packets that can now be decoded,
-    /// in order; no packets if the turn has ended.
+    /// Converts the times of an input's packet to that input's timeline. Returns, in order, the packets that can now be
+    /// decoded. Returns no packets if the turn has ended.
     func timed(_ packet: EncodedPacket, of turn: PassthroughTurn, at arrival: Timestamp) -> [EncodedPacket] {
         let (packets, events) = airState.withLock { air in
             (air.time(packet, of: turn, at: arrival), air.splicer.takeEvents(of: turn.index))
@@ -265,8 +268,8 @@ extension Passthrough {
         return packets
     }
 
-    /// Passes an input's new packets to the splicer, and publishes the packets that go on air as a result; no packets
-    /// if the turn has ended.
+    /// Passes an input's new packets to the splicer, and publishes the packets that go on air as a result. Publishes
+    /// nothing if the turn has ended.
     func publish(_ packets: [EncodedPacket], of turn: PassthroughTurn, at arrival: Timestamp) {
         let left = publishing.withLock { _ in
             guard !isOver else { return [Int]() }

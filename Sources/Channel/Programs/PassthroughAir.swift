@@ -4,16 +4,16 @@ internal import Ingest
 internal import Media
 internal import Status
 
-/// One opening of an input of a ``Passthrough``. When an input is opened again, it has another turn. So if a thread was
-/// blocked while its input was closed, its late packets do not count as packets of the new opening.
+/// One opening of an input of a ``Passthrough``. When the input is reopened, it gets a new turn. So if a thread was
+/// blocked while its input was closed, the thread's late packets do not count as packets of the new opening.
 struct PassthroughTurn: Sendable, Equatable {
     /// The index of the input among the splicer's inputs.
     let index: Int
     fileprivate let number: Int
 }
 
-/// Decides which packets a ``Passthrough`` publishes, and in which order. A value type: its owner guards it with a
-/// lock.
+/// Decides which packets a ``Passthrough`` publishes, and in which order. This is a value type; its owner guards it
+/// with a lock.
 struct PassthroughAir {
     /// A batch of packets that is kept until the program begins. The packets of a batch go on air together.
     struct Early {
@@ -33,11 +33,11 @@ struct PassthroughAir {
     private(set) var rate = MeasuredRate()
     /// The first packet's decoding time, in nanoseconds.
     private var first: Int64?
-    /// The tracks of the input that was on air last; nil if no input was.
+    /// The tracks of the input that was on air last; nil before the first input.
     private(set) var shown: StreamDescription?
-    /// Whether the program has begun. Packets that arrive earlier, or before an input was chosen, are kept.
+    /// Whether the program has begun. Packets that arrive before that, or before an input was chosen, are kept.
     var hasBegun = false
-    /// Inputs that are closed as soon as their successor is on air.
+    /// Inputs that are closed as soon as the input that replaces them is on air.
     var closing: Set<Int> = []
     /// When the leading track of each open input last delivered a packet.
     private(set) var newest: [Int: Timestamp] = [:]
@@ -47,7 +47,7 @@ struct PassthroughAir {
     private var early: [Early] = []
     private var earlyBytes = 0
 
-    /// Whether the input was neither closed nor opened again since `turn` began.
+    /// Whether `turn` is still the current turn: its input was neither closed nor reopened since the turn began.
     func isCurrent(_ turn: PassthroughTurn) -> Bool { turns[turn.index] == turn }
 
     /// Records when the leading track of an input last delivered a packet. Has no effect if the turn has ended.
@@ -55,20 +55,20 @@ struct PassthroughAir {
         if isCurrent(turn) { newest[turn.index] = moment }
     }
 
-    /// Converts the times of an input's next packet to that input's timeline. Returns the packets that can now be
-    /// decoded, in order; no packets if the turn has ended.
+    /// Converts the times of an input's next packet to that input's timeline. Returns, in order, the packets that can
+    /// now be decoded. Returns no packets if the turn has ended.
     mutating func time(_ packet: EncodedPacket, of turn: PassthroughTurn, at arrival: Timestamp) -> [EncodedPacket] {
         isCurrent(turn) ? splicer.time(packet, of: turn.index, at: arrival) : []
     }
 
-    /// Prepares for an input whose sender restarts. Has no effect if the turn has ended.
+    /// Prepares for a restart of the input's sender. Has no effect if the turn has ended.
     mutating func restart(_ turn: PassthroughTurn) {
         if isCurrent(turn) { splicer.restart(turn.index) }
     }
 
-    /// Takes packets of an input that already have their times. They go on air together or not at all; packets of a
-    /// turn that has ended are dropped. Returns the packets that go on air now, and whether the program has lasted for
-    /// `limit` and must end. `slate` is the index of the slate.
+    /// Takes packets of an input whose times have been converted. The packets go on air together or not at all; packets
+    /// of a turn that has ended are dropped. Returns the packets that go on air now. `isOver` is true if the program
+    /// has lasted for `limit` and must end. `slate` is the index of the slate.
     mutating func take(
         _ packets: [EncodedPacket], of turn: PassthroughTurn, at arrival: Timestamp, until limit: Duration?, slate: Int
     ) -> (packets: [EncodedPacket], isOver: Bool) {
@@ -90,8 +90,8 @@ struct PassthroughAir {
         return (due, false)
     }
 
-    /// Keeps packets until the program begins. For any input but the first, keeps only the newest GOP: the program
-    /// would otherwise begin with all older packets at once, ahead of the clock.
+    /// Keeps packets until the program begins. Of every input except the first, only the newest GOP is kept. Otherwise
+    /// the program would begin with all older packets at once, and would be ahead of the clock.
     mutating func keep(_ packets: [EncodedPacket], of index: Int, at arrival: Timestamp) {
         guard !packets.isEmpty else { return }
         if index > 0, packets.contains(where: { $0.track == .video && $0.isKeyframe }) {
@@ -104,8 +104,8 @@ struct PassthroughAir {
         if earlyBytes > Self.mostEarlyBytes { (early, earlyBytes) = ([], 0) }
     }
 
-    /// Makes `source`, which has been opened, the input `index`, and begins a new turn of this input, which ends an
-    /// earlier turn.
+    /// Registers the opened `source` as the input `index`, and begins a new turn of this input. An earlier turn of the
+    /// input ends.
     @discardableResult
     mutating func open(
         _ index: Int, _ source: PacketSourceDescription, audioOffset: Duration = .zero
@@ -124,8 +124,8 @@ struct PassthroughAir {
         splicer.close(index)
     }
 
-    /// Ends the turn of an input, and drops its packets that wait until the program begins: the times of a reopened
-    /// input do not continue the times of these packets.
+    /// Ends the turn of an input, and drops the input's packets that wait for the program's beginning. If the input is
+    /// reopened, its new times do not continue the times of these packets.
     private mutating func forget(_ index: Int) {
         (turns[index], newest[index]) = (nil, nil)
         early.removeAll { $0.index == index }

@@ -8,12 +8,14 @@ internal import Synchronization
 /// Receives the packets of one opening of an input of a ``Passthrough``. Only one thread at a time may call it.
 ///
 /// The reader of a file or playlist is paused until the input is on air. It is then paced by the times that the packets
-/// have in the program, where jumps in the source's timestamps are closed. A live playlist, which grows, is paced in
-/// the same way, but is read all the time, so that its newest packets go on air when the program switches to it. Its
-/// packets arrive in bursts, and the pauses between them do not count as losses.
+/// have in the program, in which jumps of the source's timestamps are closed.
+///
+/// A live playlist, which grows, is paced in the same way. But it is also read while the input is not on air, so that
+/// its newest packets go on air when the program switches to the input. Its packets arrive in bursts; the pauses
+/// between the bursts do not count as losses.
 final class PassthroughInput: PacketSourceSink {
-    /// How long, in nanoseconds, the first packet of a live source waits until the input is on air: the source was
-    /// opened because it is needed, and begins with a keyframe.
+    /// The maximum time, in nanoseconds, for which the first packet of a live source waits until the input is on air.
+    /// Waiting is useful because the source was opened on demand and begins with a keyframe.
     private static let firstHold: Int64 = 300_000_000
 
     private let turn: PassthroughTurn
@@ -24,7 +26,7 @@ final class PassthroughInput: PacketSourceSink {
     private let pace = Mutex(FilePace())
     private let isFirst = Atomic(true)
 
-    /// Creates the sink for this `turn` of an input of `owner`. The opened source has this `description`.
+    /// Creates the sink for the turn `turn` of an input of `owner`. `description` describes the opened source.
     init(_ owner: Passthrough, _ turn: PassthroughTurn, _ description: PacketSourceDescription) {
         (self.owner, self.turn, heartbeat) = (owner, turn, owner.inputHeartbeats[turn.index])
         (canWait, isLive, leading) = (description.canWait, description.isLive, description.stream.leadingKind)
@@ -56,7 +58,7 @@ final class PassthroughInput: PacketSourceSink {
 
     private func restartPace() { pace.withLock { $0 = FilePace() } }
 
-    /// Blocks the source until its input is on air, for `patience` nanoseconds at most. Returns false if the input is
+    /// Blocks the source until its input is on air, for at most `patience` nanoseconds. Returns false if the input is
     /// not wanted any more.
     private func hold(_ owner: Passthrough, upTo patience: Int64) -> Bool {
         let clock = owner.clock
@@ -72,7 +74,7 @@ final class PassthroughInput: PacketSourceSink {
         return false
     }
 
-    /// Waits until the packet is due; for an unpaced program, until the recording has room.
+    /// Waits until the packet is due or, in an unpaced program, until the recording has room.
     private func wait(for packet: EncodedPacket, _ owner: Passthrough) {
         guard owner.configuration.isPaced else {
             heartbeat.resting { owner.recordings.current?.waitForRoom() }

@@ -3,8 +3,8 @@
 internal import Encoder
 internal import Media
 
-/// The encoder of a program that no clock paces. Before each frame it waits until the recording has room: if the disk
-/// is slower than the encoder, the program runs more slowly, and no frames are dropped.
+/// The encoder of a program that no clock paces. Before each frame the sink waits until the recording has room. So if
+/// the disk is slower than the encoder, the program runs more slowly, and no frames are dropped.
 final class RecorderPacedSink: ProgramSink {
     private let encoder: EncoderSession
     private let recordings: RecordingSlot

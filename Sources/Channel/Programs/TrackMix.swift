@@ -5,21 +5,22 @@ internal import FanOut
 internal import Ingest
 internal import Media
 
-/// One of an input's tracks is passed through and the other one encoded: `--copy-video` and `--copy-audio`.
+/// Passes one track of an input through and encodes the other one, as `--copy-video` and `--copy-audio` request.
 struct TrackMix: Sendable {
-    /// Takes the packets of both tracks.
+    /// Takes the packets of both tracks of the input.
     let sink: TranscodingSink
     /// Publishes the packets of the track that is passed through.
     let passed: PassthroughSink
-    /// Makes keyframes; nil if the video is passed through.
+    /// Makes keyframes on request; nil if the video is passed through.
     let keyframes: (any KeyframeRequester)?
     /// How long a frame stays in the encoder; nil if the video is passed through.
     let delay: Duration?
     private let coded: TrackDescription
 
-    /// Creates the mix that `configuration` requests, for an input with the tracks of `stream`; nil if it requests no
-    /// mix, or if there is no audio to encode. Packets go to `hub`. `publisher` is the heartbeat of the thread that
-    /// delivers the packets; it is suspended while a source that `canWait` is blocked. Throws ``ChannelFailure``.
+    /// Creates the mix that `configuration` requests, for an input with the tracks of `stream`. Nil if `configuration`
+    /// requests no mix, or if there is no audio to encode. Packets go to `hub`. `publisher` is the heartbeat of the
+    /// thread that delivers the packets; the heartbeat is suspended while a source that `canWait` is blocked. Throws
+    /// ``ChannelFailure``.
     init?(
         _ configuration: ChannelConfiguration, of stream: StreamDescription, canWait: Bool, publisher: Heartbeat,
         into hub: PacketStream
@@ -44,7 +45,7 @@ struct TrackMix: Sendable {
                 let rate = video.description.nominalRate ?? FrameRate(25)
                 let length = rate.timeBase.duration(Int64(video.delayInFrames))
                 (kind, transcoder, keyframes, delay) = (.video, video, video.keyframes, length)
-                // The interleaver waits longer than the encoder's delay, because audio is ahead of the video by this
+                // Audio is ahead of the video by the encoder's delay. So the interleaver must wait longer than this
                 // delay.
                 bound = max(bound, length * 2)
             default: return nil
@@ -63,7 +64,7 @@ struct TrackMix: Sendable {
             name: configuration.name)
     }
 
-    /// The tracks that are published for an input with the tracks of `stream`.
+    /// Returns the tracks that are published for an input with the tracks of `stream`.
     func description(of stream: StreamDescription) -> StreamDescription {
         var mixed = stream
         if coded.kind == .video { mixed.video = coded } else { mixed.audio = coded }

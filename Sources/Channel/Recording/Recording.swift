@@ -12,21 +12,24 @@ internal import Studio
 internal import Synchronization
 internal import Upload
 
-/// One recording of a channel, from its start to its stop: recorder, storage guard, retention, catalogue and uploader
-/// of one directory. A recording that was stopped is not restarted; the next recording is a new object.
+/// One recording of a channel, from its start to its stop. It consists of the recorder, storage guard, retention,
+/// catalogue and uploader of one directory. A recording that was stopped is never restarted; the next recording is a
+/// new object.
 ///
 /// All calls may be made on any thread and return at once.
 package final class Recording: SceneRecording {
-    /// How long the recorder has to finish its files. A channel that has to end earlier stops waiting for the recorder.
+    /// The time that the recorder has to finish its files. A channel that must end earlier stops waiting for the
+    /// recorder.
     private static let finishLimit = Duration.seconds(24 * 3600)
 
-    /// Describes the channel, or the source of a channel, that is recorded.
+    /// Describes what is recorded: a channel's program, or a source of a channel.
     struct Program: Sendable {
         /// The channel's name, with which each file name begins.
         let channel: String
         /// Whether the channel has live outputs, which go on air even if nothing can be recorded.
         var hasOutputs: Bool
-        /// How long after its presentation time a frame leaves the encoder; nil if it leaves before that time.
+        /// How long after its presentation time a frame leaves the encoder; nil if frames leave the encoder before that
+        /// time.
         let delay: Duration?
         /// The longest expected time between two keyframes.
         let gop: Duration
@@ -34,7 +37,7 @@ package final class Recording: SceneRecording {
         let description: StreamDescription
         /// Makes keyframes on request.
         let keyframes: any KeyframeRequester
-        /// The space that the process's recordings need on each file system.
+        /// Tracks the space that all recordings of the process need on each file system.
         let ledger: SpaceLedger
         /// The memory that the queues of all recorders share.
         let queues: QueueBudget
@@ -42,16 +45,18 @@ package final class Recording: SceneRecording {
         let logger: Logger
         /// The rendition that is recorded; nil means the program's own encoding.
         var rendition: Rendition?
-        /// Whether the recorded packets were encoded by the source, whose keyframes cannot be requested.
+        /// Whether the source itself encoded the recorded packets, so that keyframes cannot be requested.
         var isCopied = false
-        /// The program's sources, if they are recorded in addition to it.
+        /// The program's sources, if they are recorded in addition to the program; otherwise nil.
         var sources: RecordedSources?
-        /// The name under which the recording is entered in the space ledger; nil means the channel's. A later entry
-        /// replaces an earlier one of the same name.
+        /// The name of the recording's entry in the space ledger; nil means the channel's name. A new entry replaces an
+        /// earlier entry of the same name.
         var owner: String?
-        /// When the program's time 0 was on air; nil means that this is computed from the arrival of the packets.
+        /// When the program's time 0 was on air; nil means that the recorder computes this from the arrival of the
+        /// packets.
         var start: UTCTime?
-        /// The maximum size, in bytes, of the kept packets that arrive at once when the recording begins.
+        /// The maximum size, in bytes, of the packets that were kept in memory and that arrive at once when the
+        /// recording begins.
         var keptBytes = 0
         /// The data that a source's recording shares with the program's recording; nil means that this is the program's
         /// recording.
@@ -72,20 +77,21 @@ package final class Recording: SceneRecording {
     struct Companion: Sendable {
         /// Identifies the files that were recorded as parts of one program.
         var run = Recorder.newRun
-        /// The time from which file names are derived.
+        /// The shared time from which file names are derived.
         var epoch = ProgramEpoch()
         /// The space that a source's recording needs on the disk; nil means that this is the program's recording.
         var budget: StorageBudget?
-        /// The space that the program's recording still needs on the disk.
+        /// The space that the program's recording still needs on the disk, which the sources' recordings must leave
+        /// free.
         var promise = SpacePromise()
 
-        /// Returns the companion for the source of this number.
+        /// Returns the companion for the recording of source number `number`.
         func source(_ number: Int, budget: StorageBudget) -> Companion {
             Companion(run: "\(run).\(number)", epoch: epoch, budget: budget, promise: promise)
         }
     }
 
-    /// The number of bytes that a program's recording still needs; 0 before there is a recording.
+    /// Reports how many bytes a program's recording still needs; 0 before there is a recording.
     final class SpacePromise: Sendable {
         private let value = Mutex<(@Sendable () -> Int64)?>(nil)
 
@@ -106,14 +112,14 @@ package final class Recording: SceneRecording {
     private let retention: Retention?
     /// The recordings of the program's sources.
     private let sources: SourceRecordings?
-    /// Identifies the recorder's run: the program times of files can be compared only within one run.
+    /// Identifies the recorder's run. The program times of files can be compared only within one run.
     let run: String
-    /// The part of the program that will be on the disk; nil if that is not known before it is written.
+    /// The part of the program that will be on the disk, if that is known before it is written; otherwise nil.
     private let expected = Mutex<RecordedStretch?>(nil)
 
-    /// Sets the recording up and asks the storage guard, which queries the file system and blocks as long as the file
-    /// system does. Nothing is recorded yet. Throws ``ChannelFailure`` for rules that contradict each other, and for a
-    /// full disk if the channel has no outputs.
+    /// Sets the recording up, and asks the storage guard whether there is enough space. The guard queries the file
+    /// system, so the call blocks as long as the file system does. Nothing is recorded yet. Throws ``ChannelFailure``
+    /// for rules that contradict each other. Also throws it for a full disk, but only if the channel has no outputs.
     init(
         _ configuration: ChannelConfiguration.Recording, in place: RecordingPlace, of program: Program
     ) throws(ChannelFailure) {
@@ -143,8 +149,8 @@ package final class Recording: SceneRecording {
             clock: program.clock, logger: program.logger)
         let isSource = companion.budget != nil
         if !isSource {
-            // The size of files that retention can delete is subtracted, because deleting them makes room for the
-            // program's recording.
+            // Retention can delete files to make room for the program's recording, so the size of those files is
+            // subtracted.
             companion.promise.give { [weak recorder] in
                 let written = recorder?.status.totalBytes ?? .max
                 return max(0, own.rest(after: written) - (retention?.balance.reclaimableBytes ?? 0))
@@ -179,8 +185,8 @@ package final class Recording: SceneRecording {
         }
     }
 
-    /// Takes packets from `hub` from now on, or with `.replay` also those that `hub` keeps in memory. Files that a
-    /// crash left open are completed in the background; `group` is left when that is done.
+    /// Takes packets from `hub` from now on; with `.replay`, also takes the packets that `hub` keeps in memory. Files
+    /// that a crash left open are completed in the background; `group` is left when they are completed.
     func start(at hub: PacketStream, _ beginning: Beginning, in group: DispatchGroup) {
         switch beginning {
         case .program:
@@ -221,8 +227,8 @@ package final class Recording: SceneRecording {
         sources?.mark(text, at: time)
     }
 
-    /// Begins a new file with the next keyframe. If sources are also recorded, the new files of the program and of the
-    /// sources all begin at the same frame, which is a few frames ahead.
+    /// Begins a new file with the next keyframe. If sources are also recorded, the new files of the program and of all
+    /// sources begin at the same frame, which is a few frames later than now.
     func cut() {
         guard let sources else { return recorder.cutNow() }
         recorder.cut(at: sources.cut())
@@ -235,16 +241,17 @@ package final class Recording: SceneRecording {
     /// Begins no file before program time `time`, in nanoseconds.
     func wait(until time: Int64) { recorder.wait(until: time) }
 
-    /// Closes the open file, because packets have stopped arriving.
+    /// Closes the open file, because no more packets arrive.
     func pause() { recorder.pause() }
 
-    /// Records a gap at the end: packets up to program time `time`, in nanoseconds, will never arrive, for `reason`.
+    /// Records a gap at the end of the recording: the packets up to program time `time`, in nanoseconds, will never
+    /// arrive, for `reason`.
     func miss(until time: Int64, because reason: String) { recorder.miss(until: time, because: reason) }
 
-    /// Blocks while the recorder's queue is more than half full; for a program that no clock paces.
+    /// Blocks while the recorder's queue is more than half full. Used by a program that no clock paces.
     func waitForRoom() { recorder.waitForRoom() }
 
-    /// Ends the recording: closes the open file, hands over files for upload, completes the catalogue, and then calls
+    /// Ends the recording: closes the open file, hands files over for upload and completes the catalogue. Then calls
     /// `completion`. Uploads can take long: see ``cancelUploads()``.
     func finish(from hub: PacketStream, _ completion: @escaping @Sendable () -> Void) {
         hub.remove(recorder)
@@ -260,22 +267,23 @@ package final class Recording: SceneRecording {
         all.notify(queue: .global(qos: .utility), execute: completion)
     }
 
-    /// Stops uploading: files that are not uploaded yet are uploaded after the next start.
+    /// Stops uploading. Files that are not uploaded yet are uploaded when a recording in the same directory is next
+    /// started.
     func cancelUploads() {
         place.cancelUploads()
         sources?.cancelUploads()
     }
 
-    /// Carries out an operator's order about the uploads of the program, or of `source`. An order to retry all includes
-    /// the uploads of the sources. Returns at once; the result says whether there are such uploads.
+    /// Carries out an operator's order about the uploads of the program, or of `source`. The order to retry all uploads
+    /// also applies to the sources. Returns at once; the result says whether there are such uploads.
     func perform(_ order: UploadOrder, ofSource source: String?) -> Bool {
         if let source { return sources?.perform(order, of: source) ?? false }
         let hasUploads = place.perform(order)
         return order == .retryAll && sources?.perform(order, of: nil) == true || hasUploads
     }
 
-    /// The part of the program that is on the disk; before the first file, the part that will be on the disk, or nil if
-    /// that is not known.
+    /// The part of the program that is on the disk. Before the first file, this is the part that will be on the disk,
+    /// or nil if that part is not known.
     package var stretch: RecordedStretch? { recorder.stretch ?? expected.withLock { $0 } }
 
     /// A snapshot.
@@ -336,8 +344,9 @@ package final class Recording: SceneRecording {
             }, logger: program.logger)
     }
 
-    /// The expected bitrate of the video, in bits per second. A recording of constant quality has no bitrate; it is
-    /// estimated at 0.15 bits per pixel, which is more than x264 needs for most video at the usual quality of 23.
+    /// Returns the expected bitrate of the video, in bits per second. A recording of constant quality has no bitrate.
+    /// Its bitrate is estimated at 0.15 bits per pixel, which is more than x264 needs for most video at the usual
+    /// quality of 23.
     private static func plannedBitrate(_ description: StreamDescription) -> Int {
         guard let video = description.video, let frames = video.frameFormat else { return 0 }
         if video.bitrate > 0 { return video.bitrate }

@@ -9,8 +9,8 @@ internal import Networking
 internal import Segmenter
 internal import Upload
 
-/// The place of a recording: a writable directory, its catalogue, and the uploader of its finished files. It is created
-/// before anything that takes time to open, so that a wrong directory or remote is reported at once.
+/// The place of a recording: a writable directory, its catalogue, and the uploader of its finished files. The place is
+/// created before anything that takes long to open, so that a wrong directory or remote is reported at once.
 struct RecordingPlace: Sendable {
     let directory: RecordDirectory
     private let catalogue: Catalogue
@@ -18,8 +18,9 @@ struct RecordingPlace: Sendable {
     private let channel: String
     private let logger: Logger
 
-    /// Prepares the directory. If `asksRemote` is set and there is a remote, asks rclone for it. Blocks for up to 3 s,
-    /// and in addition until the file system answers, for at most `patience`. Throws ``ChannelFailure``.
+    /// Prepares the directory. If `asksRemote` is set and a remote is configured, asks rclone whether the remote
+    /// answers. Blocks for up to 3 s, and in addition until the file system answers, for which it waits at most
+    /// `patience`. Throws ``ChannelFailure``.
     init(
         _ configuration: ChannelConfiguration.Recording, channel: String, patience: Duration? = .seconds(10),
         asksRemote: Bool = true, logger: Logger
@@ -39,7 +40,7 @@ struct RecordingPlace: Sendable {
         }
     }
 
-    /// The observers of files and gaps. The catalogue is the first, because the uploader queries it.
+    /// The observers of files and gaps. The catalogue must be the first, because the uploader reads from it.
     var observers: [any RecordingObserver] {
         let all: [(any RecordingObserver)?] = [catalogue, uploader]
         return all.compactMap { $0 }
@@ -51,7 +52,7 @@ struct RecordingPlace: Sendable {
     /// Records in the catalogue that a scene went on air.
     func noteScene(_ scene: SceneEvent) { catalogue.noteScene(scene) }
 
-    /// The components that still need finished files, and can veto their deletion.
+    /// The components that might still need finished files. Each can veto the deletion of a file.
     var vetoes: [any RetentionVeto] {
         let all: [(any RetentionVeto)?] = [
             HoldVeto(directory), ClipHold(directory: directory, channel: channel), catalogue, uploader,
@@ -59,8 +60,8 @@ struct RecordingPlace: Sendable {
         return all.compactMap { $0 }
     }
 
-    /// A file system that does not answer within `patience` counts as a failure: the program must go on air
-    /// nevertheless, and a service manager must not wait.
+    /// Prepares the directory. If the file system does not answer within `patience`, this counts as a failure, because
+    /// the program must go on air nevertheless, and because a service manager must not wait.
     private static func prepare(
         _ recording: ChannelConfiguration.Recording, _ patience: Duration?
     ) throws(ChannelFailure) -> RecordDirectory {
@@ -84,24 +85,25 @@ struct RecordingPlace: Sendable {
         }
     }
 
-    /// Begins to write the catalogue and to upload, and completes files that a crash left open; `group` is left when
-    /// these are completed. Returns at once.
+    /// Begins to write the catalogue and to upload, and completes files that a crash left open. `group` is left when
+    /// these files are completed. Returns at once.
     func start(in group: DispatchGroup) {
         catalogue.start()
         uploader?.start()
         DispatchQueue(label: "relay.recovery", qos: .utility).async(group: group) { recover() }
     }
 
-    /// Uploads the waiting files, unless that fails or ``cancelUploads()`` is called, writes the catalogue's pending
-    /// entries, and calls `completion`. Returns at once.
+    /// Uploads the waiting files until that fails or ``cancelUploads()`` is called, writes the catalogue's pending
+    /// entries, and then calls `completion`. Returns at once.
     func finish(_ completion: @escaping @Sendable () -> Void) {
-        // The catalogue is finished last, so that it contains the uploader's last entries.
+        // The catalogue is finished after the uploader, so that it contains the uploader's last entries.
         let last: @Sendable () -> Void = { [catalogue] in catalogue.finish(completion) }
         guard let uploader else { return last() }
         uploader.finish(last)
     }
 
-    /// Stops uploading: files that are not uploaded yet are uploaded after the next start. Returns at once.
+    /// Stops uploading. Files that are not uploaded yet are uploaded when a recording in the same directory is next
+    /// started. Returns at once.
     func cancelUploads() { uploader?.cancel() }
 
     /// Carries out an operator's order about the uploads. Returns at once; the result says whether there are uploads.
@@ -114,7 +116,7 @@ struct RecordingPlace: Sendable {
     var uploadStatus: UploadStatus? { uploader?.status }
 
     private func recover() {
-        // The disk is not mounted yet. Recovery runs when it is mounted and the recorder resumes.
+        // If the disk is not mounted yet, recovery runs later, when the disk is mounted and the recorder resumes.
         guard !directory.isAwaited else { return }
         if let nested = try? directory.nestedArchives(), !nested.isEmpty {
             let rest = nested.count > 5 ? " and \(nested.count - 5) more" : ""

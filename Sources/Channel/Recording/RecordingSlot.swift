@@ -9,7 +9,7 @@ package import Upload
 
 /// The reason why a recording was not started or stopped.
 package enum RecordingSlotError: Error, Equatable, CustomStringConvertible {
-    /// There is a recording, or one is being started.
+    /// There is a recording, or a recording is being started.
     case alreadyRecording
     /// There is no recording.
     case notRecording
@@ -25,10 +25,11 @@ package enum RecordingSlotError: Error, Equatable, CustomStringConvertible {
     }
 }
 
-/// The slot of a channel's recording: at most one at a time, started and stopped while the channel is on air.
+/// Holds a channel's recording. A channel has at most one recording at a time, which can be started and stopped while
+/// the channel is on air.
 ///
-/// A recording that was stopped can still close its file and upload while the next one runs. All calls may be made on
-/// any thread.
+/// After a recording was stopped, it can still close its file and upload while the next recording runs. All calls may
+/// be made on any thread.
 package final class RecordingSlot: Sendable {
     /// A recording that is wanted but could not be set up, and the closure that sets it up.
     private final class Lack: Sendable {
@@ -45,7 +46,7 @@ package final class RecordingSlot: Sendable {
         case idle
         /// A recording is wanted but could not be set up; setting it up is retried every 10 s.
         case lacking(Lack)
-        /// The recording was set up and passed to ``prepare(_:)``, and receives no packets yet.
+        /// The recording was set up and passed to ``prepare(_:)``. It receives no packets yet.
         case prepared(Recording)
         /// A recording is being set up while the program runs.
         case starting
@@ -67,12 +68,12 @@ package final class RecordingSlot: Sendable {
 
     private let hub: PacketStream
     private let group: DispatchGroup
-    /// A queue of its own for retries, because these can block on disks that do not answer.
+    /// Runs the retries. They have a queue of their own, because they can block on disks that do not answer.
     private let queue = DispatchQueue(label: "relay.recording", qos: .utility)
     private let state = Mutex(State())
 
-    /// Creates a slot whose recordings get their packets from `hub`, unless they have a stream of their own. `group` is
-    /// left when all work that the recordings began is done.
+    /// Creates a slot. Its recordings get their packets from `hub`, unless a recording has a stream of its own. `group`
+    /// is left when all work that the recordings began is done.
     package init(hub: PacketStream, group: DispatchGroup) {
         self.hub = hub
         self.group = group
@@ -90,9 +91,9 @@ package final class RecordingSlot: Sendable {
         }
     }
 
-    /// Starts the recording that `make` sets up, while the program runs. Its first file begins at `beginning`: by
-    /// default with the next keyframe, which is requested. Blocks as long as `make` does. Throws the errors of `make`,
-    /// or ``RecordingSlotError``.
+    /// Starts the recording that `make` sets up, while the program runs. Its first file begins at `beginning`; by
+    /// default this is the next keyframe, which is requested. Blocks as long as `make` does. Throws the errors of
+    /// `make`, or ``RecordingSlotError``.
     func start(_ beginning: Recording.Beginning = .nextKeyframe, _ make: () throws -> Recording) throws {
         let lack = try state.withLock { state -> Lack? in
             let lack: Lack? = if case .lacking(let lack) = state.phase { lack } else { nil }
@@ -107,8 +108,8 @@ package final class RecordingSlot: Sendable {
         do {
             recording = try make()
         } catch {
-            // The phase changes in one step: otherwise a start on another thread could find no recording that is to be
-            // retried.
+            // The phase changes in one step. Otherwise a start on another thread could read the phase in between, and
+            // would not find the recording that is to be retried.
             let next = lack.map { Lack("\(error)", $0.make) }
             let isLacking = state.withLock { state -> Bool in
                 guard case .starting = state.phase else { return false }
@@ -126,8 +127,9 @@ package final class RecordingSlot: Sendable {
     }
 
     /// Replaces the current recording by the one that `make` sets up. The old recording closes its file and ends its
-    /// work in the background; the first file of the new one begins with the next keyframe, which is requested. Blocks
-    /// as long as `make` does. Throws the errors of `make`, in which case nothing changes, or ``RecordingSlotError``.
+    /// work in the background. The first file of the new recording begins with the next keyframe, which is requested.
+    /// Blocks as long as `make` does. Throws the errors of `make`, in which case nothing changes, or
+    /// ``RecordingSlotError``.
     func replace(_ make: () throws -> Recording) throws {
         let recording = try make()
         try state.withLock { (state) throws(RecordingSlotError) in
@@ -138,8 +140,8 @@ package final class RecordingSlot: Sendable {
             case .idle, .lacking: break
             case .recording(let old):
                 end(old, &state)
-                // The old recording finishes before the next one starts: both would take the same packets of a source
-                // out of its buffer.
+                // The old recording is finished before the next one starts. Otherwise both would take the same packets
+                // of a source out of that source's buffer.
                 finish(old)
             }
             state.phase = .recording(recording)
@@ -164,9 +166,9 @@ package final class RecordingSlot: Sendable {
         if let recording { finish(recording) }
     }
 
-    /// Shows `reason` as the error of the missing recording, and retries `make` until it sets the recording up, or
-    /// until a recording is started or stopped. Returns at once; false, without any effect, if there is a recording
-    /// already.
+    /// Shows `reason` as the error of the missing recording, and calls `make` repeatedly until it sets the recording
+    /// up, or until a recording is started or stopped. Returns at once. Returns false, and does nothing, if there is a
+    /// recording already.
     @discardableResult
     func lack(_ reason: String, _ make: @escaping @Sendable () throws -> Recording) -> Bool {
         let lack = Lack(reason, make)
@@ -202,7 +204,8 @@ package final class RecordingSlot: Sendable {
         }
     }
 
-    /// Closes the recording, because the program has ended; no other one can be started from now on. Returns at once.
+    /// Ends the recording, because the program has ended. No other recording can be started afterwards. Returns at
+    /// once.
     func finish() {
         let recording = state.withLock { state -> Recording? in
             defer { state.phase = .over }
@@ -216,8 +219,8 @@ package final class RecordingSlot: Sendable {
     /// The stream that `recording` records.
     private func stream(of recording: Recording) -> PacketStream { recording.stream ?? hub }
 
-    /// Must run under the lock, so that the group is entered before another thread can see that the recording has
-    /// ended.
+    /// Must be called while the state is locked, so that the group is entered before another thread can see that the
+    /// recording has ended.
     private func end(_ recording: Recording, _ state: inout State) {
         state.ending.append(recording)
         group.enter()
@@ -234,7 +237,7 @@ package final class RecordingSlot: Sendable {
         }
     }
 
-    /// The current recording, or the one that is prepared; nil if nothing is recorded.
+    /// The current recording, or a recording that is prepared; nil if there is neither.
     package var current: Recording? {
         state.withLock { state in
             switch state.phase {
@@ -244,15 +247,15 @@ package final class RecordingSlot: Sendable {
         }
     }
 
-    /// Carries out an operator's order about the uploads of the current recording, and of stopped ones that are still
-    /// uploading. Returns at once; the result says whether there are such uploads.
+    /// Carries out an operator's order about the uploads of the current recording, and of stopped recordings that are
+    /// still uploading. Returns at once; the result says whether there are such uploads.
     package func perform(_ order: UploadOrder, ofSource source: String?) -> Bool {
         let ending = state.withLock { $0.ending }
         return (ending + (current.map { [$0] } ?? [])).map { $0.perform(order, ofSource: source) }.contains(true)
     }
 
-    /// Stops uploading: files that the recordings have not uploaded yet are uploaded after the next start. Returns at
-    /// once.
+    /// Stops uploading. Files that the recordings have not uploaded yet are uploaded when a recording in the same
+    /// directory is next started. Returns at once.
     func cancelUploads() {
         let ending = state.withLock { $0.ending }
         for recording in ending + (current.map { [$0] } ?? []) { recording.cancelUploads() }
@@ -264,8 +267,8 @@ package final class RecordingSlot: Sendable {
         return had || (ending + (current.map { [$0] } ?? [])).contains { $0.status.hasRecorded }
     }
 
-    /// A snapshot of the current recording, or else of the one that was stopped last. A stopped recording has no
-    /// storage status, because its disk is not monitored any more.
+    /// A snapshot of the current recording. Without a current recording, it is that of the recording that was stopped
+    /// last. It then contains no storage status, because the disk of a stopped recording is not monitored any more.
     var status: RecordingStatus {
         if let current { return current.status }
         let (ending, last, phase) = state.withLock { ($0.ending.last, $0.last, $0.phase) }

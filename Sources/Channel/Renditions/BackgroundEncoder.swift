@@ -11,8 +11,9 @@ internal import Networking
 internal import Program
 internal import Synchronization
 
-/// An encoder session in addition to the program's, which it never delays: on threads of lower priority, with a bounded
-/// queue. If it cannot keep up, it drops and counts frames of its own output only; the audio stays complete.
+/// An encoder session in addition to the program's own. It never delays the program, because it runs on threads of
+/// lower priority and has a bounded queue. If it cannot keep up, it drops and counts frames of its own output only; its
+/// audio stays complete.
 ///
 /// All calls may be made on any thread and return at once.
 final class BackgroundEncoder: KeyframeRequester {
@@ -47,20 +48,20 @@ final class BackgroundEncoder: KeyframeRequester {
         let thread: String
     }
 
-    /// `mostBytes` is the maximum size of all waiting frames. The number of frames that results from it is limited to
-    /// the range `frameCounts`.
+    /// `mostBytes` is the maximum size of all waiting frames together. It determines the maximum number of waiting
+    /// frames, which is clamped to the range `frameCounts`.
     private static let (mostBytes, frameCounts) = (64 << 20, 16...60)
-    /// The maximum number of waiting frames and pieces of audio together; beyond it audio is dropped as well.
+    /// The maximum number of waiting jobs (frames and pieces of audio). If more are waiting, audio is dropped as well.
     private static let mostJobs = 600
-    /// The maximum size of kept captions, in bytes: enough for some seconds.
+    /// The maximum size of the kept captions, in bytes: enough for some seconds of captions.
     private static let mostCaptions = 9000
     /// The threads' nice value: a lower priority than that of the program's threads.
     private static let niceness: CInt = 5
-    /// The pause between two log messages about dropped frames, in nanoseconds.
+    /// The minimum time between two log messages about dropped frames, in nanoseconds.
     private static let pause: Int64 = 10_000_000_000
 
     private let name: Name
-    /// Luma pixels of an encoded frame.
+    /// The number of luma pixels of an encoded frame.
     private let pixels: Int
     private let frameRate: FrameRate
     private let session: EncoderSession
@@ -87,7 +88,7 @@ final class BackgroundEncoder: KeyframeRequester {
 
     /// The tracks of the encoder's packets.
     var description: StreamDescription { session.description }
-    /// How many frames the encoder takes before its first packet.
+    /// The number of frames that the encoder takes before it outputs its first packet.
     var delayInFrames: Int { session.delayInFrames }
     /// The session's status.
     var status: EncoderStatus { session.status }
@@ -96,7 +97,7 @@ final class BackgroundEncoder: KeyframeRequester {
     /// The error that ended the encoder early; nil if nothing ended it early.
     var failure: String? { state.withLock { $0.failure } }
 
-    /// Why, and until which program time in nanoseconds, nothing was encoded; nil if the encoder did not fail.
+    /// Why nothing was encoded, and until which program time in nanoseconds; nil if the encoder did not fail.
     var missing: (reason: String, until: Int64)? {
         let (failure, lastLost) = state.withLock { ($0.failure, $0.lastLost) }
         guard let failure, let lastLost else { return nil }
@@ -105,7 +106,8 @@ final class BackgroundEncoder: KeyframeRequester {
 
     func requestKeyframe(at programTime: Int64?) { session.requestKeyframe(at: programTime) }
 
-    /// Begins to encode; `completion` is called when everything is published, after ``finish()``. To be called once.
+    /// Begins to encode. `completion` is called when everything is published: after ``finish()`` or ``cancel()``, or
+    /// earlier if the encoder fails. To be called once.
     func start(_ completion: @escaping @Sendable () -> Void) {
         MediaThread.start(name.thread) {
             _ = nice(Self.niceness)
@@ -122,13 +124,13 @@ final class BackgroundEncoder: KeyframeRequester {
         }
     }
 
-    /// Accepts no more input. Everything that was accepted is encoded.
+    /// Accepts no more input. The input that was accepted before is still encoded.
     func finish() {
         state.withLock { ($0.isOver, $0.isFinished) = (true, true) }
         news.signal()
     }
 
-    /// Accepts no more input, and drops everything that was not encoded yet; the frames are counted as dropped.
+    /// Accepts no more input, and drops all input that was not encoded yet. The dropped frames are counted.
     func cancel() {
         state.withLock { state in
             state.dropped += state.frames
@@ -137,7 +139,7 @@ final class BackgroundEncoder: KeyframeRequester {
         news.signal()
     }
 
-    /// Takes audio, which normally continues where the audio of the previous call ended; a gap becomes silence.
+    /// Takes audio. Normally it continues where the audio of the previous call ended; a gap becomes silence.
     func take(_ audio: AudioBuffer) {
         state.withLock { state in
             guard !state.isOver, state.jobs.count < Self.mostJobs else { return }
@@ -146,13 +148,14 @@ final class BackgroundEncoder: KeyframeRequester {
         news.signal()
     }
 
-    /// The maximum number of waiting frames if each is as large as `frame` or as an encoded frame, whichever is larger.
+    /// Returns the maximum number of waiting frames. Each frame counts with the size of `frame` or of an encoded frame,
+    /// whichever is larger.
     private func mostFrames(like frame: VideoFrame) -> Int {
         let count = Self.mostBytes / (max(pixels, frame.width * frame.height) * 3 / 2)
         return min(max(count, Self.frameCounts.lowerBound), Self.frameCounts.upperBound)
     }
 
-    /// Takes the program's `index`-th frame, which is encoded as `resized` if that is given.
+    /// Takes frame number `index` of the program. If `resized` is given, it is encoded instead of `frame`.
     func take(_ frame: VideoFrame, _ resized: ResizedFrame? = nil, at index: Int64) {
         state.withLock { state in
             guard !state.isOver else {
@@ -178,9 +181,9 @@ final class BackgroundEncoder: KeyframeRequester {
 // MARK: The encoder's own threads
 
 extension BackgroundEncoder {
-    /// Opens the session on a thread of its own. x264 starts its threads when a session is opened, and these inherit
-    /// the priority of the thread that opens it. Threads that Dispatch starts during such a call would inherit the low
-    /// priority as well, and these serve the complete process.
+    /// Opens the session on a thread of its own. x264 starts its threads when a session is opened, and these threads
+    /// inherit the low priority of the thread that opens it. Dispatch might also start threads during such a call,
+    /// which would inherit the low priority as well, although they serve the whole process.
     private static func open(
         _ name: Name, _ settings: EncoderSettings, _ format: VideoFormat, _ sink: any PacketSink, _ logger: Logger
     ) throws(ChannelFailure) -> EncoderSession {
@@ -217,7 +220,7 @@ extension BackgroundEncoder {
         }
     }
 
-    /// Logs the frames that were dropped since this function last logged any, at most every 10 s.
+    /// Logs how many frames were dropped since this function last logged any, but at most every 10 s.
     private func tellOfDrops(_ told: inout Int, _ tellAt: inout Int64) {
         let dropped = dropped
         guard dropped > told, clock.now >= tellAt else { return }
@@ -227,8 +230,8 @@ extension BackgroundEncoder {
         (told, tellAt) = (dropped, clock.now + Self.pause)
     }
 
-    /// Logs at the end how many frames were dropped in total, if any were: those of the last 10 s might not be logged
-    /// yet.
+    /// Logs at the end how many frames were dropped in total, if any were. Without this, frames that were dropped in
+    /// the last 10 s might not be logged.
     private func tellOfAllDrops() {
         let dropped = dropped
         guard dropped > 0 else { return }
@@ -237,7 +240,7 @@ extension BackgroundEncoder {
             metadata: ["frames": "\(dropped)"])
     }
 
-    /// Returns the next job, and blocks until there is one; nil when nothing follows.
+    /// Returns the next job. Blocks until there is a job; returns nil when no job follows.
     private func next() -> Job? {
         while true {
             let (job, isOver) = state.withLock { state -> (Job?, Bool) in
@@ -252,7 +255,7 @@ extension BackgroundEncoder {
         }
     }
 
-    /// Encodes `job`. `position` is the end of the audio that was encoded so far.
+    /// Encodes `job`. `position` is the end of the audio that was encoded so far, in samples of the program.
     private func encode(_ job: Job, _ position: inout Int64?) throws {
         switch job {
         case .frame(let frame, let resized, let index):

@@ -4,8 +4,9 @@ internal import Dispatch
 internal import Media
 internal import Synchronization
 
-/// Hands packets from the encoder's thread to another thread, which publishes them. Threads that publishing starts, for
-/// example through Dispatch, inherit the priority of the publishing thread, and the encoder's is low.
+/// Hands packets over from the encoder's thread to another thread, which publishes them. This is necessary because
+/// publishing can start threads, for example through Dispatch. They inherit the priority of the publishing thread, and
+/// the priority of the encoder's thread is low.
 final class PacketHandover: PacketSink {
     private struct State {
         var packets: [EncodedPacket] = []
@@ -25,8 +26,8 @@ final class PacketHandover: PacketSink {
         news.signal()
     }
 
-    /// Publishes the packets to `sink`, and calls `afterEach` after each packet or batch of packets. Returns after the
-    /// last packet, when `sink` has been finished.
+    /// Publishes the packets to `sink`. Calls `afterEach` after each packet or batch of packets. Returns after the last
+    /// packet, when it has also finished `sink`.
     func run(into sink: any PacketSink, afterEach work: () -> Void) {
         while true {
             news.wait()

@@ -32,8 +32,8 @@ struct Rendition: Sendable {
             into: stream, clock: clock, logger: logger)
     }
 
-    /// How long after its presentation time a frame leaves the encoder if the program runs `frames` ahead; nil if it
-    /// leaves before that time.
+    /// Returns how long after its presentation time a frame leaves the encoder, if the program runs `frames` frames
+    /// ahead. Returns nil if frames leave the encoder before that time.
     func delay(ahead frames: Int) -> Duration? {
         let late = encoder.delayInFrames - frames
         return late > 0 ? format.frameRate.timeBase.duration(Int64(late)) : nil

@@ -9,22 +9,23 @@ internal import Synchronization
 /// Hands each frame of a program, and its audio, to the encoders of its renditions and then to the program's own
 /// encoder. The work of the renditions' encoders does not delay the program.
 final class Renditions: ProgramSink {
-    /// How long, in nanoseconds, the encoders continue at most after ``hurry()``.
+    /// The maximum time, in nanoseconds, for which the encoders continue after ``hurry()``.
     private static let patience: Int64 = 1_500_000_000
 
     /// All renditions, in the configured order.
     let all: [Rendition]
-    /// The encoders by frame size: encoders of the same size share the scaled frames. An entry without a resizer has
-    /// the size of the program.
+    /// The encoders, grouped by frame size: encoders of the same size share the scaled frames. A group without a
+    /// resizer has the size of the program.
     private let sizes: [(resizer: FrameResizer?, encoders: [BackgroundEncoder])]
     /// The program's own encoder.
     let next: any ProgramSink
     private let clock: any MonotonicClock
     private let hurryingSince = Mutex<Int64?>(nil)
-    /// This group is left when no encoder is at work any more.
+    /// This group is left when all encoders have ended.
     private let working = DispatchGroup()
 
-    /// Creates the sink for a program of `format` with these renditions; everything is also passed on to `next`.
+    /// Creates the sink for a program of `format` with the renditions `all`. All frames and audio are also passed on to
+    /// `next`.
     init(_ all: [Rendition], of format: VideoFormat, before next: any ProgramSink, clock: any MonotonicClock) {
         (self.all, self.next, self.clock) = (all, next, clock)
         sizes = Dictionary(grouping: all) { FrameSize(width: $0.format.width, height: $0.format.height) }
@@ -61,11 +62,11 @@ final class Renditions: ProgramSink {
         try next.finish()
     }
 
-    /// Limits the time that ``end()`` takes, because a thread waits for the end. Returns at once.
+    /// Limits the time that ``end()`` can take, because a thread waits for the program's end. Returns at once.
     func hurry() { hurryingSince.withLock { $0 = $0 ?? clock.now } }
 
-    /// Accepts no more input. Blocks until everything that was accepted is published or, too long after ``hurry()``,
-    /// dropped.
+    /// Accepts no more input. Blocks until all input that was accepted before is published. If ``hurry()`` was called
+    /// and this takes too long, the rest of the input is dropped.
     func end() {
         for rendition in all { rendition.encoder.finish() }
         while working.wait(timeout: .now() + .milliseconds(50)) == .timedOut {

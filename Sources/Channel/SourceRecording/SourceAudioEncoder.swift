@@ -16,7 +16,7 @@ internal import Synchronization
 final class SourceAudioEncoder: SourceCoding {
     fileprivate struct Session {
         let encoder: AACEncoder
-        /// The end of the audio that was encoded so far, in samples of the program.
+        /// The end of the audio that was encoded so far, in samples of the program; nil before the first audio.
         var position: Int64?
     }
 
@@ -31,8 +31,8 @@ final class SourceAudioEncoder: SourceCoding {
         var completion: (@Sendable () -> Void)?
     }
 
-    /// The maximum number of waiting pieces of audio, each as long as a frame of the program. Further audio is dropped
-    /// and becomes silence.
+    /// The maximum number of waiting pieces of audio, each as long as a frame of the program. If more arrive, they are
+    /// dropped and become silence.
     private static let mostWaiting = 600
 
     let description: StreamDescription
@@ -68,7 +68,7 @@ final class SourceAudioEncoder: SourceCoding {
         return ("its encoder failed: \(failure)", AudioFormat.program.timeBase.rescale(end, to: .nanoseconds))
     }
 
-    /// Does nothing: audio can be cut anywhere.
+    /// Does nothing, because audio can be cut anywhere.
     func requestKeyframe(at programTime: Int64?) {}
 
     func start(for recording: Recording, _ completion: @escaping @Sendable () -> Void) {
@@ -118,7 +118,7 @@ final class SourceAudioEncoder: SourceCoding {
         }
     }
 
-    /// Counts the frames that the encoder has refused so far, and logs the first one.
+    /// Updates the number of frames that the encoder has refused so far, and logs the first one.
     private func count(_ refused: Int64, _ reason: AVFailure) {
         let before = state.withLock { state in
             defer { state.status.refusedFrames = refused }
@@ -132,7 +132,7 @@ final class SourceAudioEncoder: SourceCoding {
 }
 
 extension SourceAudioEncoder.Session {
-    /// Encodes `audio`; a gap in front of it becomes silence.
+    /// Encodes `audio`. If there is a gap before it, encodes silence first.
     fileprivate mutating func encode(_ audio: AudioBuffer) throws(AVFailure) -> [EncodedPacket] {
         if position == nil { encoder.begin(at: audio.position) }
         var packets: [EncodedPacket] = []

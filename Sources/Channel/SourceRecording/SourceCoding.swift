@@ -10,20 +10,20 @@ internal import Status
 protocol SourceCoding: SourceWatcher, KeyframeRequester {
     /// The tracks of the packets, as far as they are known.
     var description: StreamDescription { get }
-    /// Whether the packets are copied or encoded, or none has arrived yet.
+    /// Whether the packets are copied or encoded, or no packet has arrived yet.
     var coding: SourceRecordingStatus.Coding { get }
     /// The encoder's status.
     var status: EncoderStatus { get }
-    /// The number of frames that were dropped because the encoder could not keep up, or a keyframe was missing.
+    /// The number of frames that were dropped because the encoder could not keep up, or because a keyframe was missing.
     var dropped: Int { get }
-    /// The error that ended the recording; nil without an error.
+    /// The error that ended the recording; nil if there was no error.
     var failure: String? { get }
-    /// Why, and until which program time in nanoseconds, nothing was recorded; nil if nothing is missing.
+    /// Why nothing was recorded, and until which program time in nanoseconds; nil if nothing is missing.
     var missing: (reason: String, until: Int64)? { get }
-    /// Begins to make packets for `recording`; `completion` is called when all are made, after ``finish()``. To be
-    /// called once.
+    /// Begins to make packets for `recording`. `completion` is called when all packets are made: after ``finish()``, or
+    /// possibly earlier if the encoder fails. To be called once.
     func start(for recording: Recording, _ completion: @escaping @Sendable () -> Void)
-    /// Accepts no more input. Everything that was accepted is recorded.
+    /// Accepts no more input. The input that was accepted before is still recorded.
     func finish()
 }
 

@@ -9,8 +9,9 @@ internal import Program
 internal import Status
 internal import Synchronization
 
-/// Hands the packets of a live source to its recording without re-encoding, at the program times at which the source's
-/// frames are shown. If the source turns out to have a format that recordings do not support, an encoder takes over.
+/// Hands the packets of a live source to the source's recording without re-encoding. Each packet gets the program time
+/// at which the program shows its frame. If the source turns out to have a format that recordings do not support, an
+/// encoder takes over.
 ///
 /// All calls may be made on any thread and return at once.
 final class SourceCopier: SourceCoding {
@@ -31,8 +32,8 @@ final class SourceCopier: SourceCoding {
         var feed: SourceFeed?
         var placing = PacketPlacing()
         var awaitsKeyframe = false
-        /// The number of frames of a newly shown input that were dropped before its first keyframe: `skipped` for the
-        /// current input, `allSkipped` for all inputs.
+        /// The number of frames that were dropped because they came before the first keyframe of a newly shown input.
+        /// `skipped` counts those of the current input; when its keyframe arrives, they are added to `allSkipped`.
         var (skipped, allSkipped) = (0, 0)
         /// The end of the newest packet, in nanoseconds of program time.
         var newest: Int64?
@@ -50,11 +51,12 @@ final class SourceCopier: SourceCoding {
         var packets: [EncodedPacket] = []
         var refusal: String?
         var isSilent = false
-        /// The number of frames that were dropped before a keyframe that arrived in this call; otherwise 0.
+        /// The number of frames that were dropped before a keyframe, if that keyframe arrived in this call; otherwise
+        /// 0.
         var skipped = 0
     }
 
-    /// A source without packets for longer than this counts as silent, in nanoseconds.
+    /// The time, in nanoseconds, after which a source without packets counts as silent.
     private static let patience: Int64 = 1_500_000_000
 
     private let frameRate: FrameRate
@@ -86,7 +88,7 @@ final class SourceCopier: SourceCoding {
     var failure: String? { encoder.map(\.failure) ?? state.withLock { $0.failure } }
     var missing: (reason: String, until: Int64)? { encoder?.missing }
 
-    /// Has no effect while packets are copied: the sender alone decides when to make keyframes.
+    /// Has no effect while packets are copied, because only the sender decides when to make keyframes.
     func requestKeyframe(at programTime: Int64?) { encoder?.requestKeyframe(at: programTime) }
 
     func start(for recording: Recording, _ completion: @escaping @Sendable () -> Void) {
@@ -149,7 +151,7 @@ final class SourceCopier: SourceCoding {
             }
         }
         for packet in turn.packets {
-            // Audio packets count as well, because audio is recorded even while video frames are missing.
+            // Audio packets count as well, because audio is also recorded while video frames are missing.
             let end = packet.timeBase.rescale(packet.pts + packet.duration, to: .nanoseconds)
             state.newest = max(state.newest ?? end, end)
             state.isSilent = false
@@ -161,7 +163,8 @@ final class SourceCopier: SourceCoding {
         return turn
     }
 
-    /// If `feed` is another input of the source, switches to it at `now`, beginning at its next keyframe.
+    /// If `feed` belongs to another input of the source than before, switches to it at `now`. The video begins at its
+    /// next keyframe.
     private func follow(_ feed: SourceFeed, _ state: inout State, _ now: Timestamp) {
         guard state.feed !== feed else { return }
         if state.hasPackets {
@@ -192,7 +195,7 @@ final class SourceCopier: SourceCoding {
         }
     }
 
-    /// Marks the copier as failed: nothing more is recorded, and `finish()` waits for nothing.
+    /// Marks the copier as failed. Nothing more is recorded, and `finish()` waits for nothing.
     private func fail(_ failure: ChannelFailure) {
         let completion = state.withLock { state -> (@Sendable () -> Void)? in
             state.failure = "\(failure)"

@@ -7,17 +7,17 @@ internal import Media
 internal import Program
 internal import Synchronization
 
-/// Encodes the video and audio of one source, frame by frame of the program, in the background, without ever delaying
-/// the program: see ``BackgroundEncoder``.
+/// Encodes the video and audio of one source in the background, one frame for each frame of the program. It never
+/// delays the program: see ``BackgroundEncoder``.
 ///
 /// All calls may be made on any thread and return at once.
 final class SourceEncoder: SourceWatcher, KeyframeRequester {
     private let encoder: BackgroundEncoder
-    /// The newest frame of the source; repeated while there is no new one.
+    /// The newest frame of the source. It is repeated while the source delivers no new frame.
     private let standing: Mutex<VideoFrame>
 
-    /// Opens an encoder session whose packets go to `hub`; `placeholder` is shown until the source has a frame. Blocks
-    /// until the session is open. Throws ``ChannelFailure``.
+    /// Opens an encoder session whose packets go to `hub`. `placeholder` is encoded until the source has a frame.
+    /// Blocks until the session is open. Throws ``ChannelFailure``.
     init(
         _ settings: EncoderSettings, format: VideoFormat, placeholder: VideoFrame, into hub: PacketStream,
         clock: any MonotonicClock, logger: Logger
@@ -39,15 +39,16 @@ final class SourceEncoder: SourceWatcher, KeyframeRequester {
     var dropped: Int { encoder.dropped }
     /// The error that ended the encoder early; nil if nothing ended it early.
     var failure: String? { encoder.failure }
-    /// Why, and until which program time in nanoseconds, nothing was encoded; nil if the encoder did not fail.
+    /// Why nothing was encoded, and until which program time in nanoseconds; nil if the encoder did not fail.
     var missing: (reason: String, until: Int64)? { encoder.missing }
 
     func requestKeyframe(at programTime: Int64?) { encoder.requestKeyframe(at: programTime) }
 
-    /// Begins to encode; `completion` is called when everything is encoded, after ``finish()``. To be called once.
+    /// Begins to encode. `completion` is called when everything is encoded: after ``finish()``, or earlier if the
+    /// encoder fails. To be called once.
     func start(_ completion: @escaping @Sendable () -> Void) { encoder.start(completion) }
 
-    /// Accepts no more input. Everything that was accepted is encoded.
+    /// Accepts no more input. The input that was accepted before is still encoded.
     func finish() { encoder.finish() }
 
     func take(_ frame: VideoFrame?, _ audio: AudioBuffer, at index: FrameIndex) {

@@ -25,12 +25,12 @@ struct RecordedSources: Sendable {
     var videoCount: Int { sources.count { $0.hasVideo } }
 }
 
-/// The recordings of a program's sources, each under the name of the channel and the source. They are started, cut and
-/// ended together with the program's recording, at the same frames of the program.
+/// The recordings of a program's sources. The files of each are named after the channel and the source. These
+/// recordings are started, cut and ended together with the program's recording, at the same frames of the program.
 ///
 /// The program's recorder requests its keyframes from this object. A request with a given time ends a file of the
-/// program there; the files of all sources then end at the same time. All calls except `init` may be made on any thread
-/// and return at once.
+/// program at that time; the files of all sources then end at the same time. All calls except `init` may be made on any
+/// thread and return at once.
 final class SourceRecordings: KeyframeRequester {
     private struct Source {
         let name: String
@@ -40,9 +40,10 @@ final class SourceRecordings: KeyframeRequester {
         let recording: Recording
     }
 
-    /// Slightly more than one audio sample, in nanoseconds: a frame's first sample can begin before the frame.
+    /// Slightly more than the duration of one audio sample, in nanoseconds: the first sample of a frame can begin
+    /// before the frame.
     private static let sample: Int64 = 100_000
-    /// How many frames ahead an event is scheduled that must happen at the same frame in all recordings.
+    /// An event that must happen at the same frame in all recordings is scheduled this many frames ahead.
     private static let lead: Int64 = 10
 
     private let bus: Bus
@@ -51,7 +52,7 @@ final class SourceRecordings: KeyframeRequester {
     private let sources: [Source]
     /// The sources that cannot be recorded, and the reasons.
     private let failures: [(name: String, reason: String)]
-    /// This group is left when no encoder is at work any more.
+    /// This group is left when all encoders have ended.
     private let working = DispatchGroup()
 
     /// Sets up a recording for each of `recorded`, in addition to the recording of `program`, with the settings in
@@ -98,7 +99,7 @@ final class SourceRecordings: KeyframeRequester {
             logger: logger)
         (one.isCopied, one.owner) = (isCopied, program.owner ?? program.channel)
         one.companion = companion.source(number + 1, budget: budget.shared(by: recorded.videoCount + 1))
-        // The remote is not asked again, because the program's recording uses the same one and has asked it.
+        // The remote is not asked again: the program's recording uses the same remote and has already asked it.
         let place = try RecordingPlace(configuration, channel: channel, asksRemote: false, logger: logger)
         return Source(
             name: source.name, bus: source.bus, coding: coding, hub: hub,
@@ -129,9 +130,9 @@ final class SourceRecordings: KeyframeRequester {
         }
     }
 
-    /// Begins with the program's first frame or, if the program is running, with a frame that is a few frames ahead.
-    /// Returns the time of this frame, in nanoseconds; the program has a keyframe there as well. `group` is left when
-    /// files that a crash left open are completed.
+    /// Starts the recordings. They begin with the program's first frame or, if the program is running, with a frame
+    /// that is a few frames ahead. Returns the time of this frame, in nanoseconds; the program has a keyframe at this
+    /// time as well. `group` is left when files that a crash left open are completed.
     func start(joinsRunningProgram: Bool, in group: DispatchGroup) -> Int64 {
         let first: FrameIndex = joinsRunningProgram ? bus.nextFrame + Self.lead : 0
         let time = frameRate.start(of: first).nanoseconds
@@ -147,7 +148,7 @@ final class SourceRecordings: KeyframeRequester {
     }
 
     /// Ends the files of all sources at a frame that is a few frames ahead. Returns the time of this frame, in
-    /// nanoseconds; the program has a keyframe there as well.
+    /// nanoseconds; the program has a keyframe at this time as well.
     func cut() -> Int64 {
         let time = frameRate.start(of: bus.nextFrame + Self.lead).nanoseconds
         requestKeyframe(at: time)
@@ -159,7 +160,7 @@ final class SourceRecordings: KeyframeRequester {
         for source in sources { source.recording.mark(text, at: time) }
     }
 
-    /// Encodes everything that was accepted, closes all files, and leaves `group` when all work on the files is done.
+    /// Encodes the input that was accepted, closes all files, and leaves `group` when all work on the files is done.
     func finish(in group: DispatchGroup) {
         bus.unwatch(sources.map { $0.coding })
         for source in sources {
@@ -174,13 +175,14 @@ final class SourceRecordings: KeyframeRequester {
         }
     }
 
-    /// Stops uploading: files that are not uploaded yet are uploaded after the next start.
+    /// Stops uploading. Files that are not uploaded yet are uploaded when a recording in the same directory is next
+    /// started.
     func cancelUploads() {
         for source in sources { source.recording.cancelUploads() }
     }
 
-    /// Carries out an operator's order about the uploads of the source `name`, or of all sources if `name` is nil. The
-    /// result says whether there are such uploads.
+    /// Carries out an operator's order about the uploads of the source `name`, or of all sources if `name` is nil.
+    /// Returns whether there are such uploads.
     func perform(_ order: UploadOrder, of name: String?) -> Bool {
         sources.filter { name == nil || $0.name == name }
             .map { $0.recording.perform(order, ofSource: nil) }.contains(true)
@@ -209,10 +211,10 @@ final class SourceRecordings: KeyframeRequester {
 }
 
 extension StorageBudget {
-    /// The budget of a source's recording if `count` recordings of the same bitrate share the disk. It covers the
-    /// bitrate of all of them. Its reserve is twice the program's reserve, or ``retentionGoalBytes`` for the program's
-    /// reserve at that bitrate, whichever is more, so that the source's recording ends before the program's own
-    /// recording.
+    /// Returns the budget of a source's recording if `count` recordings of the same bitrate share the disk. Its bitrate
+    /// is the sum of all of them. Its reserve is twice the program's reserve, or the ``retentionGoalBytes`` that follow
+    /// from the program's reserve and this bitrate, whichever is more. So the source's recording ends before the
+    /// program's own recording does.
     package func shared(by count: Int) -> StorageBudget {
         var budget = self
         let (sum, overflow) = bitrate.multipliedReportingOverflow(by: Int64(count))

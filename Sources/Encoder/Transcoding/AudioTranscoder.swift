@@ -3,15 +3,16 @@
 package import LibAV
 package import Media
 
-/// Decodes audio packets and encodes them as AAC-LC, with the sender's times. One thread at a time.
+/// Decodes audio packets and encodes them as AAC-LC, with the sender's times. Only one thread at a time may use it.
 ///
-/// No sample is stretched to follow a clock: the packets' times follow the sender's timestamps instead. Gaps are filled
-/// with silence, and overlaps are removed.
+/// The audio is never stretched to follow a clock; instead, the packets' times follow the sender's timestamps. Gaps are
+/// filled with silence, and overlaps are removed.
 package final class AudioTranscoder: TrackTranscoder {
-    /// If a timestamp differs from the sample count by no more than this, there is no gap or overlap. The value is
-    /// shorter than a frame of any codec.
+    /// The maximum difference between a timestamp and the sample count that does not count as a gap or an overlap. It
+    /// is shorter than a frame of any codec.
     private static let tolerance = AudioFormat.program.timeBase.ticks(.milliseconds(10))
-    /// The maximum correction of a packet's time towards the timestamps, in samples: 2000 ppm.
+    /// The maximum by which one decoded frame moves the packets' times towards the timestamps, in samples: about 2000
+    /// ppm.
     private static let step: Int64 = 2
     /// The longest gap that is filled with silence.
     private static let longestHole = AudioFormat.program.timeBase.ticks(.seconds(10))
@@ -22,8 +23,8 @@ package final class AudioTranscoder: TrackTranscoder {
     private let resampler: Resampler
     private var encoder: AACEncoder
     private var decoder: (track: TrackDescription, decoder: Decoder)?
-    /// `origin` is the program position of the encoder's first sample (nil before that sample), and `fed` is the number
-    /// of samples that the encoder got.
+    /// `origin` is the position of the encoder's first sample on the sender's timeline, in samples; nil before that
+    /// sample. `fed` is the number of samples that the encoder has received.
     private var origin: Int64?
     private var fed: Int64 = 0
     private var decodingErrors = 0
@@ -31,7 +32,7 @@ package final class AudioTranscoder: TrackTranscoder {
     private var refusedBefore: Int64 = 0
     package var errors: Int { decodingErrors + Int(refusedBefore + encoder.refused.frames) }
 
-    /// A transcoder to `bitrate` bits per second. `subject` stands for the input in error messages.
+    /// Creates a transcoder that encodes at `bitrate` bits per second. `subject` is the input's name in error messages.
     package init(bitrate: Int, subject: String) throws(AVFailure) {
         (self.bitrate, self.subject) = (bitrate, subject)
         resampler = Resampler(target: .program, subject: subject)
@@ -81,8 +82,8 @@ package final class AudioTranscoder: TrackTranscoder {
         return coded
     }
 
-    /// Compares `stated`, the position of the next samples, with the end of the samples so far, and handles gaps and
-    /// overlaps.
+    /// Compares `stated`, the position of the next samples by their timestamp, with the end of the samples so far.
+    /// Handles a gap or an overlap between the two.
     private func place(_ stated: Int64?) throws -> [EncodedPacket] {
         guard let stated else { return [] }
         guard let origin else {
@@ -97,7 +98,7 @@ package final class AudioTranscoder: TrackTranscoder {
             return []
         }
         var coded = try feed(resampler.flush())
-        // Repeated audio is left out, up to the first new sample; see `feed`.
+        // In an overlap, the repeated samples are left out; see `feed`.
         resampler.start(at: stated)
         if off > Self.longestHole {
             coded += renamed(try encoder.finish())
@@ -112,7 +113,7 @@ package final class AudioTranscoder: TrackTranscoder {
         return coded
     }
 
-    /// Number of the next samples that repeat earlier ones.
+    /// How many of the next samples repeat earlier samples and are left out.
     private var skipped: Int64 = 0
 
     private func feed(_ audio: AudioBuffer) throws -> [EncodedPacket] {
@@ -124,7 +125,8 @@ package final class AudioTranscoder: TrackTranscoder {
         return renamed(try encoder.encode(new))
     }
 
-    /// Converts the times of the encoder's packets, which count from the encoder's first sample.
+    /// Converts the times of the encoder's packets, which are counted from the encoder's first sample, to the sender's
+    /// timeline.
     private func renamed(_ packets: [EncodedPacket]) -> [EncodedPacket] {
         packets.map { packet in
             let time = packet.pts + (origin ?? 0)

@@ -7,7 +7,7 @@ internal import Synchronization
 /// Forwards one track of an input unchanged, and sends the other track through a transcoder on its own queue, so that
 /// neither track waits for the other.
 ///
-/// One thread at a time publishes packets. Both tracks go to sinks that interleave them.
+/// Only one thread at a time may publish packets. Both tracks go to sinks that interleave them.
 package final class TranscodingSink: PacketSink {
     /// The state for an operator.
     package struct Status: Sendable {
@@ -26,7 +26,8 @@ package final class TranscodingSink: PacketSink {
         var status = Status()
     }
 
-    /// Maximum number of packets that wait for a transcoder that is slower than its input: some seconds.
+    /// The maximum number of packets that wait for a transcoder that is slower than its input. It is enough for some
+    /// seconds.
     private static let longestQueue = 200
 
     /// Used on the queue only.
@@ -35,15 +36,15 @@ package final class TranscodingSink: PacketSink {
     private let (copied, coded): (any PacketSink, any PacketSink)
     private let canWait: Bool
     private let queue: DispatchQueue
-    /// The heartbeat of the queue, which rests between packets.
+    /// The heartbeat of the transcoder's queue. It is suspended between packets.
     package let heartbeat = Heartbeat("transcoder")
     private let publisher: Heartbeat?
     private let state = Mutex(State())
     private let room = DispatchSemaphore(value: 0)
 
     /// Sends packets of `kind` to `transcoder`, whose output goes to `coded`, and all other packets to `copied`. If the
-    /// source `canWait`, the publishing thread is blocked while too many packets wait for the transcoder; the thread's
-    /// heartbeat, `publisher`, rests meanwhile. `name` is the channel's name.
+    /// source `canWait`, the publishing thread is blocked while too many packets wait for the transcoder; `publisher`,
+    /// the heartbeat of that thread, is suspended in the meantime. `name` is the channel's name.
     package init(
         _ kind: TrackKind, by transcoder: sending any TrackTranscoder, copied: any PacketSink, coded: any PacketSink,
         canWait: Bool, publisher: Heartbeat? = nil, name: String
@@ -71,15 +72,16 @@ package final class TranscodingSink: PacketSink {
         }
     }
 
-    /// Waits until the transcoder has output everything, then reports the end to the sinks. Blocks.
+    /// Waits until the transcoder has output all packets, then reports the end to the sinks. Blocks.
     package func finish() {
-        // At its end an encoder outputs all frames that it holds, in one call that can take long. The heartbeat rests
-        // meanwhile, so that this does not count as a hang.
+        // At its end an encoder outputs all frames that it holds, in one call that can take long. The heartbeat is
+        // suspended during this call, so that the call does not count as a hang.
         queue.sync { work { transcoder in try heartbeat.resting { try transcoder.finish() } } }
         copied.finish()
     }
 
-    /// Whether the packet will be transcoded; blocks a source that can wait until there is room.
+    /// Returns whether the packet will be transcoded. If too many packets are waiting, blocks a source that can wait,
+    /// and skips the packet of any other source.
     private func admit(_ packet: EncodedPacket) -> Bool {
         while true {
             let isAdmitted: Bool? = state.withLock { state in
@@ -117,15 +119,17 @@ package final class TranscodingSink: PacketSink {
     }
 }
 
-/// Decodes one track and encodes it again, packet by packet, with the sender's times. One thread at a time.
+/// Decodes one track and encodes it again, packet by packet, with the sender's times. Only one thread at a time may use
+/// it.
 package protocol TrackTranscoder: AnyObject {
     /// The coding of the output packets.
     var description: TrackDescription { get }
-    /// Number of packets that could not be decoded without an error, and of frames that the encoder refused.
+    /// The number of packets that could not be decoded without an error, plus the number of frames that the encoder
+    /// refused.
     var errors: Int { get }
     /// Transcodes the next packet, in decoding order, and returns the packets that are ready. A packet that cannot be
     /// decoded is counted and left out. If the call throws, the program ends.
     func take(_ packet: EncodedPacket) throws -> [EncodedPacket]
-    /// Returns the remaining packets. Packets must not be passed afterwards.
+    /// Returns the remaining packets. No more packets may be passed to the transcoder afterwards.
     func finish() throws -> [EncodedPacket]
 }

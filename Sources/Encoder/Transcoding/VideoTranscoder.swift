@@ -4,11 +4,12 @@ internal import LibAV
 package import Media
 internal import Synchronization
 
-/// Decodes video packets and encodes them as H.264, each frame with the sender's time. One thread at a time.
+/// Decodes video packets and encodes them as H.264, each frame with the sender's time. Only one thread at a time may
+/// use it.
 ///
-/// x264 gets frame numbers as times. In the output, each frame gets its own time back, so that neither a variable frame
-/// rate nor the sender's clock moves a frame. The decoding time of an output frame is the presentation time of an
-/// earlier frame; the encoder's delay determines which one.
+/// x264 receives frame numbers as times. In the output, each frame gets the sender's time back, so that neither a
+/// variable frame rate nor the sender's clock moves a frame. The decoding time of an output frame is the presentation
+/// time of an earlier frame; the encoder's delay determines which one.
 package final class VideoTranscoder: TrackTranscoder {
     /// Receives requests for keyframes from any thread.
     private final class Requests: KeyframeRequester {
@@ -31,7 +32,8 @@ package final class VideoTranscoder: TrackTranscoder {
     private let encoder: RestartingEncoder
     private let requests: Requests
     private var source: (track: TrackDescription, decoder: Decoder, converter: FrameConverter)?
-    /// The times of the frames, beginning with frame number `firstTime`, in ticks of ``description``.
+    /// The presentation times of the latest frames, in ticks of ``description``. The first one belongs to frame number
+    /// `firstTime`.
     private var times: [Int64] = []
     private var firstTime: Int64 = 0
     private var next: Int64 = 0
@@ -40,8 +42,8 @@ package final class VideoTranscoder: TrackTranscoder {
     private var decodingErrors = 0
     package var errors: Int { decodingErrors + Int(encoder.refused.frames) }
 
-    /// A transcoder with `settings` for video like `track`, whose frame size is used unless `size` is given. `subject`
-    /// stands for the input in error messages.
+    /// Creates a transcoder with `settings` for video like `track`. The output has the frame size `size` or, if that is
+    /// nil, the size of `track`. `subject` is the input's name in error messages.
     package init(_ settings: EncoderSettings, of track: TrackDescription, size: FrameSize?, subject: String) throws {
         self.subject = subject
         format = Self.format(of: track, size: size)
@@ -110,8 +112,8 @@ package final class VideoTranscoder: TrackTranscoder {
         var coded: [EncodedPacket] = []
         for frame in frames {
             let time = base.rescale(frame.pts, to: description.timeBase)
-            // A frame whose time is not later than the previous frame's is left out; its captions go with the next
-            // frame.
+            // If a frame's time is not later than the previous frame's, the frame is left out; its captions go with the
+            // next frame.
             if let last = times.last, time <= last {
                 captions += frame.captions
                 continue

@@ -33,8 +33,8 @@ extension AudioDevice {
         }
     }
 
-    /// The capturing devices in the kernel's list (`snd_pcm_proc_read` of the kernel), whose lines are
-    /// `01-00: USB Audio : USB Audio : playback 1 : capture 1`.
+    /// Returns the capturing devices in the kernel's list, which `snd_pcm_proc_read` of the kernel writes. A line of
+    /// the list is, for example, `01-00: USB Audio : USB Audio : playback 1 : capture 1`.
     static func capturing(_ list: String) -> [(address: String, name: String)] {
         list.split(separator: "\n").compactMap { line in
             let parts = line.split(separator: ":").map { $0.drop { $0 == " " }.prefix { $0 != "\n" } }

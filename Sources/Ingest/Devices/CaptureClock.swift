@@ -3,21 +3,22 @@
 internal import Glibc
 internal import Media
 
-/// The clock from which a capture device's timestamps are taken when a frame or sample is captured. V4L2's timestamps
-/// are monotonic (linux/videodev2.h, V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC). For ALSA, libavdevice computes them from the
-/// wall clock and the samples that are buffered in the driver (libavdevice/alsa_dec.c).
+/// The clock that gives a capture device's timestamps; each timestamp is the time at which a frame or sample was
+/// captured. V4L2's timestamps are monotonic (linux/videodev2.h, V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC). For ALSA,
+/// libavdevice computes the timestamps from the wall clock and the samples that are buffered in the driver
+/// (libavdevice/alsa_dec.c).
 enum CaptureClock: Sendable, Hashable {
     /// CLOCK_MONOTONIC, which is also relay's own clock.
     case monotonic
     /// CLOCK_REALTIME.
     case wall
 
-    /// A timestamp counts as a time of a clock if it differs from the clock's present time by less than this, in
-    /// nanoseconds.
+    /// The maximum difference, in nanoseconds, between a timestamp and a clock's present time at which the timestamp is
+    /// assumed to come from that clock.
     private static let near: Int64 = 30_000_000_000
 
-    /// The clock whose present time is close to `stamp`; nil if neither clock's present time is. The present times are
-    /// in nanoseconds.
+    /// Creates the clock whose present time is close to `stamp`; nil if `stamp` is close to neither clock's present
+    /// time. `monotonic` and `wall` are the present times, in nanoseconds.
     init?(stamp: Duration, monotonic: Int64 = SystemClock().now, wall: Int64 = Self.wallTime) {
         let time = stamp.inNanoseconds
         if (monotonic &- time).magnitude < Self.near {

@@ -6,15 +6,15 @@ internal import Media
 
 /// A V4L2 device that captures video, with its capabilities.
 package struct VideoDevice: Sendable, Hashable, Codable {
-    /// A format and size of frames, with their frame rates.
+    /// A frame format and a frame size, with the frame rates that the device supports for them.
     package struct Mode: Sendable, Hashable, Codable {
         /// The format's name of four characters, such as `MJPG` or `YUYV`.
         package var format: String
-        /// Columns; the maximum for a device that supports any size.
+        /// The number of columns; for a device that supports any size, the maximum number.
         package var width: Int
-        /// Rows; the maximum for a device that supports any size.
+        /// The number of rows; for a device that supports any size, the maximum number.
         package var height: Int
-        /// Frames a second, as written for `--fps`; the maximum for a device that supports any rate.
+        /// The frame rates, as written for `--fps`; for a device that supports any rate, the maximum rate.
         package var rates: [String]
     }
 
@@ -47,8 +47,8 @@ extension VideoDevice {
         }
     }
 
-    /// The device that `ask` calls; nil if it does not capture video: a camera can have several nodes in `/dev`, and
-    /// not all of them capture video.
+    /// Reads the device at `path` with `ask`, which calls the device's ioctls. Nil if the device does not capture
+    /// video: a camera can have several nodes in `/dev`, and not all of them capture video.
     init?(path: String, ask: Ask) {
         var capability = v4l2_capability()
         guard ask(relay_v4l2_querycap, &capability) == 0 else { return nil }
@@ -59,7 +59,7 @@ extension VideoDevice {
         guard single || planar else { return nil }
         address = "v4l2:\(path)"
         name = Self.text(capability.card)
-        // V4L2_BUF_TYPE_VIDEO_CAPTURE and V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE.
+        // The types are V4L2_BUF_TYPE_VIDEO_CAPTURE (1) and V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE (9).
         modes = Self.modes(type: single ? 1 : 9, ask)
     }
 
@@ -112,7 +112,7 @@ extension VideoDevice {
         return rates
     }
 
-    /// The frame rate for this frame duration.
+    /// Returns the frame rate for this frame duration; nil if the duration is invalid.
     private static func rate(_ length: v4l2_fract) -> String? {
         guard let numerator = Int32(exactly: length.denominator), let denominator = Int32(exactly: length.numerator),
             numerator > 0, denominator > 0

@@ -7,12 +7,12 @@ internal import Media
 struct BacklogWatch {
     private let timing: SourceTiming
     private let sink: any SourceSink
-    /// The number of the last placement whose backlog has been decoded; nil before the first. The source is placed when
-    /// the due times of its packets become known.
+    /// The number of the last placement whose backlog has been decoded; nil before the first. A placement happens each
+    /// time the due times of the source's packets become known.
     private var done: Int?
     private var placement: Int?
 
-    /// A watch over the source whose clock is `timing` and which delivers into `sink`.
+    /// Creates a watch over the source whose clock is `timing`. The source delivers into `sink`.
     init(_ timing: SourceTiming, _ sink: any SourceSink) { (self.timing, self.sink) = (timing, sink) }
 
     /// Called before each round of decoding.

@@ -20,9 +20,9 @@ extension VideoTrack: LiveTrack {
     func step(inputEnded: Bool) -> TrackDecoder.Progress { step(inputEnded: inputEnded, place: { ($0, nil) }) }
 }
 
-/// Decodes one track of a live source, with one decoder for each codec configuration: when the packets have another
-/// configuration, the old decoder is drained and a new one takes over. A decoder that breaks, or that refuses every
-/// packet (``DecodingRefusal``), is replaced by a new one. Used by one thread.
+/// Decodes one track of a live source, with one decoder for each codec configuration: when the codec configuration of
+/// the packets changes, the old decoder is drained and a new one takes over. A new decoder also replaces a decoder that
+/// breaks, or that refuses every packet (``DecodingRefusal``). Used by one thread.
 final class DecodingLane {
     /// Makes the track that decodes and delivers packets of this codec configuration.
     typealias Maker = (LiveCoding) throws(AVFailure) -> any LiveTrack
@@ -33,8 +33,8 @@ final class DecodingLane {
         case idle
         /// A frame or a run of audio was decoded.
         case advanced
-        /// A decoder broke. `isInVain` is true if that decoder had itself replaced a broken one and has delivered
-        /// nothing, or if no decoder could be made.
+        /// A decoder broke, or no decoder could be made. `isInVain` is true if replacing the decoder did not help: the
+        /// broken decoder had itself replaced a broken one and has delivered nothing, or no decoder could be made.
         case failed(AVFailure, isInVain: Bool)
     }
 
@@ -44,19 +44,19 @@ final class DecodingLane {
     private let name: String
     private let make: Maker
     private var current: (coding: LiveCoding, track: any LiveTrack)?
-    /// Packets that are not in the current decoder's queue yet, because they are for the next decoder.
+    /// Packets that wait for the next decoder, because their codec configuration differs from the current decoder's.
     private var waiting = Deque<LivePacket>()
     private var isInterrupted = false
-    /// Whether a decoder could not be made since a decoder last delivered a frame or audio.
+    /// Whether an attempt to make a decoder has failed since a decoder last delivered a frame or audio.
     private var isUndecodable = false
-    /// Whether such a failure was logged since a decoder last delivered something.
+    /// Whether a failure to make a decoder was logged since a decoder last delivered a frame or audio.
     private var isLogged = false
-    /// Whether it was logged that the queue is full, since the lane was restarted.
+    /// Whether the lane has logged, since its last restart, that the queue is full.
     private var isFullLogged = false
-    /// How much media time may be queued for decoding.
+    /// The maximum media time that may be queued for decoding.
     private var timeLimit = LiveOpening.usualTimeLimit
 
-    /// The lane of the `kind` track of a source. `name` stands for the source in error messages.
+    /// Creates the lane for the `kind` track of a source. `name` is the source's name in error messages.
     init(_ kind: TrackKind, timing: SourceTiming, monitor: SourceMonitor, name: String, make: @escaping Maker) {
         self.kind = kind
         self.timing = timing
@@ -74,11 +74,11 @@ final class DecodingLane {
     /// Queues the next packet of the track.
     func append(_ packet: LivePacket) { waiting.append(packet) }
 
-    /// The sender has disconnected: the decoder is drained.
+    /// Records that the sender has disconnected, so that the decoder is drained.
     func interrupt() { isInterrupted = true }
 
-    /// Releases the decoder if all packets before the interruption are decoded: it may hold much memory, and the next
-    /// sender may come late.
+    /// Releases the decoder once all packets before the interruption are decoded. A decoder can hold much memory, and
+    /// the next sender might come only after a long time.
     func rest() { if isInterrupted, waiting.isEmpty, current?.track.isFinished == true { current = nil } }
 
     /// Drops all packets and the decoder. Decoding begins again with the packets that follow; at most `timeLimit` of
@@ -90,8 +90,8 @@ final class DecodingLane {
         self.timeLimit = timeLimit
     }
 
-    /// Decodes a frame, or a run of audio samples, if that is due at `now` and the track is not `isHeld`. The amount of
-    /// queued packets is limited even while the track is held.
+    /// Decodes a frame, or a run of audio samples, if it is due at `now`. Decodes nothing if `isHeld` is set; the
+    /// queue's limits apply nevertheless.
     func step(now: Timestamp, isHeld: Bool = false) -> Progress {
         if let failure = fill(at: now) { return .failed(failure, isInVain: true) }
         guard !isHeld, let (_, track) = current, !track.isFinished else { return .idle }
@@ -112,7 +112,7 @@ final class DecodingLane {
     }
 
     /// Queues packets for the decoder. If the next packet has another codec configuration, makes a new decoder once the
-    /// current one is drained. Returns the failure if no decoder can be made.
+    /// current decoder is drained. Returns the failure if a decoder cannot be made.
     private func fill(at now: Timestamp) -> AVFailure? {
         while let next = waiting.first {
             if let (coding, track) = current, coding.isSame(as: next.coding) {
@@ -165,8 +165,8 @@ final class DecodingLane {
         }
     }
 
-    /// Whether `queue` has no room for `size` more bytes and its first packet is not due. Then the new packet is left
-    /// out: if the oldest packets were, none would ever become due.
+    /// Whether `queue` has no room for `size` more bytes while its first packet is not due yet. In that case the new
+    /// packet is dropped. If the oldest packets were dropped instead, no packet would ever become due.
     private func isFull(_ queue: CompressedQueue, for size: Int, at now: Timestamp) -> Bool {
         guard queue.bytes + size > queue.byteLimit, let first = queue.firstTime, timing.isPlaced else { return false }
         return !timing.isTimeToDecode(first, of: kind, now: now)

@@ -3,10 +3,11 @@
 internal import Media
 
 /// Judges whether the machine decodes a live source in time, and decides what to do if it does not. A pure state
-/// machine: events in, actions out.
+/// machine: it turns events into actions, and has no clock or I/O.
 ///
-/// If the network delivers packets late, the decoding thread has pauses between frames, and the machine is not
-/// overloaded. The machine is overloaded only if that thread never pauses and its frames are ready after they were due.
+/// If the network delivers packets late, the decoding thread pauses between frames; the machine is then not overloaded.
+/// The machine is overloaded only if the decoding thread never pauses and its frames are nevertheless ready after their
+/// due times.
 struct DecodingLoad {
     /// The change to be made.
     enum Action: Equatable {
@@ -25,21 +26,22 @@ struct DecodingLoad {
     private static let patience = Duration.seconds(2)
     /// After this long without a pause of the decoding thread, a late frame counts as the fault of the machine.
     private static let notice = Duration.milliseconds(100)
-    /// How long only keyframes are decoded before all frames are tried again: the first pause, and the maximum, because
-    /// the pause doubles each time.
+    /// The time for which only keyframes are decoded before decoding all frames is tried again. It is `firstPause` at
+    /// first, and doubles with each overload up to `longestPause`.
     private static let (firstPause, longestPause) = (Duration.seconds(10), Duration.seconds(300))
-    /// After all frames were decoded in time for this long, the pause is ``firstPause`` again.
+    /// After all frames were decoded in time for this long, the next pause is ``firstPause`` again.
     private static let recovery = Duration.seconds(60)
 
     private var state: State
     private var pause = Self.firstPause
-    /// When the first frame since the thread last paused was ready, and the frame's time on the source's timeline.
+    /// The current period without a pause of the decoding thread: when its first frame was ready, and that frame's time
+    /// on the source's timeline.
     private var busy: (since: Timestamp, from: Timestamp)?
 
-    /// The load of a source; all of its frames are decoded from `now` on.
+    /// Creates the load of a source, all of whose frames are decoded from `now` on.
     init(at now: Timestamp) { state = .all(since: now) }
 
-    /// The decoding thread had no packet to decode up to `now`.
+    /// Records that the decoding thread has had no packet to decode up to `now`. Returns the change to be made.
     mutating func rested(at now: Timestamp) -> Action? {
         busy = nil
         if case .all(let since) = state, now - since >= Self.recovery { pause = Self.firstPause }
@@ -58,7 +60,7 @@ struct DecodingLoad {
             return (false, nil)
         }
         let (spent, gained) = (now - busy.since, time - busy.from)
-        // After a burst, frames are decoded faster than they play (spent <= gained): that is no overload.
+        // After a burst of packets, frames are decoded faster than they play (spent <= gained). This is no overload.
         guard let due, now > due, spent >= Self.notice, gained > .zero, spent > gained else { return (false, nil) }
         guard mayReduce, spent >= Self.patience else { return (true, nil) }
         state = .keyframes(until: now + pause)

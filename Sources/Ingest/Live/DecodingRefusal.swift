@@ -5,26 +5,28 @@ internal import Media
 /// Finds out whether the decoder of a live track refuses every packet, from the decoder's errors and the times of its
 /// packets.
 ///
-/// A value without a clock or I/O of its own.
+/// This is a value without a clock or I/O of its own.
 struct DecodingRefusal: Sendable {
-    /// How much media must be refused before the decoder is replaced, counted from a packet with which decoding can
-    /// begin. From the second replacement on, the limit doubles each time, up to ``longestPatience``.
+    /// How much media must be refused before the decoder is replaced. The media is counted from a packet with which
+    /// decoding can begin. From the second replacement on, this limit doubles each time, up to ``longestPatience``.
     static let patience = Duration.seconds(1)
     /// The upper bound of the doubled ``patience``.
     static let longestPatience = Duration.seconds(60)
-    /// How much media must be refused before that if it contains no packet with which decoding can begin: the longest
-    /// usual distance of keyframes (10 s), and a margin of 2 s.
+    /// The limit that applies instead of ``patience`` while no packet with which decoding can begin has come. It is the
+    /// longest usual distance of keyframes (10 s), and a margin of 2 s.
     static let keyframePatience = Duration.seconds(12)
-    /// The minimum number of errors: a single damaged packet proves nothing about the decoder.
+    /// The minimum number of errors before a decoder is replaced: a single damaged packet proves nothing about the
+    /// decoder.
     static let leastErrors = 3
 
-    /// How many decoders were replaced since the last frame.
+    /// The number of decoders that were replaced since the last decoded frame.
     private(set) var replacements = 0
-    /// Times of the first packet, the first keyframe and the newest packet since the last frame or replacement.
+    /// The times of the first packet, the first keyframe and the newest packet since the last decoded frame or
+    /// replacement.
     private var (first, keyframe, newest): (Duration?, Duration?, Duration?)
     private var errors = 0
 
-    /// The state for a decoder that has received no packet yet.
+    /// Creates the state for a decoder that has received no packet yet.
     init() {}
 
     /// Records a packet that the decoder gets. All audio packets count as keyframes.
@@ -36,16 +38,16 @@ struct DecodingRefusal: Sendable {
         if isKeyframe, keyframe == nil { (keyframe, errors) = (time, 0) }
     }
 
-    /// The decoder reported an error.
+    /// Records that the decoder reported an error.
     mutating func noteError() { errors += 1 }
 
-    /// The decoder delivered a frame, which clears all counts.
+    /// Records that the decoder delivered a frame, which clears all counts.
     mutating func noteFrame() {
         replacements = 0
         forget()
     }
 
-    /// The decoder was replaced by a new one.
+    /// Records that a new decoder replaced the decoder.
     mutating func noteReplacement() {
         replacements += 1
         forget()

@@ -12,16 +12,16 @@ final class DecodingWatch {
     private let clock: any MonotonicClock
     private var load: DecodingLoad
 
-    /// A watch over the source whose clock is `timing` and whose name in logs is `name`. All frames of the source are
-    /// decoded at first.
+    /// Creates a watch over the source whose clock is `timing` and whose name in logs is `name`. All frames of the
+    /// source are decoded at first.
     init(_ timing: SourceTiming, monitor: SourceMonitor, name: String, clock: any MonotonicClock) {
         (self.timing, self.monitor, self.name, self.clock) = (timing, monitor, name, clock)
         load = DecodingLoad(at: Timestamp(nanoseconds: clock.now))
         restore()
     }
 
-    /// The input was opened, or its sender restarted. All frames are decoded at first, because the media might be
-    /// easier to decode than before.
+    /// Records that the input was opened, or that its sender restarted. All frames are decoded at first, because the
+    /// new media might be easier to decode than the earlier media.
     func begin() {
         load = DecodingLoad(at: now)
         restore()
@@ -32,7 +32,7 @@ final class DecodingWatch {
     /// Called when no packet was left to decode.
     func rest() { perform(load.rested(at: now)) }
 
-    /// A frame was decoded and delivered.
+    /// Records that a frame was decoded and delivered.
     func note(_ frame: VideoFrame) {
         let time = Timestamp(frame.pts, in: frame.timeBase)
         let (isOverdue, action) = load.decoded(

@@ -9,15 +9,15 @@ internal import SourceClock
 protocol LiveFeed: AnyObject, Sendable {
     /// Begins to put packets of the `wanted` tracks into `inbox`, on a thread of the feed's own. To be called once.
     func start(into inbox: PacketInbox, wanted: Set<TrackKind>)
-    /// Stops reading the input, because its packets cannot be decoded, and opens the input again. Returns false if that
-    /// cannot help, because the sender decides which packets it sends. Returns at once. The caller repeats the call
-    /// until the feed has reported the interruption to the inbox.
+    /// Stops reading the input, because its packets cannot be decoded, and opens the input again. Returns false if
+    /// reopening cannot help, because the sender decides which packets it sends. Returns at once. The caller repeats
+    /// the call until the feed has reported the interruption to the inbox.
     func openAgain(after failure: IngestError) -> Bool
     /// Ends the source. Returns at once; may be called on any thread, any number of times.
     func stop()
-    /// Blocks until the feed has stopped reading, after the source's end or ``stop()``.
+    /// Blocks until the feed has stopped reading, which happens after the source's end or after ``stop()``.
     func waitUntilOver()
-    /// The status of the source: the feed's status merged with the decoder's, which is `own`.
+    /// Returns the status of the source, merged from the feed's own status and the decoder's status `own`.
     func status(with own: SourceStatus) -> SourceStatus
 }
 
@@ -28,7 +28,7 @@ struct LiveDescription {
     var clock: SourceClockSettings
     /// The time base of each known track's timestamps, and their number of bits.
     var stamps: [TrackKind: TrackStamps]
-    /// Number of bits after which the timestamps of tracks that appear later wrap; nil if they do not wrap.
+    /// The number of bits after which the timestamps of tracks that appear later wrap; nil if they do not wrap.
     var stampBits: Int?
 }
 
@@ -37,7 +37,7 @@ final class PublishedFeed: LiveFeed {
     private let source: any PacketSource
     private let stream: StreamDescription
 
-    /// The feed of `source`, which is open and has the tracks of `stream`.
+    /// Creates the feed of `source`, which is open and has the tracks of `stream`.
     init(_ source: any PacketSource, _ stream: StreamDescription) { (self.source, self.stream) = (source, stream) }
 
     func start(into inbox: PacketInbox, wanted: Set<TrackKind>) {

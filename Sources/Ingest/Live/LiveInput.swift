@@ -6,21 +6,21 @@ internal import Media
 internal import SourceClock
 internal import Synchronization
 
-/// Reads a live input with libav, on its own thread and as fast as packets arrive, so that a blocked read does not
-/// delay the decoding of packets that have arrived. Each packet is passed on with its times on the source's timeline.
+/// Reads a live input with libav, on its own thread and as fast as packets arrive. So a read that blocks does not delay
+/// the decoding of packets that have already arrived. Each packet is passed on with its times on the source's timeline.
 ///
-/// An input that ends or fails is opened again after 1 to 5 s, as often as necessary, except after a failure that a new
-/// attempt cannot repair.
+/// An input that ends or fails is opened again after 1 to 5 s, as often as necessary, unless a new attempt cannot
+/// repair the failure.
 final class LiveInput: LiveFeed {
     private let location: InputLocation
     private let monitor: SourceMonitor
     private let clock: any MonotonicClock
     private let opening: RepeatedOpening
-    /// Why reading must end: the decoder refuses the packets. Nil while reading may continue.
+    /// The reason to stop reading: the decoder refuses the packets. Nil while reading may continue.
     private let refusal = Mutex<IngestError?>(nil)
     private let group = DispatchGroup()
 
-    /// A feed of the packets of `input`, which was opened at `location` with `options`.
+    /// Creates a feed of the packets of `input`, which was opened at `location` with `options`.
     init(
         _ input: sending OpenedInput, at location: InputLocation, options: IngestOptions, monitor: SourceMonitor,
         clock: any MonotonicClock = SystemClock()
@@ -52,8 +52,8 @@ final class LiveInput: LiveFeed {
         inbox.end(failure: nil)
     }
 
-    /// Opens the input, reads it to its end, blocks until all of its packets are decoded, and closes it: an address
-    /// must be free before it can be opened again.
+    /// Opens the input and reads it to its end. Then blocks until all of its packets are decoded, and closes the input,
+    /// because its address must be free before it can be opened again.
     private func play(in loop: ReopenLoop, into inbox: PacketInbox, _ wanted: Set<TrackKind>) -> IngestError? {
         do throws(IngestError) {
             let input = try opening.open(in: loop)
@@ -81,8 +81,8 @@ final class LiveInput: LiveFeed {
         }
     }
 
-    /// Passes on packets of the wanted tracks until the input ends, a track moves to another stream, the decoder
-    /// refuses the packets, or the source is stopped.
+    /// Passes on packets of the wanted tracks. Returns or throws when the input ends or fails, when a track moves to
+    /// another stream, when the decoder refuses the packets, or when the source is stopped.
     private func read(_ input: OpenedInput, into inbox: PacketInbox, _ wanted: Set<TrackKind>) throws(IngestError) {
         var streams = begin(input, into: inbox, wanted)
         var configurations: [Int: [UInt8]] = [:]
@@ -114,9 +114,10 @@ final class LiveInput: LiveFeed {
         }
     }
 
-    /// The stream as it is coded from `packet` on: another one, with a decoder of its own, if the container has given
-    /// another decoder configuration. A configuration that comes between two keyframes takes effect at the next
-    /// keyframe; `configurations` has it until then, and the decoder reads it from the packet.
+    /// Returns the stream as it is coded from `packet` on. If the container has given a new decoder configuration, the
+    /// result is a new stream, which gets a decoder of its own. A configuration that comes between two keyframes takes
+    /// effect at the next keyframe. Until then `configurations` stores it, and the current decoder reads it from the
+    /// packet.
     private func changed(
         _ stream: LiveStream, at packet: PacketBox, _ configurations: inout [Int: [UInt8]]
     ) -> LiveStream {
@@ -134,8 +135,8 @@ final class LiveInput: LiveFeed {
         let infos = [input.video, input.audio].compactMap(\.self).filter { wanted.contains($0.kind) }
         let isMissingAudio = wanted.contains(.audio) && input.audio == nil && input.options.hasAudio
         input.demuxer.select(Set(infos.map(\.index)), followsAll: isMissingAudio)
-        // The offset is added to the timestamps only if there is video, so that the source's clock includes it in its
-        // delay; audio without video is delayed by `SourceTiming`.
+        // The audio offset is added to the audio's timestamps only if there is video. The source's clock then includes
+        // the offset in its delay. Audio without video is delayed by `SourceTiming` instead.
         let offset = infos.contains { $0.kind == .video } ? input.options.audioOffset : .zero
         let clock = input.captureClock
         let streams = infos.map {
@@ -150,12 +151,12 @@ final class LiveInput: LiveFeed {
         return streams
     }
 
-    /// How much of a playlist is queued for decoding at most, in target durations: three segments from the start, one
-    /// that arrives before the first of these is played, and two for late segments.
+    /// The maximum amount of a playlist that is queued for decoding, in target durations: the three segments with which
+    /// playback begins, one segment that arrives before the first of these is played, and two for late segments.
     private static let segmentLimit = 6
 
-    /// Converts a packet's times to the source's timeline and passes it on. `ends` has the end of the last packet of
-    /// each stream, in the stream's own timestamps; a packet without timestamps gets that time.
+    /// Converts a packet's times to the source's timeline and passes the packet on. `ends` stores the end of the last
+    /// packet of each stream, in the stream's own timestamps. A packet without timestamps is placed at that end.
     private func place(
         _ packet: PacketBox, of stream: LiveStream, _ arrival: Timestamp, _ ends: inout [Int: Int64],
         into inbox: PacketInbox

@@ -43,8 +43,8 @@ struct LivePacket {
         }
     }
 
-    /// The packet in the form that decoders need, with the times of the source's timeline. `subject` stands for the
-    /// source in error messages.
+    /// Returns the packet in the form that decoders need, with its times on the source's timeline. `subject` is the
+    /// source's name in error messages.
     func box(subject: String) throws(AVFailure) -> PacketBox {
         switch content {
         case .read(let box, _): return box
@@ -73,14 +73,15 @@ enum LiveCoding {
         }
     }
 
-    /// Whether decoding is allowed to begin with any packet. It is for streams that libav reads, because its parser
-    /// does not mark every packet with which decoding can begin. It is not for a client's tracks, because their first
+    /// Whether decoding is allowed to begin with any packet. True for streams that libav reads, because libav's parser
+    /// does not mark every packet with which decoding can begin. False for a client's tracks, because their first
     /// packets can refer to frames that the client sent earlier.
     var beginsAnywhere: Bool {
         if case .stream = self { true } else { false }
     }
 
-    /// The description of the stream from which a decoder is made. `subject` stands for the source in error messages.
+    /// Returns the description of the stream from which a decoder is made. `subject` is the source's name in error
+    /// messages.
     func stream(subject: String) throws(AVFailure) -> StreamInfo {
         switch self {
         case .stream(let stream): stream.info
@@ -94,24 +95,25 @@ final class LiveStream: Sendable {
     let info: StreamInfo
     /// The offset that is added to the stream's timestamps, in ticks.
     let shift: Int64
-    /// The clock from which the stream's timestamps were taken at capture; nil if they are not times of capture.
+    /// The clock that gave the stream's timestamps at capture; nil if the timestamps are not capture times.
     let clock: CaptureClock?
 
-    /// The stream `info`. Its timestamps are moved by `shift` ticks, and were taken from `clock` if that is not nil.
+    /// Creates the stream `info`. Its timestamps are moved by `shift` ticks. `clock` is the clock that gave the
+    /// timestamps; nil if they are not capture times.
     init(_ info: StreamInfo, shift: Int64 = 0, clock: CaptureClock? = nil) {
         (self.info, self.shift, self.clock) = (info, shift, clock)
     }
 
-    /// The decoding time of a packet that has no decoding time, in ticks of `base`: the end of the previous packet. If
-    /// the presentation time differs from that end by a second or more, the sender has restarted, and the presentation
-    /// time is used.
+    /// Returns the decoding time of a packet that has none, in ticks of `base`: the end of the previous packet. If the
+    /// presentation time differs from that end by a second or more, the sender has restarted; the result is then the
+    /// presentation time.
     static func decodeTime(pts: Int64?, end: Int64?, in base: TimeBase) -> Int64? {
         guard let pts, let end else { return end ?? pts }
         return base.duration(pts &- end).inNanoseconds.magnitude < 1_000_000_000 ? end : pts
     }
 }
 
-/// The tracks and limits of a live source since it was opened, or since its sender restarted.
+/// The tracks and limits of a live source. They are set each time the source's input is opened or its sender restarts.
 struct LiveOpening {
     /// The tracks, as far as they are known.
     enum Tracks {
@@ -119,12 +121,12 @@ struct LiveOpening {
         case streams([LiveStream])
         /// The tracks that a client announced; the client is allowed to send other tracks, too.
         case sent(StreamDescription)
-        /// Any track: the client has announced none.
+        /// The client has announced no tracks and can send any track.
         case any
     }
 
     var tracks: Tracks
-    /// How much media time may be queued for decoding; older packets are dropped.
+    /// The maximum media time that may be queued for decoding; older packets are dropped.
     var timeLimit = Self.usualTimeLimit
     /// Whether unread media stays available on the server, as the segments of a playlist do, so that the reader can
     /// pause without loss.

@@ -6,8 +6,8 @@ package import Logging
 package import Media
 internal import SourceClock
 
-/// A live source: the due times of its feed's packets are computed from the sender's clock, and each packet is decoded
-/// when it is due.
+/// A live source. The due times of its packets are computed from the sender's clock, and each packet is decoded when it
+/// is due. A feed receives or reads the packets.
 ///
 /// While no packets arrive, because no client sends or the input is being opened again, the source delivers nothing.
 /// The packets that arrive next continue the source, with any frame size and codec, and with or without audio.
@@ -21,7 +21,7 @@ package final class LiveSource: MediaSource {
     private let queue: DispatchQueue
     private let startOnce = StartOnce()
 
-    /// A source of the packets of `feed`, which is open at `location`.
+    /// Creates a source of the packets of `feed`, which is open at `location`.
     init(
         _ feed: any LiveFeed, _ opened: LiveDescription, at location: InputLocation, options: IngestOptions,
         monitor: SourceMonitor
@@ -32,8 +32,8 @@ package final class LiveSource: MediaSource {
         queue = DispatchQueue(label: "relay.ingest.\(location.description)")
     }
 
-    /// Opens `source`, which must be live and belongs to `location`: blocks until its tracks are known. If an `opening`
-    /// is given, it later controls how much of the source is decoded.
+    /// Opens `source`, which must be live and belongs to `location`. Blocks until the tracks of `source` are known. If
+    /// an `opening` is given, it later controls how much of the source is decoded.
     package convenience init(
         _ source: any PacketSource, at location: InputLocation, options: IngestOptions = IngestOptions(),
         logger: Logger, opening: SourceOpening? = nil
@@ -65,8 +65,7 @@ package final class LiveSource: MediaSource {
         guard startOnce.begin() else { return }
         let wanted: Set<TrackKind> = Set([video.map { _ in .video }, audio.map { _ in .audio }].compactMap(\.self))
         let stamps = opened.stamps.filter { wanted.contains($0.key) }
-        // Audio without video has no frames to which an offset could refer, so its offset becomes a delay of the
-        // source.
+        // An audio offset is relative to the video. Without video, the offset becomes a delay of the whole source.
         let delay = options.delay + (video == nil ? max(.zero, location.tracks.audioOffset) : .zero)
         let timing = SourceTiming(
             SourceClock(opened.clock, tracks: stamps, common: location.latency == nil ? options.commonBuffer : nil),

@@ -12,9 +12,10 @@ final class PacketInbox: PacketSourceSink {
     /// An entry of the queue.
     enum Item {
         case packet(LivePacket)
-        /// The sender has disconnected: none of its packets follow.
+        /// The sender has disconnected: no further packets of this sender follow.
         case interruption
-        /// The input is open, or another sender begins: the packets before this entry are unrelated to those after it.
+        /// The input was opened, or another sender begins: the packets before this entry are unrelated to those after
+        /// it.
         case opening(LiveOpening)
         /// The source has ended, with or without a failure: no entry follows.
         case end
@@ -29,9 +30,10 @@ final class PacketInbox: PacketSourceSink {
         var isDelivered = false
     }
 
-    /// How many bytes may be queued here (32 MiB). Above this limit, a feed that reads from a server pauses; packets of
-    /// a feed that cannot pause are dropped. Together with the 16 MiB at which ``SourceDecoder`` pauses, this limit
-    /// stays below ``CompressedQueue/usualByteLimit``, so that no packet of a playlist that was read ahead is dropped.
+    /// The maximum number of bytes in the inbox (32 MiB). Above this limit, a feed that reads from a server pauses, and
+    /// the packets of a feed that cannot pause are dropped. ``SourceDecoder`` pauses at another 16 MiB. The sum of both
+    /// limits is less than ``CompressedQueue/usualByteLimit``, so that no packet of a playlist that was read ahead is
+    /// dropped.
     private static let byteLimit = CompressedQueue.usualByteLimit / 2
 
     /// The source's clock.
@@ -43,9 +45,9 @@ final class PacketInbox: PacketSourceSink {
     private let dataAvailable = DispatchSemaphore(value: 0)
     private let delivered = DispatchSemaphore(value: 0)
 
-    /// An empty inbox for packets of the `wanted` tracks, whose due times are computed by `timing`. `timing` knows the
-    /// `tracks`; other wanted tracks can appear later. The timestamps of such tracks have `stampBits` bits; nil means
-    /// that they do not wrap.
+    /// Creates an empty inbox for packets of the `wanted` tracks. `timing` computes the packets' due times, and already
+    /// knows the `tracks`. Other wanted tracks can appear later; their timestamps have `stampBits` bits, or do not wrap
+    /// if `stampBits` is nil.
     init(
         _ wanted: Set<TrackKind>, known tracks: [TrackKind: TrackStamps], stampBits: Int?, timing: SourceTiming,
         monitor: SourceMonitor
@@ -103,8 +105,8 @@ final class PacketInbox: PacketSourceSink {
 
     func end(failure: String?) { put(.end) }
 
-    /// Blocks until all packets before the interruption are decoded, or the source is stopped. Packets whose due time
-    /// will never be known do not count.
+    /// Blocks until all packets before the interruption are decoded, or until the source is stopped. Does not wait for
+    /// packets whose due time will never be known.
     func waitUntilDelivered() {
         while !monitor.isStopped, !state.withLock({ $0.isDelivered }) {
             _ = delivered.wait(timeout: .now() + .milliseconds(20))

@@ -6,8 +6,8 @@ internal import Media
 /// Decodes the packets in the inbox of a live source and delivers frames and audio into a sink until the source ends.
 /// All live input is decoded here, regardless of the type of its feed. Used by the source's decoding thread only.
 final class SourceDecoder {
-    /// While a track has more than this many bytes queued for decoding (16 MiB), no packets are taken from the inbox,
-    /// if unread media stays available on the server.
+    /// The number of queued bytes of one track (16 MiB) above which the decoder takes no packets from the inbox. This
+    /// applies only if unread media stays available on the server.
     private static let pauseBytes = CompressedQueue.usualByteLimit / 4
 
     private let inbox: PacketInbox
@@ -18,30 +18,31 @@ final class SourceDecoder {
     private let name: String
     private let watch: DecodingWatch
     private let lanes: [TrackKind: DecodingLane]
-    /// The track that decides whether the input is opened again because decoding failed: video, or audio if there is no
-    /// video.
+    /// The track whose decoding failures cause the input to be opened again: video, or audio if there is no video.
     private var leader = TrackKind.video
     /// Passes on the packets without decoding them, if the sink wants packets.
     private let taps: TapFeeder?
     private let clock: any MonotonicClock
     private var backlog: BacklogWatch
     private var canWait = false
-    /// Whether the sender has disconnected since the last opening, so that none of its packets follow.
+    /// Whether the sender has disconnected since the last opening, so that no further packets of this sender follow.
     private var isInterrupted = false
     private var hasEnded = false
-    /// Why the feed was asked to open the input again; nil once the feed has reported the interruption.
+    /// Why the decoder has asked the feed to open the input again; nil once the feed has reported the interruption.
     private var refusal: IngestError?
-    /// The pause after the first time that the input is opened again because it cannot be decoded. It doubles each
-    /// time until the leading track is decoded, because each reopening interrupts the other track, which may be good.
+    /// The minimum time between the first two times that the input is opened again because it cannot be decoded. The
+    /// time doubles with each reopening until the leading track is decoded, because each reopening also interrupts the
+    /// other track, which might be good.
     private static let shortestPause = Duration.seconds(10)
-    /// The longest of these pauses.
+    /// The maximum of the time between two reopenings because of decoding failures.
     private static let longestPause = Duration.seconds(300)
-    /// From when on the input may be opened again because it cannot be decoded, and the pause after that.
+    /// The clock time from which the input may be opened again because it cannot be decoded, and the minimum time until
+    /// the reopening after that.
     private var nextOpening = (from: Int64.min, pause: SourceDecoder.shortestPause)
 
-    /// A decoder of the packets that `feed` puts into `inbox`. It delivers frames in the formats `video` and `audio`;
-    /// without a format the track is not decoded. `options` select and delay the audio. `name` stands for the source
-    /// in error messages.
+    /// Creates a decoder of the packets that `feed` puts into `inbox`. It delivers frames in the format `video` and
+    /// audio in the format `audio`; a track without a format is not decoded. `options` select and delay the audio.
+    /// `name` is the source's name in error messages.
     init(
         _ inbox: PacketInbox, from feed: any LiveFeed, into sink: any SourceSink, video: VideoFormat?,
         audio: AudioFormat?, options: TrackOptions, monitor: SourceMonitor, name: String,
@@ -88,7 +89,7 @@ final class SourceDecoder {
     func run() {
         while !monitor.isStopped {
             takeItems()
-            // Audio is held until the program has begun, because it is placed on the program's timeline.
+            // Audio is held until the program has begun, because audio is placed on the program's timeline.
             let hasBegun = sink.programTime.line != nil
             backlog.begin()
             let now = Timestamp(nanoseconds: clock.now)
@@ -104,19 +105,18 @@ final class SourceDecoder {
             // A read might have begun just after the feed was asked to open the input again, so the request is
             // repeated.
             if let refusal { _ = feed.openAgain(after: refusal) }
-            // Between two openings nothing is due, and any entry in the inbox ends the wait.
+            // Between two openings no packet is due, so the wait can be long: a new entry in the inbox ends it.
             inbox.wait(.milliseconds(isIdle ? 500 : hasBegun ? 20 : 5))
             watch.rest()
         }
     }
 
-    /// Whether all packets that arrived are decoded. If the due times of the packets were never known, the packets do
-    /// not count.
+    /// Whether all packets that have arrived are decoded. Packets whose due times never became known do not count.
     private var isDelivered: Bool { !timing.isPlaced || lanes.values.allSatisfy(\.isEmpty) }
 
     private func takeItems() {
-        // The queue is not paused before the due times are known, or after the input has ended: the next packets make
-        // the due times known, or open the next input.
+        // Taking packets is not paused before the due times are known, because further packets make them known. It is
+        // not paused after the input has ended either, because the next entry opens the next input.
         if canWait, timing.isPlaced, !isInterrupted, lanes.values.contains(where: { $0.bytes > Self.pauseBytes }) {
             return
         }
@@ -156,14 +156,14 @@ final class SourceDecoder {
         for lane in lanes.values { lane.restart(timeLimit: LiveOpening.usualTimeLimit) }
     }
 
-    /// Decodes a frame or a run of audio samples if it is due. Returns whether anything was done.
+    /// Decodes a frame or a run of audio samples if it is due. Returns whether the lane did anything.
     private func step(_ kind: TrackKind, now: Timestamp, isHeld: Bool) -> Bool {
         guard refusal == nil, let lane = lanes[kind] else { return false }
         switch lane.step(now: now, isHeld: isHeld) {
         case .idle: return false
         case .advanced: if kind == leader { nextOpening = (.min, Self.shortestPause) }
         case .failed(let failure, let isInVain):
-            // An input that has ended is opened again anyway.
+            // If the input has ended, it is opened again anyway.
             if isInterrupted { return true }
             if failure.isMissingLibrary, kind == leader {
                 openAgain(after: .missingLibrary(input: name, reason: failure.message))

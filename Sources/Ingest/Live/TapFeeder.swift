@@ -3,8 +3,8 @@
 internal import LibAV
 internal import Media
 
-/// Passes on the packets of a live source without decoding them, in parallel with their decoding, once it is known when
-/// they are due. Used by one thread.
+/// Passes on the packets of a live source without decoding them, in addition to their decoding. Packets are passed on
+/// once their due times are known. Used by one thread.
 final class TapFeeder {
     private let tap: any PacketTap
     private let options: TrackOptions
@@ -15,15 +15,15 @@ final class TapFeeder {
     private var readers: [Int: TrackReader] = [:]
     /// Packets that arrived before the due times were known.
     private var waiting: [EncodedPacket] = []
-    /// When the first keyframe is shown, in ticks. Video that is shown earlier refers to missing frames, and is
-    /// dropped.
+    /// The presentation time of the first keyframe, in ticks. Frames that are shown earlier refer to missing frames,
+    /// and are dropped.
     private var begin: Int64?
 
-    /// How many packets are kept until the due times are known: at least a second of any source.
+    /// The maximum number of packets that are kept until the due times are known: at least a second of any source.
     private static let mostWaiting = 4000
 
-    /// A feeder that copies the packets of the source `name` into `sink`; nil if the sink wants no packets. If
-    /// `options` choose channels of the audio, nothing is passed on.
+    /// Creates a feeder that passes the packets of the source `name` to `sink`; nil if the sink wants no packets. If
+    /// `options` choose channels of the audio, no packets are passed on.
     init?(
         into sink: any SourceSink, options: TrackOptions, of name: String, timing: SourceTiming, monitor: SourceMonitor
     ) {
@@ -31,7 +31,7 @@ final class TapFeeder {
         (self.tap, self.options, self.name, self.timing, self.monitor) = (tap, options, name, timing, monitor)
     }
 
-    /// The input is open, or another sender has begun, with these tracks.
+    /// Records that the input was opened, or that another sender has begun, with these tracks.
     func begin(_ tracks: LiveOpening.Tracks) {
         (waiting, begin, readers) = ([], nil, [:])
         let refusal: String? =

@@ -7,9 +7,9 @@ internal import Networking
 internal import SRT
 
 extension InputLocation {
-    /// Opens the input with libav. Blocks, without a time limit if the input listens for a sender; `monitor`'s
-    /// interrupter ends blocking calls, now and later. If the input was open before and has the same tracks again, it
-    /// is probed only briefly.
+    /// Opens the input with libav. Blocks, without a time limit if the input listens for a sender. The interrupter of
+    /// `monitor` can end this call, and later reads from the demuxer. If the input was open before and has the same
+    /// tracks again, it is probed only briefly.
     func openDemuxer(_ options: IngestOptions, monitor: SourceMonitor) throws(IngestError) -> Demuxer {
         let demuxer = try connectDemuxer(options, monitor: monitor)
         monitor.knownTracks = KnownTracks(of: demuxer)
@@ -30,7 +30,7 @@ extension InputLocation {
             bytes = try AddressBytes(
                 url: url, options: settings, interrupter: monitor.interrupter, subject: description)
         } catch {
-            // libavformat refuses a format that is not on the list with this unspecific error.
+            // libavformat reports this unspecific error when it refuses a format that is not on the list.
             let isOther = options.isSelfContained && error.isInvalidArgument
             throw IngestError.cannotBeOpened(
                 input: description, reason: isOther ? "it is no file that holds its media itself" : error.message)
@@ -38,8 +38,8 @@ extension InputLocation {
         return try demuxer(of: TransportStreamBytes(bytes), settings, monitor)
     }
 
-    /// The formats of libavformat whose files hold their media themselves. Other formats name further files and
-    /// addresses, such as HLS, DASH, IMF, SDP and lists of files, or are of no use.
+    /// The libavformat formats whose files contain their media themselves. All other formats are refused: they name
+    /// further files and addresses, such as HLS, DASH, IMF, SDP and lists of files, or they are of no use.
     private static let selfContainedFormats = [
         "mov", "mp4", "matroska", "webm", "mpegts", "mpeg", "mxf", "avi", "flv", "live_flv", "kux", "asf", "wtv", "gxf",
         "lxf", "ogg", "nut", "dv", "ivf", "rm", "swf", "obu", "av1", "h264", "hevc", "vvc", "m4v", "mpegvideo", "dirac",
@@ -47,13 +47,12 @@ extension InputLocation {
         "bmp_pipe", "tiff_pipe", "image2", "wav", "w64", "aiff", "caf", "mp3", "aac", "ac3", "eac3", "flac", "loas",
     ]
 
-    /// Whether libav reads the plain bytes of a connection to its end, without a protocol such as HTTP or RTSP around
-    /// them.
+    /// Whether libav reads the plain bytes of a connection up to its end, without a protocol such as HTTP or RTSP.
     private var comesAsBytes: Bool {
         if case .url(let scheme, _) = place { scheme == "udp" || scheme == "tcp" } else { false }
     }
 
-    /// A demuxer of the bytes that arrive on an open connection.
+    /// Creates a demuxer of the bytes that arrive on an open connection.
     private func demuxer(
         of bytes: TransportStreamBytes, _ settings: Demuxer.Options, _ monitor: SourceMonitor
     ) throws(IngestError) -> Demuxer {
@@ -78,7 +77,7 @@ extension InputLocation {
             if options.isSelfContained {
                 settings.values["format_whitelist"] = Self.selfContainedFormats.joined(separator: ",")
                 settings.values["protocol_whitelist"] = "file"
-                // A name such as `image%03d.png` means one file, and not a sequence of images.
+                // A name such as `image%03d.png` means this one file, not a sequence of images.
                 settings.values["pattern_type"] = "none"
             }
             return ("file:" + path, settings)
@@ -91,8 +90,8 @@ extension InputLocation {
             values.merge(connection.values) { $1 }
             let limit: Duration? = format == "lavfi" ? nil : .seconds(10)
             var options = Demuxer.Options(format: format, values: values, openTimeout: limit, readTimeout: limit)
-            // The drivers of these devices do not call the callback that could interrupt a blocking read, so they are
-            // polled.
+            // The drivers of these devices do not call the callback that could interrupt a blocking read, so the
+            // devices are read without blocking and polled.
             options.isPolled = format == "v4l2" || format == "alsa"
             return (name, options)
         case .url(let scheme, let text):
@@ -100,8 +99,9 @@ extension InputLocation {
                 switch scheme {
                 case "rtsp": connection.transport == nil ? ["rtsp_flags": "prefer_tcp"] : [:]
                 case "udp": Self.udpValues(text)
-                // The read deadline limits how long a playlist can be without a new segment. The number of reloads,
-                // whose default differs between libavformat's versions, must not end the wait earlier.
+                // The read deadline limits how long a playlist can be without a new segment. libavformat also ends the
+                // wait after a number of reloads, whose default differs between its versions. The number is set so high
+                // that the read deadline applies first.
                 case "http", "https": ["max_reload": "1000"]
                 default: [:] as [String: String]
                 }
@@ -132,8 +132,8 @@ extension InputLocation {
 // MARK: SRT
 
 extension InputLocation {
-    /// Opens the next connection of an SRT input. If the media of a connected sender cannot be read, a listener
-    /// continues to listen.
+    /// Opens the next connection of an SRT input. If the media of a connected sender cannot be read, an input that
+    /// listens refuses this sender and waits for the next.
     private func openSRT(at address: String, _ monitor: SourceMonitor) throws(IngestError) -> Demuxer {
         let name = description
         let fail = { (reason: String) in IngestError.cannotBeOpened(input: name, reason: reason) }

@@ -7,7 +7,7 @@ internal import SRT
 /// The address of an input, as an operator writes it: `test:`, a path, a URL, or `<device>:<name>` such as
 /// `v4l2:/dev/video0`, `alsa:default` or `lavfi:testsrc2`.
 ///
-/// The ``description`` may be shown: user info, query and stream key are masked, also if protocols are nested, as in
+/// The ``description`` is safe to show: user info, query and stream key are masked, even if protocols are nested, as in
 /// `cache:https://…`.
 package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     /// The kinds of addresses.
@@ -29,8 +29,8 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     }
 
     let place: Place
-    /// The minimum time by which a live source's media is delayed before it is shown, so that jitter has no effect: the
-    /// option `#latency=` after the address; nil for the transport's default.
+    /// The minimum time by which a live source's media is delayed before it is shown, so that jitter has no effect. It
+    /// is the option `#latency=` after the address; nil means the transport's default.
     package let latency: Duration?
     /// Which tracks are used, and how the audio is treated: the other options after the address.
     package let tracks: TrackOptions
@@ -53,7 +53,7 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     private static let liveSchemes: Set<String> = [
         "rtmp", "rtmps", "rtmpt", "rtmpe", "rtsp", "rtsps", "srt", "udp", "rtp", "tcp",
     ]
-    /// Protocols of libavformat whose addresses are shown only up to the colon.
+    /// Protocols of libavformat whose addresses are shown without the part after the colon.
     private static let bareSchemes: Set<String> = ["pipe", "concat", "concatf", "data", "subfile", "fd", "tee"]
     /// Protocols of libavformat that read through another protocol, whose address follows after the colon.
     private static let wrappingSchemes: Set<String> = ["cache", "async", "crypto"]
@@ -61,9 +61,9 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
     private static let networkSchemes: Set<String> = liveSchemes.union(listeningSchemes)
         .union(["http", "https", "ftp", "sftp", "rist", "zmq"])
 
-    /// Parses `text`, an address with or without options. A word and a colon count as a scheme only if the scheme is
-    /// known or `//` follows, so that `12:30 news.mp4` is a file. If `text` was made by inserting secrets into
-    /// `original`, `original` is shown instead.
+    /// Parses `text`, an address with or without options. A word before a colon counts as a scheme only if the scheme
+    /// is known or `//` follows, so that `12:30 news.mp4` is a file. If secrets were inserted into `original` to make
+    /// `text`, the description shows `original`.
     package init(_ text: String, shownAs original: String? = nil) {
         let (address, fragment) = Self.split(text)
         let shown = original.map { Self.split($0).address }
@@ -78,8 +78,9 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Parses `address`, which has no options after it, and removes an address's options from `options`. `expand`
-    /// inserts secrets into values that can be secret. Throws one sentence about an option that cannot be used.
+    /// Parses `address`, which has no options after it. The input's options are taken from `options`, and removed
+    /// there. `expand` inserts secrets into values that can be secret. Throws one sentence about an option that cannot
+    /// be used.
     package init(
         address: String, taking options: inout OptionList, shownAs original: String? = nil,
         expand: (String) throws(AddressError) -> String = { (text) throws(AddressError) in text }
@@ -115,10 +116,11 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         return duration
     }
 
-    /// The address in `text`, and the options after it. The options begin after the first `#` that is followed by a
-    /// name and `=`, so that the `#!` of SRT stream ids does not count. The name of a file may contain any character,
-    /// so for a file the first option must be an option of ``TrackOptions``, of a source, or in `known`. This does not
-    /// apply to text that begins with a reference to a secret, because the secret might be an address.
+    /// Splits `text` into the address and the options after it. The options begin after the first `#` that is followed
+    /// by a name and `=`, so that the `#!` of SRT stream ids does not count. The name of a file can contain any
+    /// character. So after a file name, the first option must be an option of ``TrackOptions``, of a source, or in
+    /// `known`. This does not apply to text that begins with a reference to a secret, because the secret might be an
+    /// address.
     package static func split(
         _ text: String, knowing known: Set<String> = []
     ) -> (address: String, options: Substring) {
@@ -174,7 +176,7 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         return (.url(scheme: word.lowercased(), text: text), word + ":…")
     }
 
-    /// What is wrong with the address, in one sentence that contains no part of it; nil if the address is valid.
+    /// Describes what is wrong with the address, in one sentence without secret parts; nil if the address is valid.
     package var fault: String? {
         if let optionFault { return optionFault }
         if isReference, isLiveByNature == false {
@@ -227,14 +229,14 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         if case .device = place { true } else { false }
     }
 
-    /// Whether it is certain, without opening the input, that it has no audio.
+    /// Whether the address alone shows that the input has no audio.
     package var hasNoAudio: Bool {
         if case .device(let format, _) = place, Self.videoDevices.contains(format) { return true }
         return !tracks.hasAudio
     }
 
-    /// Whether the kind of address alone shows that media arrives in real time. Nil if only the opened input shows it:
-    /// an HTTP stream of unknown duration is live.
+    /// Whether the input's media arrives in real time, as far as the kind of address shows it. Nil if only the opened
+    /// input shows it: an HTTP stream is live if its duration is unknown.
     package var isLiveByNature: Bool? {
         switch place {
         case .test, .file: false
@@ -279,8 +281,8 @@ package struct InputLocation: Sendable, Hashable, CustomStringConvertible {
         return text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "+.-".contains($0)) }
     }
 
-    /// The form of an address that may be shown. `rest` is the text after `//`. The last path component of an RTMP
-    /// address is its stream key, and is masked.
+    /// Returns the form of an address that may be shown. `rest` is the text after `//`. The last path component of an
+    /// RTMP address is the stream key, and is masked.
     private static func masked(_ scheme: String, _ rest: Substring) -> String {
         var shown = rest.prefix { $0 != "?" && $0 != "#" }
         var authority = shown.prefix { $0 != "/" }

@@ -6,7 +6,7 @@ internal import SourceClock
 
 /// An input that libav opened, with its decoders. Used by one thread at a time.
 final class OpenedInput {
-    /// How errors and logs name the input.
+    /// The input's name in errors and logs.
     let name: String
     let demuxer: Demuxer
     let video: StreamInfo?
@@ -16,11 +16,11 @@ final class OpenedInput {
     let options: TrackOptions
     private let monitor: SourceMonitor
     private let makeDecoder: DecoderMaker
-    /// Decoders of a file that are not in use by a track yet.
+    /// Decoders of a file that were made at opening and are not used by a track yet.
     private var decoders: [TrackKind: any PacketDecoder] = [:]
     private var discontinuity = DiscontinuityFilter()
 
-    /// Makes the decoder of a stream. `subject` stands for the input in error messages.
+    /// Makes the decoder of a stream. `subject` is the input's name in error messages.
     typealias DecoderMaker = (StreamInfo, Decoder.Threading, _ subject: String) throws(AVFailure) -> any PacketDecoder
 
     /// Opens `location`. Blocks until the input is open or the monitor's interrupter interrupts it. If `isReopened` is
@@ -36,7 +36,7 @@ final class OpenedInput {
             monitor: monitor, makeDecoder: makeDecoder)
     }
 
-    /// The input of `demuxer`, which was opened at `location`.
+    /// Creates the input of `demuxer`, which was opened at `location`.
     init(
         _ demuxer: Demuxer, at location: InputLocation, isReopened: Bool, monitor: SourceMonitor,
         makeDecoder: @escaping DecoderMaker
@@ -58,8 +58,8 @@ final class OpenedInput {
         try makeDecoders()
     }
 
-    /// Makes the decoders, and keeps those of a file. Throws if a decoder cannot be made. Live inputs make their
-    /// decoders later, in ``DecodingLane``.
+    /// Makes the decoders, and keeps those of a file. For a live input this only checks that decoders can be made: its
+    /// decoders are made later, in ``DecodingLane``. Throws if a decoder cannot be made.
     private func makeDecoders() throws(IngestError) {
         do throws(AVFailure) {
             for stream in [video, audio].compactMap(\.self) {
@@ -71,7 +71,7 @@ final class OpenedInput {
         }
     }
 
-    /// The packets of `stream`, a stream of a file, with their decoder.
+    /// Returns the decoder of `stream`, which is a stream of a file, together with the queue for its packets.
     func track(_ stream: StreamInfo) throws(AVFailure) -> TrackDecoder {
         guard let made = decoders.removeValue(forKey: stream.kind) else {
             return TrackDecoder(stream, decoder: try makeDecoder(stream, .frames, name), monitor: monitor)
@@ -90,8 +90,8 @@ final class OpenedInput {
         return description
     }
 
-    /// How the timestamps and arrival times of this live input are converted to due times, with the `latency` that its
-    /// address configures.
+    /// Returns the settings by which timestamps and arrival times of this live input are converted to due times.
+    /// `latency` is the latency that the address configures.
     func clockSettings(latency: Duration?) -> SourceClockSettings {
         .of(demuxer, video: video, frameRate: frameRate, latency: latency)
     }
@@ -103,7 +103,8 @@ final class OpenedInput {
         }
     }
 
-    /// The clock from which a capture device takes its timestamps.
+    /// The clock that gives a capture device's timestamps; nil for other inputs, or if no known clock fits the
+    /// timestamps.
     var captureClock: CaptureClock? {
         let isDevice = SourceClockSettings.isDevice(formatName: demuxer.formatName)
         return isDevice ? demuxer.firstStamp.flatMap { CaptureClock(stamp: $0) } : nil

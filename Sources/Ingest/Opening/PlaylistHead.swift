@@ -4,9 +4,9 @@ internal import LibAV
 internal import Media
 internal import SourceClock
 
-/// The properties of an HLS playlist that are found at its beginning (RFC 8216).
+/// The properties of an HLS playlist that its first lines show (RFC 8216).
 struct PlaylistHead: Sendable, Hashable {
-    /// Longer target durations are regarded as a mistake, and ignored.
+    /// The maximum plausible target duration, in seconds; a longer one is regarded as a mistake, and ignored.
     private static let longestTarget: Int64 = 60
 
     /// The maximum duration of the playlist's segments (4.3.3.1); nil for a list of variants.
@@ -40,8 +40,8 @@ struct PlaylistHead: Sendable, Hashable {
         line.hasPrefix(tag) ? line.dropFirst(tag.count) : nil
     }
 
-    /// The absolute address of `reference` in a playlist that was read from `base`, an address with `//` (RFC 3986,
-    /// 5.2, except that dots in paths are left to servers).
+    /// Returns the absolute address of `reference`, which occurs in a playlist that was read from `base`. `base` must
+    /// contain `//`. The rules are those of RFC 3986, 5.2, except that dots in paths are left to the server.
     static func resolve(_ reference: String, in base: String) -> String? {
         if reference.contains("://") { return reference }
         let plain = base.prefix { $0 != "?" && $0 != "#" }
@@ -59,9 +59,10 @@ extension InputLocation {
     /// The maximum number of bytes that are read of a playlist.
     private static let headBytes = 64 << 10
 
-    /// The maximum duration of the segments of the playlist at this address, which libavformat has opened as
-    /// `formatName` without reporting that duration; nil if the input has no segments. Sends one or two more requests
-    /// to the server, which take at most 3 s each. Blocks until the server has answered or `interrupter` interrupts it.
+    /// Returns the maximum duration of the segments of the playlist at this address; nil if the input has no segments.
+    /// libavformat has opened the playlist as `formatName` without reporting that duration. Sends one or two more
+    /// requests to the server, which take at most 3 s each. Blocks until the server has answered or `interrupter`
+    /// interrupts the call.
     @Sendable func targetDuration(_ formatName: String, _ interrupter: Interrupter) -> Duration? {
         guard SourceClockSettings.isPlaylist(formatName: formatName) else { return nil }
         // Only HLS playlists are read; for DASH the usual duration is assumed.
@@ -69,15 +70,15 @@ extension InputLocation {
         return (isHLS ? mediaPlaylist(interrupter)?.head.target : nil) ?? SourceClockSettings.usualTarget
     }
 
-    /// The media sequence number that the next segment of the playlist at this address will have; nil if it is not
-    /// known. Blocks for 6 s at most.
+    /// Returns the media sequence number that the next segment of the playlist at this address will have; nil if the
+    /// number is not known. Blocks for at most 6 s.
     @Sendable func playlistEnd(_ interrupter: Interrupter) -> Int64? {
-        // The end of a playlist that is longer than the limit is not known, because only the beginning was read.
+        // If the playlist is longer than the limit, only its beginning was read, so its end is not known.
         mediaPlaylist(interrupter).flatMap { $0.isWhole ? $0.head.end : nil }
     }
 
-    /// The beginning of the list of segments at this address, or of the first list that a list of variants names, and
-    /// whether it was read completely.
+    /// Reads the beginning of the list of segments at this address. If the address is a list of variants, reads the
+    /// list of its first variant. `isWhole` is true if the list was read completely.
     private func mediaPlaylist(_ interrupter: Interrupter) -> (head: PlaylistHead, isWhole: Bool)? {
         guard case .url(_, let text) = place, let start = text.firstRange(of: "http") else { return nil }
         let url = String(text[start.lowerBound...])

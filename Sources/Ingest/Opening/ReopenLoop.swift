@@ -3,8 +3,8 @@
 internal import LibAV
 internal import Media
 
-/// Plays an input, and opens it again when it ends or fails, until it is stopped or a new attempt cannot help. If only
-/// the codec of a stream has changed, the input is opened again at once, otherwise after 1 to 5 s. Used by one thread.
+/// Plays an input, and opens it again when it ends or fails, until it is stopped or a new attempt cannot help. The
+/// input is opened again after 1 to 5 s, or at once if only the codec of a stream has changed. Used by one thread.
 final class ReopenLoop {
     private let name: String
     private let monitor: SourceMonitor
@@ -12,17 +12,17 @@ final class ReopenLoop {
     private var schedule = ReopenSchedule()
     /// When the current input was opened; nil while no input is open.
     private var openedAt: Int64?
-    /// Whether the input is the one that was opened when its source was created.
+    /// Whether the loop still plays the input that was opened when its source was created.
     private(set) var isFirst = true
 
-    /// A loop for an input. `name` stands for the input in logs.
+    /// Creates a loop for an input. `name` is the input's name in logs.
     init(_ name: String, monitor: SourceMonitor, clock: any MonotonicClock = SystemClock()) {
         (self.name, self.monitor, self.clock) = (name, monitor, clock)
     }
 
-    /// Calls `play`, which plays the input and returns the failure that ended it; except for the first time, it also
-    /// opens the input. This is repeated as long as `lasts` returns true for that failure. `pausing` is called before
-    /// each pause. Returns the last failure, which is also in the status.
+    /// Calls `play` repeatedly, as long as `lasts` returns true for its result. `play` plays the input and returns the
+    /// failure that ended it; from the second call on, it must also open the input. `pausing` is called before each
+    /// pause. Returns the last failure, which is also in the status.
     @discardableResult
     func run(
         lasts: (IngestError?) -> Bool, pausing: () -> Void = {}, _ play: () -> IngestError?
@@ -47,8 +47,8 @@ final class ReopenLoop {
         if !monitor.isStopped { monitor.update { $0.state = .opening } }
     }
 
-    /// Opens the input again with `open`, unless its playlist has no new segment, and reports the opening to the
-    /// monitor. `streams` returns the streams that are played.
+    /// Opens the input again with `open`, and reports the opening to the monitor. Throws if the input's playlist has no
+    /// new segment. `streams` returns the streams that are played.
     func reopen<Input>(
         _ open: () throws(IngestError) -> Input, streams: (Input) -> [StreamInfo]
     ) throws(IngestError) -> Input {
@@ -71,14 +71,14 @@ struct ReopenSchedule: Hashable {
     static let shortestDelay = Duration.seconds(1)
     /// The longest pause.
     static let longestDelay = Duration.seconds(5)
-    /// An input that ran for this long has recovered: its next failure counts as the first.
+    /// An input that ran for at least this long has recovered: its next failure counts as the first.
     static let stableTime = Duration.seconds(10)
 
     /// Failures since the input last recovered.
     private(set) var failures = 0
 
-    /// Records that the input ended or failed after it ran for `time`, which is zero if opening failed. Returns the
-    /// pause.
+    /// Records that the input ended or failed. `time` is how long the input had been open; it is zero if opening
+    /// failed. Returns the pause until the next attempt.
     mutating func fail(after time: Duration) -> Duration {
         if time >= Self.stableTime { failures = 0 }
         failures += 1

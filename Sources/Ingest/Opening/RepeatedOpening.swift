@@ -3,15 +3,15 @@
 internal import Media
 internal import Synchronization
 
-/// Opens the input that a source decodes, each time that the source's ``ReopenLoop`` plays it: first the input that was
-/// opened when the source was created, then the same location again.
+/// Opens the input that a source decodes, each time that the source's ``ReopenLoop`` plays it. The first time this is
+/// the input that was opened when the source was created; later the same location is opened again.
 final class RepeatedOpening: Sendable {
     private let location: InputLocation
     private let options: IngestOptions
     private let monitor: SourceMonitor
     private let first: Mutex<OpenedInput?>
 
-    /// Begins with `input`, which was opened at `location` with `options`.
+    /// Creates an opening whose first input is `input`, which was opened at `location` with `options`.
     init(_ input: sending OpenedInput, at location: InputLocation, options: IngestOptions, monitor: SourceMonitor) {
         (self.location, self.options, self.monitor) = (location, options, monitor)
         first = Mutex(input)

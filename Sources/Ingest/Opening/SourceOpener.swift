@@ -5,15 +5,15 @@ internal import Synchronization
 
 /// Opens inputs.
 package enum SourceOpener {
-    /// Opens `location` and finds its properties. Blocks until the input answers: at most 15 s if relay connects to it,
-    /// without a time limit if it listens. The source delivers once it is started.
+    /// Opens `location` and finds its properties. Blocks until the input answers: at most 15 s if relay connects to the
+    /// input, without a time limit if relay listens. The source delivers media only after it is started.
     package static func open(
         _ location: InputLocation, options: IngestOptions, logger: Logger
     ) throws(IngestError) -> any MediaSource {
         try open(location, options: options, logger: logger, opening: nil)
     }
 
-    /// Opens `location` in the same way, and throws when `opening` is cancelled.
+    /// Opens `location` like the function without `opening`. Throws if `opening` is cancelled.
     package static func open(
         _ location: InputLocation, options: IngestOptions, logger: Logger, opening: SourceOpening?
     ) throws(IngestError) -> any MediaSource {
@@ -42,7 +42,7 @@ package final class SourceOpening: Sendable {
     let monitor: SourceMonitor
     private let onCancel = Mutex<(@Sendable () -> Void)?>(nil)
 
-    /// An attempt for an input that logs to `logger`.
+    /// Creates an attempt for an input that logs to `logger`.
     package init(logger: Logger) { monitor = SourceMonitor(logger: logger) }
 
     /// Sets whether only keyframes of the source's video are decoded. By default all frames are decoded.
@@ -57,8 +57,8 @@ package final class SourceOpening: Sendable {
         onCancel.withLock { $0 }?()
     }
 
-    /// Sets additional work for the moment when the attempt is cancelled. If it is cancelled already, the work is done
-    /// at once.
+    /// Sets `work`, which is called in addition when the attempt is cancelled. If the attempt is cancelled already,
+    /// `work` is called at once.
     package func whenCancelled(_ work: @escaping @Sendable () -> Void) {
         onCancel.withLock { $0 = work }
         if monitor.isStopped { work() }

@@ -4,10 +4,10 @@ internal import LibAV
 internal import Logging
 internal import Media
 
-/// Finds the size of an input's video if probing found no keyframe, for example because the stream was joined between
-/// two keyframes. Reads on until the first frame can be decoded. Used by one thread.
+/// Finds the size of an input's video if libav's probing found no keyframe, for example because the stream was joined
+/// between two keyframes. Reads further packets until the first frame can be decoded. Used by one thread.
 struct VideoDiscovery {
-    /// How long discovery takes at most: the longest usual distance of keyframes (10 s), and a margin of 2 s.
+    /// The maximum duration of the discovery: the longest usual distance of keyframes (10 s), and a margin of 2 s.
     static let patience = Duration.seconds(12)
     /// The maximum number of bytes that are read (64 MiB): 12 s at 40 Mbit/s.
     static let byteLimit = 64 << 20
@@ -18,7 +18,7 @@ struct VideoDiscovery {
     private let monitor: SourceMonitor
     private let clock: any MonotonicClock
 
-    /// A discovery for an input. `name` stands for the input in error messages and logs.
+    /// Creates a discovery for an input. `name` is the input's name in error messages and logs.
     init(
         _ demuxer: Demuxer, of name: String, isLive: Bool, monitor: SourceMonitor,
         clock: any MonotonicClock = SystemClock()
@@ -26,9 +26,10 @@ struct VideoDiscovery {
         (self.demuxer, self.name, self.isLive, self.monitor, self.clock) = (demuxer, name, isLive, monitor, clock)
     }
 
-    /// Returns `stream` with its size, shape and color. Returns `stream` unchanged if they are already known, or if no
-    /// frame can be decoded in time, which is logged. Afterwards the demuxer delivers again the packets that were read
-    /// here; for a live input only from the keyframe on, because no earlier packet can be shown. Blocks.
+    /// Returns `stream` with its size, shape and color. Returns `stream` unchanged if they are already known. If no
+    /// frame can be decoded in time, logs this and also returns `stream` unchanged. The demuxer afterwards delivers all
+    /// packets again that were read here. For a live input it delivers them only from the keyframe on, because no
+    /// earlier packet can be shown. Blocks.
     func complete(_ stream: StreamInfo) throws(IngestError) -> StreamInfo {
         guard let video = stream.video, video.width <= 0 || video.height <= 0,
             let decoder = try? Decoder(
@@ -43,7 +44,7 @@ struct VideoDiscovery {
                 if demuxer.transportStream?.isChanged == true {
                     throw IngestError.unreadable(input: name, reason: "its coding changed while it was opened")
                 }
-                // The input has ended: drained, the decoder outputs the frames that it retains.
+                // The input has ended. Draining the decoder makes it output the frames that it retains.
                 try? decoder.send(nil)
                 guard let frame = frame(of: decoder) else { break }
                 return stream.described(by: frame, rate: decoder.statedRate, reordered: decoder.reorderedFrames)
@@ -51,7 +52,8 @@ struct VideoDiscovery {
             packets.append(packet)
             bytes += packet.size
             guard packet.streamIndex == stream.index else { continue }
-            // Errors are ignored: a packet that cannot be decoded refers to frames from before the stream was joined.
+            // Errors are ignored: a packet that cannot be decoded refers to frames that were sent before the stream was
+            // joined.
             try? decoder.send(packet)
             guard let frame = frame(of: decoder) else { continue }
             if isLive { packets = Self.decodable(packets, of: stream, with: frame) }
@@ -61,7 +63,7 @@ struct VideoDiscovery {
         return stream
     }
 
-    /// The next packet; damaged data is skipped. Nil at the end.
+    /// Reads the next packet, and skips damaged data. Returns nil at the end.
     private func read(_ errors: inout ReadErrors) throws(IngestError) -> PacketBox? {
         while !monitor.isStopped {
             do throws(AVFailure) {
@@ -85,7 +87,7 @@ struct VideoDiscovery {
         return frame
     }
 
-    /// The packets from the keyframe from which `frame` was decoded.
+    /// Returns the packets from the keyframe on with which the decoding of `frame` began.
     private static func decodable(
         _ packets: [PacketBox], of stream: StreamInfo, with frame: DecodedFrame
     ) -> [PacketBox] {

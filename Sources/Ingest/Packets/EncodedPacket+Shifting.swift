@@ -4,8 +4,8 @@ internal import LibAV
 internal import Media
 
 extension EncodedPacket {
-    /// The same packet, moved later by this many nanoseconds. The times in splice information, which refer to the
-    /// stream's times, are moved by the same amount. Nil for damaged splice information.
+    /// Returns the same packet, moved later by this many nanoseconds. The times inside splice information refer to the
+    /// stream's times, so they are moved by the same amount. Nil for damaged splice information.
     func shifted(byNanoseconds shift: Int64) -> EncodedPacket? {
         let moved = moved(by: TimeBase.nanoseconds.rescale(shift, to: timeBase))
         guard description.codec == .scte35 else { return moved }

@@ -4,12 +4,12 @@ internal import Media
 
 /// Measures the frame rate of a publisher that announces none, from the decoding times of its first frames.
 ///
-/// Within half a second, timestamps in milliseconds cannot tell 29.97 from 30 frames a second, so the integer rate is
-/// assumed. The program follows the sender's clock, which makes up for the difference; see `ReferenceClock`.
+/// Within half a second, timestamps in milliseconds cannot distinguish 29.97 from 30 frames a second, so the integer
+/// rate is assumed. The program follows the sender's clock, which compensates for the difference; see `ReferenceClock`.
 struct FrameRateMeter {
     /// Number of intervals that are measured.
     static let intervals = 12
-    /// With fewer intervals there is no result, because a single missing frame would falsify it.
+    /// The minimum number of intervals for a result: with fewer, a single missing frame would falsify it.
     private static let fewest = 3
     /// How far the measured rate is allowed to be from a usual rate, as a fraction of the usual rate. The closest usual
     /// rates are 4 % apart.
@@ -21,8 +21,8 @@ struct FrameRateMeter {
     /// Whether all intervals are measured.
     var isDone: Bool { steps.count >= Self.intervals }
 
-    /// Takes the decoding time of the next frame, in milliseconds. Times that do not increase, and pauses of a second,
-    /// are ignored.
+    /// Takes the decoding time of the next frame, in milliseconds. Ignores the interval from the previous frame if it
+    /// is not positive, or if it is a second or longer.
     mutating func note(_ time: Int64) {
         guard !isDone else { return }
         let step = last.map { time - $0 } ?? 0

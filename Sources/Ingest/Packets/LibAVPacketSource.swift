@@ -8,8 +8,8 @@ internal import Synchronization
 
 /// The packets of a file, URL or device that libav reads.
 ///
-/// A file ends with its last packet, or loops and continues where its last packet ended. A live input that ends or
-/// fails is opened again after 1 to 5 s, as often as necessary.
+/// A file ends with its last packet, or loops: each round then continues where the last packet of the previous round
+/// ended. A live input that ends or fails is opened again after 1 to 5 s, as often as necessary.
 package final class LibAVPacketSource: PacketSource {
     private let location: InputLocation
     private let loops: Bool
@@ -19,9 +19,9 @@ package final class LibAVPacketSource: PacketSource {
     private let opened = Mutex<PacketInput?>(nil)
     private let startOnce = StartOnce()
 
-    /// A source at `location` that is not open yet. If `decodesOtherAudio` is set, audio in a codec that no output
-    /// carries is decoded and delivered as ``Media/Codec/pcm``, for a program that encodes its audio; otherwise such an
-    /// input is refused. `opening` can cancel the call of ``open()``.
+    /// Creates a source at `location` that is not open yet. If `decodesOtherAudio` is set, audio in a codec that no
+    /// output carries is decoded and delivered as ``Media/Codec/pcm``, for a program that encodes its audio; otherwise
+    /// such an input is refused. `opening` can cancel the call of ``open()``.
     package init(
         _ location: InputLocation, loops: Bool, decodesOtherAudio: Bool = false, logger: Logger,
         opening: SourceOpening? = nil
@@ -60,8 +60,8 @@ package final class LibAVPacketSource: PacketSource {
         let isLive = next?.isLive ?? false
         let loop = ReopenLoop(location.description, monitor: monitor)
         let failure = loop.run(lasts: { _ in isLive }) {
-            // The input is moved to a local variable, so that it is closed when this closure returns: its address must
-            // be free before it can be opened again.
+            // The input is moved to a local variable, so that it is closed when this closure returns: the input's
+            // address must be free before it can be opened again.
             var input = next
             next = nil
             do throws(IngestError) {

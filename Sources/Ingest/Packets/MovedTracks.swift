@@ -7,8 +7,8 @@ internal import Media
 ///
 /// This is a value without a clock or I/O of its own.
 struct MovedTracks: Sendable {
-    /// The minimum time for which the packets of a track must arrive only in a new stream: as long as an SRT sender
-    /// must be silent before another sender is allowed to replace it.
+    /// The minimum time for which the packets of a track must arrive only in a new stream before the track counts as
+    /// moved. The time is as long as an SRT sender must be silent before another sender is allowed to replace it.
     private static let leastPatience = Duration.seconds(3)
 
     /// The numbers of the streams that are read.
@@ -17,20 +17,20 @@ struct MovedTracks: Sendable {
     /// The kinds of the streams that are read, by their numbers.
     private let streams: [Int: TrackKind]
     private let wanted: Set<TrackKind>
-    /// For each track: the time since which its packets have arrived only in a new stream.
+    /// For each track, the time since which its packets have arrived only in a new stream.
     private var since: [TrackKind: Timestamp] = [:]
 
-    /// A detector for an input from which these `streams` are read. Tracks that are not `wanted` are ignored; a wanted
-    /// track need not have a stream yet. Each track is allowed to be silent for `patience`: if whole segments arrive at
-    /// once, all packets of one track can follow all packets of the other.
+    /// Creates a detector for an input from which these `streams` are read. Tracks that are not `wanted` are ignored; a
+    /// wanted track need not have a stream yet. Each track is allowed to be silent for `patience`: if whole segments
+    /// arrive at once, all packets of one track can follow all packets of the other.
     init(reading streams: [Int: TrackKind], wanted: Set<TrackKind>, patience: Duration) {
         (self.streams, self.wanted, read) = (streams, wanted, Set(streams.keys))
         self.patience = max(Self.leastPatience, patience)
     }
 
-    /// Records a packet of the stream `index` that was read at `arrival`. `late` is the kind of that stream if the
-    /// stream was announced after the input was opened. Returns the track once it is certain that the track has moved
-    /// to that stream.
+    /// Records a packet of the stream `index` that was read at `arrival`. If this stream was announced only after the
+    /// input was opened, `late` is its kind. Returns a track as soon as it is certain that the track has moved to this
+    /// stream.
     mutating func note(_ index: Int, late: TrackKind?, at arrival: Timestamp) -> TrackKind? {
         if let track = streams[index] { since[track] = nil }
         guard let late, wanted.contains(late) else { return nil }
@@ -47,9 +47,9 @@ struct MovedTracks: Sendable {
 }
 
 extension TrackOptions {
-    /// The tracks among `tracks` for which an input is opened again when they move to another stream: all except audio
-    /// that is excluded by an option, and audio that was chosen by number or language. If chosen audio disappears,
-    /// video continues without it.
+    /// Returns those of `tracks` for which the input is opened again when they move to another stream. Audio is left
+    /// out if an option excludes it, or if it was chosen by number or language: if chosen audio disappears, the video
+    /// continues without it.
     func followed(_ tracks: Set<TrackKind>) -> Set<TrackKind> {
         hasAudio && audio == nil ? tracks : tracks.subtracting([.audio])
     }

@@ -5,7 +5,7 @@ internal import Logging
 internal import Media
 internal import SourceClock
 
-/// An input that libav opened, and whose packets are passed on without decoding. Used by one thread at a time.
+/// An input that libav opened and whose packets are passed on without decoding. Used by one thread at a time.
 final class PacketInput {
     private let name: String
     private let demuxer: Demuxer
@@ -16,15 +16,15 @@ final class PacketInput {
     private let location: InputLocation
     /// Whether the input delivers media in real time, and is opened again when it ends.
     let isLive: Bool
-    /// The sum of the durations of all earlier rounds of a loop, in nanoseconds, which is added to the timestamps.
+    /// The sum of the durations of all earlier rounds of a loop, in nanoseconds. It is added to the timestamps.
     private var shift: Int64 = 0
     /// The start and the end of the leading track in this round, in nanoseconds of the track's own timestamps.
     private var (start, end): (Int64, Int64) = (.max, .min)
     /// The end of the audio in all rounds so far, in nanoseconds.
     private var audioEnd = Int64.min
-    /// Detects, for a live input, that its tracks have moved to other streams.
+    /// Detects whether the tracks of a live input have moved to other streams.
     private var moved: MovedTracks
-    /// The video that the file's edit list cuts off in this round.
+    /// Decides which video packets of this round are left out because of the file's edit list.
     private var cut = EditListCut()
     /// Whether it was logged that frames are left out up to a keyframe.
     private var isCutLogged = false
@@ -33,15 +33,15 @@ final class PacketInput {
 
     /// The maximum number of packets that are read to find out the codecs of the tracks: a few seconds of media.
     private static let longestPeek = 500
-    /// A read that returns faster than this, in nanoseconds, was served from a buffer.
+    /// If a read returns faster than this, in nanoseconds, the packet came from a buffer.
     private static let shortestWait: Int64 = 3_000_000
     /// The maximum by which arrival times are moved back, in nanoseconds.
     private static let longestBacklog: Int64 = 30_000_000_000
 
-    /// Opens `location`. Blocks until the input is open or the monitor's interrupter interrupts it. Audio in a codec
-    /// that no output carries is decoded if `decodesOtherAudio` is set, because the program encodes its audio.
-    /// Otherwise it makes the input unusable, unless the input `isReopened`: then the audio is dropped, so that the
-    /// video continues.
+    /// Opens `location`. Blocks until the input is open or the monitor's interrupter interrupts the call. Audio in a
+    /// codec that no output can carry is decoded if `decodesOtherAudio` is set, because the program encodes its audio.
+    /// Otherwise such audio makes the input unusable. If the input `isReopened`, such audio is dropped instead, so that
+    /// the video continues.
     init(
         _ location: InputLocation, isReopened: Bool = false, decodesOtherAudio: Bool = false, monitor: SourceMonitor
     ) throws(IngestError) {
@@ -81,15 +81,16 @@ final class PacketInput {
         try peek(untilKnown: !isReopened)
     }
 
-    /// If `isAwaited`, reads until the codec of each track is known, which in transport streams is stated in the
-    /// packets. For a live input, also reads the packets that are already in a buffer, because probing had read them or
-    /// a server had kept them: up to the first packet for which the reader has to block.
+    /// If `isAwaited`, reads until the codec of each track is known: in transport streams, only the packets state the
+    /// codec. For a live input, also reads all packets that are already in a buffer, because libav's probing has read
+    /// them or a server has kept them. Reading ends with the first packet for which the reader has to block.
     private func peek(untilKnown isAwaited: Bool) throws(IngestError) {
         let clock = SystemClock()
         let deadline = clock.now + VideoDiscovery.patience.inNanoseconds
         var (isWaiting, bytes) = (canWait, 0)
         while !isWaiting || isAwaited && readers.contains(where: { $0.track == nil }) {
-            // The codec parameters of video come only with its next keyframe, so the wait for video has other limits.
+            // The codec parameters of video come only with its next keyframe, so other limits apply to the wait for
+            // video.
             let isDescribing = isAwaited && readers.contains { $0.stream.kind == .video && $0.track == nil }
             if isDescribing { monitor.isDescribing = true }
             let isOver = clock.now >= deadline || bytes >= VideoDiscovery.byteLimit
@@ -115,8 +116,8 @@ final class PacketInput {
         }
     }
 
-    /// Moves the arrival times of packets from a buffer back: each packet arrives as much earlier than the last packet
-    /// as its decoding time is earlier.
+    /// Corrects the arrival times of packets that came from a buffer, by moving them back. Afterwards each packet has
+    /// arrived as much earlier than the last packet as its decoding time is earlier.
     private func backdate() {
         guard let last = peeked.last else { return }
         for index in peeked.indices {
@@ -127,8 +128,8 @@ final class PacketInput {
         }
     }
 
-    /// Whether the reader is allowed to pause, because unread media stays available: in a file, or on the server from
-    /// which live media is read over HTTP.
+    /// Whether the reader is allowed to pause, because unread media stays available: in a file, or on the HTTP server
+    /// from which live media is read.
     private var canWait: Bool { !isLive || location.isLiveByNature == nil }
 
     /// The properties of the input that probing found. If probing could not find out the codec of a track, the codec is
@@ -147,10 +148,10 @@ final class PacketInput {
     /// The streams that are read.
     var streams: [StreamInfo] { readers.map(\.stream) }
 
-    /// Keeps the connection open for the next input, if that input continues on it.
+    /// Keeps the connection open for the next input, if the codec configuration of a stream changes at this point.
     func keepConnection() { monitor.keepConnection(of: demuxer) }
 
-    /// Delivers until the input ends; if it loops, until the source is stopped. Blocks.
+    /// Delivers until the input ends or, if it loops, until the source is stopped. Blocks.
     func read(into sink: any PacketSourceSink, loops: Bool) throws(IngestError) {
         for (packet, arrival) in peeked { deliver(packet, arrival, to: sink) }
         peeked = []
@@ -212,7 +213,7 @@ final class PacketInput {
         if let packet = shifted(packet) { sink.take(packet, at: arrival) }
     }
 
-    /// The next packet; damaged data is skipped. Nil at the end.
+    /// Reads the next packet, and skips damaged data. Returns nil at the end.
     private func next() throws(IngestError) -> PacketBox? {
         var errors = ReadErrors()
         while !monitor.isStopped {
@@ -226,9 +227,9 @@ final class PacketInput {
         return nil
     }
 
-    /// The packet, moved to after the earlier rounds of the loop. A round lasts as long as its video. Audio that is
-    /// longer would overlap with the audio of the next round, so the overlapping packets are dropped, and the result is
-    /// nil.
+    /// Returns the packet with times after the earlier rounds of the loop. A round lasts as long as its video. If the
+    /// audio is longer than the video, it would overlap with the audio of the next round; nil means that the packet
+    /// belongs to this overlap and is dropped.
     private func shifted(_ packet: EncodedPacket) -> EncodedPacket? {
         let (base, packetEnd) = (packet.timeBase, packet.pts + packet.duration)
         if packet.track == .video || readers.allSatisfy({ $0.stream.kind == .audio }) {

@@ -32,7 +32,7 @@ package struct PacketSourceDescription: Sendable {
     /// Number of bits after which the source's timestamps wrap; nil if they do not wrap.
     package var stampBits: Int?
 
-    /// A source with these properties. If `isLive` is nil, the source is live unless it can be blocked.
+    /// Creates a description with these properties. If `isLive` is nil, the source is live unless it can be blocked.
     package init(
         stream: StreamDescription, canWait: Bool, isLive: Bool? = nil, clock: SourceClockSettings, stampBits: Int?
     ) {
@@ -44,14 +44,14 @@ package struct PacketSourceDescription: Sendable {
 /// The receiver of a source's packets. Only one thread at a time calls it, and its calls must not block a source that
 /// cannot wait.
 package protocol PacketSourceSink: AnyObject, Sendable {
-    /// Receives a packet that was read at `arrival`, in the sender's order and with the sender's timestamps. If the
-    /// source can be blocked, this blocks it until there is room.
+    /// Receives a packet that was read at `arrival`, in the sender's order and with the sender's timestamps. Blocks the
+    /// source until the sink has room, if the source can be blocked.
     func take(_ packet: EncodedPacket, at arrival: Timestamp)
-    /// The sender has disconnected. If packets follow, they begin with ``restart()``.
+    /// Reports that the sender has disconnected. If packets follow, ``restart()`` is called before them.
     func interrupt()
-    /// The sender restarts: the timestamps that follow are unrelated to the earlier ones.
+    /// Reports that the sender restarts: the timestamps that follow are unrelated to the earlier ones.
     func restart()
-    /// No packets follow. `failure` is the reason if the source failed, and otherwise nil.
+    /// Reports that no packets follow. `failure` is the reason if the source failed, and otherwise nil.
     func end(failure: String?)
 }
 

@@ -8,8 +8,8 @@ package import SourceClock
 ///
 /// A switch to another input takes effect at that input's next keyframe. The time between that keyframe and the last
 /// packet of the previous input is the time that elapsed between their arrivals, so the gap between the two inputs is
-/// neither stretched nor filled. Each input keeps its own offset between audio and video, and the intervals between its
-/// packets. When the codec configuration changes, the packets refer to a new track description.
+/// neither stretched nor filled. Within each input, the offset between audio and video and the intervals between
+/// packets stay unchanged. When the codec configuration changes, the packets refer to a new track description.
 ///
 /// This is a value without a clock or I/O of its own.
 package struct PacketSplicer: Sendable {
@@ -30,19 +30,20 @@ package struct PacketSplicer: Sendable {
     private var newest: [TrackKind: (time: Int64, arrival: Int64)] = [:]
     /// The end of the newest packet of each track, in nanoseconds.
     private var ends: [TrackKind: Int64] = [:]
-    /// The start of the input on air: audio before this time is taken from the previous input.
+    /// Presentation time at which the input on air begins, in nanoseconds: audio before this time is taken from the
+    /// previous input.
     private var begin = Int64.min
-    /// The previous input on air, as long as its audio from before ``begin`` can still arrive: broadcasters multiplex
-    /// audio up to a second behind its video.
+    /// The input that was on air before, as long as its audio from before ``begin`` can still arrive: broadcasters
+    /// multiplex audio up to a second behind the video.
     package private(set) var leaving: Int?
-    /// Limits for this late audio, in nanoseconds: how late it is allowed to be in media time, and how recently the
-    /// previous input must have delivered its last packet.
+    /// Limits for the late audio of the previous input, in nanoseconds. `longestLag` is how late this audio is allowed
+    /// to be in media time. `freshness` is how recently the previous input must have delivered its last packet.
     private static let (longestLag, freshness): (Int64, Int64) = (3_000_000_000, 500_000_000)
-    /// How much earlier than the newest packet on air the first packet of the next input is allowed to have arrived, in
-    /// nanoseconds.
+    /// The first packet of the next input is allowed to have arrived earlier than the newest packet on air, by at most
+    /// this many nanoseconds.
     private static let tolerance: Int64 = 100_000_000
 
-    /// A splicer without inputs.
+    /// Creates a splicer without inputs.
     package init() {}
 
     /// Counts of the packets that the inputs' timelines dropped.
@@ -53,16 +54,16 @@ package struct PacketSplicer: Sendable {
         }
     }
 
-    /// The clock events of an input since the last call of this function.
+    /// Returns the clock events of an input since the last call of this function.
     package mutating func takeEvents(of index: Int) -> [SourceClockEvent] { inputs[index]?.timeline.takeEvents() ?? [] }
 
-    /// Tracks of an input that deliver no packets although its other track continues.
+    /// Returns the tracks of an input that deliver no packets although the input's other track continues.
     package func silentTracks(of index: Int) -> Set<TrackKind> { inputs[index]?.timeline.silentTracks ?? [] }
 
-    /// The known tracks of an input, with the descriptions that its packets have on air.
+    /// Returns the known tracks of an input, with the descriptions that its packets have on air.
     package func stream(of index: Int) -> StreamDescription? { inputs[index]?.timeline.stream }
 
-    /// Makes `source`, which has been opened, the input `index`. The audio is moved later by `audioOffset`.
+    /// Registers the opened `source` as the input `index`. The audio is moved later by `audioOffset`.
     package mutating func open(_ index: Int, _ source: PacketSourceDescription, audioOffset: Duration = .zero) {
         let wasOnAir = onAir == index
         forget(index)
@@ -72,7 +73,7 @@ package struct PacketSplicer: Sendable {
             timeline: PacketTimeline(source, audioOffset: audioOffset), leading: source.stream.leadingKind)
     }
 
-    /// Prepares for an input whose sender restarts.
+    /// Prepares the input `index` for a restart of its sender.
     package mutating func restart(_ index: Int) { inputs[index]?.timeline.restart() }
 
     /// Removes a closed input. If the input was on air, its last packets still count as the newest packets on air.
@@ -81,8 +82,8 @@ package struct PacketSplicer: Sendable {
         if next == index { next = nil }
     }
 
-    /// Puts an input on air at its next keyframe. If that input is still on air, a pending switch to another input is
-    /// cancelled.
+    /// Puts an input on air at its next keyframe. If the input is on air already, cancels a pending switch to another
+    /// input.
     package mutating func show(_ index: Int) { next = onAir == index ? nil : index }
 
     /// Converts the times of an input's next packet to that input's timeline. Returns the packets that can now be
@@ -95,7 +96,8 @@ package struct PacketSplicer: Sendable {
     /// on air as a result. `arrival` is when the packets arrived or are due.
     package mutating func splice(_ packets: [EncodedPacket], of index: Int, at arrival: Timestamp) -> [EncodedPacket] {
         guard let leading = inputs[index]?.leading else { return [] }
-        // Audio before the first keyframe is played while the keyframe is being decoded, so it is passed on as well.
+        // Audio in `packets` before the first keyframe is also passed on, because it plays while the keyframe is being
+        // decoded.
         if next == index, let keyframe = packets.first(where: { $0.isKeyframe && $0.track == leading }),
             isCurrent(arrival)
         {
@@ -124,8 +126,8 @@ package struct PacketSplicer: Sendable {
         if leaving == index { leaving = nil }
     }
 
-    /// Whether packets with this arrival time are newer than those on air. Each cut to packets that were delayed would
-    /// put the program further ahead of the clock.
+    /// Whether packets with this arrival time are not older than the packets on air. If the splicer cut to packets that
+    /// were delayed, each such cut would put the program further ahead of the clock.
     private func isCurrent(_ arrival: Timestamp) -> Bool {
         newest.values.allSatisfy { arrival.nanoseconds - $0.arrival > -Self.tolerance }
     }
@@ -139,8 +141,7 @@ package struct PacketSplicer: Sendable {
         leaving = onAir != index && isFresh(at: arrival) ? onAir : nil
         (onAir, next) = (index, nil)
         guard let newest = newest[packet.track] ?? newest.values.max(by: { $0.time < $1.time }) else {
-            // The time for which the input was read before it went on air is subtracted, so that the program begins at
-            // 0.
+            // Subtracts the time for which the input was read before it went on air, so that the program begins at 0.
             inputs[index]?.shift = -packet.ptsNanoseconds
             return
         }
@@ -150,7 +151,7 @@ package struct PacketSplicer: Sendable {
         begin = start + packet.ptsNanoseconds - packet.dtsNanoseconds
     }
 
-    /// The packet at its time in the program; nil for audio that must be taken from the other input at this cut.
+    /// Returns the packet with its time in the program. Nil for audio that the other input provides at this cut.
     private mutating func place(_ packet: EncodedPacket, of index: Int, shift: Int64) -> EncodedPacket? {
         let base = packet.timeBase
         let (time, half) = (packet.ptsNanoseconds + shift, base.rescale(packet.duration, to: .nanoseconds) / 2)

@@ -4,21 +4,23 @@ internal import LibAV
 package import Media
 package import SourceClock
 
-/// Converts the times of one input's packets to the program's times: 0 is the presentation time of the first keyframe
-/// or, for an input without video, of the first audio.
+/// Converts the times of one input's packets to the program's times. Program time 0 is the presentation time of the
+/// first keyframe or, for an input without video, of the first audio.
 ///
-/// The offset between audio and video, and all intervals, stay those of the sender; wraps are undone, jumps are closed,
-/// and after ``restart()`` time continues without a gap. Packets are not buffered, except audio before the first
-/// keyframe. Video begins with a keyframe, also after a restart. A track whose codec configuration is unchanged keeps
-/// its earlier description. Video times in milliseconds or in whole frames are converted to 90 kHz, because otherwise a
-/// switch could not move them exactly (at 24000/1001 and 60000/1001 frames a second, half a tick remains). Audio times
-/// are converted to samples, see ``SampleTimes``.
+/// The offset between audio and video, and all intervals between packets, stay those of the sender. Timestamps that
+/// wrap are unwrapped, jumps are closed, and after ``restart()`` the time continues without a gap. Packets are not
+/// buffered, except audio before the first keyframe. Video begins with a keyframe, also after a restart. A track whose
+/// codec configuration is unchanged keeps its earlier description.
+///
+/// Video times in milliseconds or in whole frames are converted to 90 kHz, because otherwise a switch could not move
+/// them exactly. At 24000/1001 and 60000/1001 frames a second, an error of half a tick remains. Audio times are
+/// converted to samples, see ``SampleTimes``.
 ///
 /// This is a value without a clock or I/O of its own.
 package struct PacketTimeline: Sendable {
     /// Counts of the packets that were dropped.
     package struct Counts: Sendable, Hashable, Codable {
-        /// Frames before a keyframe, which a decoder could not decode.
+        /// Frames before the first keyframe, which a decoder could not decode.
         package var undecodableFrames = 0
         /// Packets whose timestamps are implausible.
         package var unplaced = 0
@@ -31,8 +33,8 @@ package struct PacketTimeline: Sendable {
         let time: Int64
     }
 
-    /// `longestLag`: a track that is further behind the other track, in nanoseconds of media, counts as silent. `leap`:
-    /// if the times of one track jump further than this, in nanoseconds, all tracks count as restarted.
+    /// If a track is further behind the other track than `longestLag`, in nanoseconds of media, it counts as silent. If
+    /// the times of one track jump by more than `leap`, in nanoseconds, all tracks count as restarted.
     private static let (longestLag, leap): (Int64, Int64) = (2_000_000_000, 1_000_000_000)
     /// The minimum time between two reports of jumps, in nanoseconds.
     private static let jumpInterval: Int64 = 1_000_000_000
@@ -45,14 +47,14 @@ package struct PacketTimeline: Sendable {
     /// Tracks that deliver no packets although the other track continues.
     package private(set) var silentTracks: Set<TrackKind> = []
     private var events: [SourceClockEvent] = []
-    /// The newest time of each track since all tracks began or restarted, and the time of that beginning, in
-    /// nanoseconds of media.
+    /// The newest time of each track since the tracks began or restarted, and the time at which they began or
+    /// restarted, in nanoseconds of media.
     private var heard: (times: [TrackKind: Int64], since: Int64)?
     private var jumpTold = Int64.min
     private var clock: SourceClock
     private let bits: Int?
     private let leading: TrackKind
-    /// How much later than the sender's times the audio's times are, in nanoseconds.
+    /// The offset by which the audio is moved later than the sender's times, in nanoseconds.
     private let audioOffset: Int64
     private var timeBases: [TrackKind: TimeBase] = [:]
     private var tracks: [TrackKind: (given: TrackDescription, known: TrackDescription)] = [:]
@@ -61,18 +63,20 @@ package struct PacketTimeline: Sendable {
     /// The newest packet of the leading track: its time in the program, and that time minus the sender's timestamp.
     /// Both are in ticks of 90 kHz.
     private var newest: (dts: Int64, later: Int64)?
-    /// The time of the source at which the program's time is 0.
+    /// The source time that corresponds to program time 0, in nanoseconds; nil before the first packet of the leading
+    /// track.
     private var zero: Int64?
     private var preRoll: [Placed] = []
     private var awaitsKeyframe = true
-    /// When the keyframe with which video last began is shown: frames that are shown earlier refer to missing frames.
+    /// Presentation time of the keyframe with which video last began: frames that are shown earlier refer to missing
+    /// frames.
     private var begin = Int64.min
 
-    /// When the first frame is decoded: audio that ends earlier is dropped.
+    /// Decoding time of the first frame: audio that ends earlier is dropped.
     private var firstDecode = Int64.min
 
-    /// A timeline for the source of this description. Its audio is moved later by `audioOffset`, unless there is no
-    /// video.
+    /// Creates a timeline for the source of this description. The audio is moved later by `audioOffset`, unless the
+    /// source has no video.
     package init(_ source: PacketSourceDescription, audioOffset: Duration = .zero) {
         self.audioOffset = source.stream.leadingKind == .audio ? 0 : audioOffset.inNanoseconds
         clock = SourceClock(source.clock, tracks: [:])
@@ -87,15 +91,15 @@ package struct PacketTimeline: Sendable {
         StreamDescription(video: tracks[.video]?.known, audio: tracks[.audio]?.known, data: data)
     }
 
-    /// The events since the last call: jumps of the sender's times, and tracks that fell silent or resumed.
+    /// Returns the events since the last call: jumps of the sender's times, and tracks that fell silent or resumed.
     package mutating func takeEvents() -> [SourceClockEvent] {
         if events.isEmpty { return [] }
         defer { events = [] }
         return events
     }
 
-    /// Reports the tracks that have become silent while `track`, whose newest time is `time`, continues. Also reports
-    /// that `track` itself has resumed.
+    /// Returns an event for each track that has become silent while `track`, whose newest time is `time`, continues. If
+    /// `track` itself was silent, also returns the event that it has resumed.
     private mutating func silences(_ track: TrackKind, at time: Int64) -> [SourceClockEvent] {
         var found: [SourceClockEvent] = silentTracks.contains(track) ? [.resumed(track)] : []
         if heard == nil || heard?.times[track].map({ abs(time - $0) > Self.leap }) == true { heard = ([:], time) }
@@ -107,15 +111,15 @@ package struct PacketTimeline: Sendable {
         return found
     }
 
-    /// Stores the events that an operator must know about. Changes of the mapping from the sender's clock to ours are
-    /// ignored, because packets are not buffered here.
+    /// Stores the events that an operator must know about. Changes of the mapping from the sender's clock to relay's
+    /// clock are ignored, because packets are not buffered here.
     private mutating func note(_ happened: [SourceClockEvent], at arrival: Timestamp) {
         for event in happened {
             switch event {
             case .silent(let track): silentTracks.insert(track)
             case .resumed(let track): silentTracks.remove(track)
             case .jumped, .jumpedAlone:
-                // Reports are limited, because there is a jump at each packet if two senders use one address.
+                // Reports are limited in rate: if two senders use one address, there is a jump at each packet.
                 guard arrival.nanoseconds - Self.jumpInterval >= jumpTold else { continue }
                 jumpTold = arrival.nanoseconds
             default: continue
@@ -124,7 +128,7 @@ package struct PacketTimeline: Sendable {
         }
     }
 
-    /// Prepares for a sender that restarts.
+    /// Prepares for a restart of the sender.
     package mutating func restart() {
         clock.restart()
         (silentTracks, heard) = ([], nil)
@@ -175,7 +179,7 @@ package struct PacketTimeline: Sendable {
         }
         zero = placed.time
         firstDecode = placed.decode
-        // Earlier audio is dropped if it ends before the first frame is decoded.
+        // Audio that ends before the first frame is decoded is dropped.
         let audio = preRoll.filter(reachesProgram)
         preRoll = []
         return (audio + [placed]).map { renamed($0, from: placed.time) }
@@ -212,9 +216,9 @@ package struct PacketTimeline: Sendable {
             isDisposable: packet.isDisposable, payload: packet.payload)
     }
 
-    /// The packet of splice information, with the time of the newest frame. The times in the section stay the sender's;
-    /// its `pts_adjustment` converts them to the program's times. Nil before the first frame, and for damaged splice
-    /// information.
+    /// Returns the packet of splice information with the time of the newest frame. The times inside the splice section
+    /// stay those of the sender; the section's `pts_adjustment` converts them to the program's times. Nil before the
+    /// first frame, and for damaged splice information.
     private mutating func splice(_ packet: EncodedPacket) -> EncodedPacket? {
         guard let newest, packet.description.codec == .scte35 else { return nil }
         guard let section = SpliceSection.shifted(packet.payload.array, by: newest.later) else {
@@ -226,7 +230,7 @@ package struct PacketTimeline: Sendable {
             of: packet.description, pts: time, dts: time, duration: 0, isKeyframe: true, payload: SharedBytes(section))
     }
 
-    /// The track's existing description if it has the same content as `given`; otherwise a new one.
+    /// Returns the track's existing description if it has the same content as `given`; otherwise a new one.
     private mutating func known(_ given: TrackDescription) -> TrackDescription {
         let kind = given.kind
         if let track = tracks[kind], track.given === given { return track.known }
@@ -236,7 +240,7 @@ package struct PacketTimeline: Sendable {
         return known
     }
 
-    /// The track with the time base that its packets have on air.
+    /// Returns the track's description with the time base that its packets have on air.
     private static func finelyTimed(_ track: TrackDescription) -> TrackDescription {
         if let format = track.audioFormat { return track.timed(in: format.timeBase) }
         return track.timeBase.rescale(1, to: .nanoseconds) >= 1_000_000 ? track.timed(in: .mpegTS) : track
@@ -254,15 +258,16 @@ extension TrackDescription {
 /// Gives audio packets times in samples if their timestamps were rounded to ticks that are longer than a sample, such
 /// as milliseconds.
 ///
-/// A packet directly follows the previous packet if the end of the previous packet is within half a tick of the
-/// packet's timestamp, which is the maximum that rounding can explain. If that end is up to one tick further away, the
-/// packet is moved to the nearest time within half a tick of its timestamp, so that a sender's drift is followed. If it
-/// is even further away, the packet gets the time of its timestamp. `av_rescale_delta` of libavutil does the same.
+/// The position of a packet depends on the distance between its timestamp and the end of the previous packet. If the
+/// distance is at most half a tick, which is the maximum that rounding can cause, the packet directly follows the
+/// previous packet. If the distance is larger by up to one tick, the packet is moved to the nearest time within half a
+/// tick of its timestamp, so that a sender's drift is followed. If the distance is even larger, the packet gets the
+/// time of its timestamp. `av_rescale_delta` of libavutil does the same.
 struct SampleTimes {
     /// The end of the previous packet, in samples.
     private var end: Int64?
 
-    /// The time in samples of a packet whose timestamp, `nanoseconds`, was rounded to `tick`.
+    /// Returns the time, in samples, of a packet whose timestamp `nanoseconds` was rounded to `tick`.
     mutating func place(_ nanoseconds: Int64, roundedTo tick: TimeBase, rate: TimeBase, lasting samples: Int64) -> Int64
     {
         let time = position(nanoseconds, tick, rate)

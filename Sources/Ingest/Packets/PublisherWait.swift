@@ -2,27 +2,27 @@
 
 internal import Media
 
-/// Decides when enough is known of a publisher to go on air with it.
+/// Decides whether enough is known about a publisher to put its stream on air.
 ///
-/// A value without a clock of its own; times are in nanoseconds of a monotonic clock. Each new track restarts the time
-/// limits.
+/// This is a value without a clock of its own; times are in nanoseconds of a monotonic clock. Each new track restarts
+/// the time limits.
 struct PublisherWait {
     /// What to do now.
     enum Decision: Equatable {
-        /// No further track is to be expected.
+        /// The publisher's tracks are known: no further track is expected.
         case known
-        /// Decide again when something changes, and at this time, if there is one.
+        /// Decide again when something changes, and at the given time, if there is one.
         case wait(until: Int64?)
-        /// The publisher lacks the needed track. Decide again when something changes: the track can still come, or
-        /// another publisher. Returned once for each publisher.
+        /// The publisher lacks the needed track. Decide again when something changes: this publisher can still send the
+        /// track, or another publisher can come. Returned once for each publisher.
         case useless
     }
 
-    /// How long to wait for a track that the sender did not announce, and for the measurement of the frame rate.
+    /// The time limit for a track that the sender did not announce, and for the measurement of the frame rate.
     private static let usualPatience: Int64 = 1_000_000_000
-    /// How long to wait for a track that the sender did announce: its packets come many times a second.
+    /// The time limit for a track that the sender announced: the packets of such a track come many times a second.
     private static let announcedPatience: Int64 = 2_000_000_000
-    /// How long to wait for a keyframe while other frames come: the longest usual GOP, and a margin.
+    /// The time limit for a keyframe while other frames come: the longest usual GOP, and a margin.
     private static let keyframePatience: Int64 = 12_000_000_000
 
     private let needed: TrackKind?
@@ -31,10 +31,10 @@ struct PublisherWait {
     /// Whether the present publisher was found to lack the needed track.
     private(set) var isUseless = false
 
-    /// A wait for a publisher with at least a track of this kind; nil if any track will do.
+    /// Creates a wait for a publisher that has at least a track of this kind; nil means that any track will do.
     init(for needed: TrackKind?) { self.needed = needed }
 
-    /// Another publisher has begun, or the present one is gone.
+    /// Resets the state, because another publisher has begun, or the present one is gone.
     mutating func restart() { self = PublisherWait(for: needed) }
 
     /// Whether these tracks include the needed one.

@@ -4,46 +4,48 @@ internal import LibAV
 internal import Media
 internal import RTMP
 
-/// Converts the messages of one publication to packets that are passed on without re-encoding. A value without I/O of
-/// its own; when it reads a new video configuration, it decodes one frame.
+/// Converts the messages of one publication to packets that are passed on without re-encoding. This is a value without
+/// I/O of its own. When it reads a new video configuration, it decodes one frame.
 struct RTMPPacketReader {
     /// The known tracks and their codecs.
     private(set) var stream = StreamDescription()
-    /// Why media of this publication cannot be passed on, each reason once, for the log.
+    /// The reasons why media of this publication cannot be passed on, for the log. Each reason is listed once.
     private(set) var complaints: [String] = []
 
-    /// Audio tracks in addition to the first; only the first is carried.
+    /// The audio tracks other than the first; only the first is carried.
     private(set) var uncarriedTracks: [String] = []
 
     private var metadata: [String: AMF0Value] = [:]
-    /// The newest video configuration, converted to NAL unit lengths of 4 bytes; nil once it was read together with a
-    /// keyframe.
+    /// The newest video configuration, converted to NAL unit lengths of 4 bytes. Nil once the configuration was read;
+    /// reading it requires the first keyframe after it.
     private var configuration: [UInt8]?
-    /// Whether frames came before the keyframe that is needed to read their configuration.
+    /// Whether frames have come before the keyframe that is needed to read their configuration.
     private var hasUndescribedFrames = false
     private var meter = FrameRateMeter()
     /// The size of the length fields before the NAL units in the sender's current frames.
     private var lengths = UnitLengths()
-    /// By how much the decoding times of our packets are earlier than the sender's, in milliseconds. Some encoders
-    /// write the frame's number as its decoding time, so that frames are shown before they are decoded (a negative
-    /// composition time). MPEG-TS and libav refuse that, so decoding times are made earlier; the times at which frames
-    /// are shown stay the sender's.
+    /// By how many milliseconds the decoding times of the packets are earlier than the sender's. Some encoders write
+    /// the frame's number as its decoding time, so that frames are shown before they are decoded: their composition
+    /// time is negative. MPEG-TS and libav refuse negative composition times. Therefore the decoding times are made
+    /// earlier; the presentation times stay the sender's.
     private var lead: Int64 = 0
-    /// The limit for ``lead``, and for its growth at one frame, which must not look like a jump of the sender's times.
-    /// A longer negative composition time is a fault of the sender.
+    /// `longestLead` is the maximum of ``lead``; a longer negative composition time is a fault of the sender.
+    /// `longestGrowth` is the maximum by which ``lead`` grows at one frame, so that the growth does not look like a
+    /// jump of the sender's times.
     private static let (longestLead, longestGrowth): (Int64, Int64) = (800, 200)
 
-    /// Whether a track that the sender announced, or one of the usual two tracks, is still missing. Video counts as
-    /// missing even if only audio was announced: GStreamer's muxer announces audio before it knows of the video.
+    /// Whether an expected track is still missing: a track that the sender announced, or video or audio if the sender
+    /// announced neither. Video counts as missing even if only audio was announced, because GStreamer's muxer announces
+    /// audio before it knows of the video.
     var isMissingTrack: Bool {
         let (video, audio) = (metadata["videocodecid"] != nil, metadata["audiocodecid"] != nil)
         return stream.video == nil || stream.audio == nil && (audio || !video)
     }
 
-    /// Whether video comes that cannot be described before its next keyframe.
+    /// Whether video frames arrive that cannot be described before the next keyframe.
     var awaitsKeyframe: Bool { stream.video == nil && hasUndescribedFrames }
 
-    /// Whether the frame rate, which the sender did not announce, is still measured.
+    /// Whether the frame rate is still being measured, because the sender did not announce it.
     var isMeasuringRate: Bool { stream.video.map { $0.nominalRate == nil && !meter.isDone } ?? false }
 
     /// The known tracks, with the measured frame rate if the sender announced none.
@@ -55,13 +57,13 @@ struct RTMPPacketReader {
         return measured
     }
 
-    /// Whether a missing track was announced.
+    /// Whether the sender has announced a track that is still missing.
     var announcesMissingTrack: Bool {
         let video = configuration != nil || metadata["videocodecid"] != nil
         return stream.video == nil && video || stream.audio == nil && metadata["audiocodecid"] != nil
     }
 
-    /// Whether `other`, an earlier or later state of this reader, knows the same about the tracks.
+    /// Whether this reader and `other`, an earlier or later state of the same reader, know the same about the tracks.
     func knowsAsMuch(as other: RTMPPacketReader) -> Bool {
         stream.isIdentical(to: other.stream) && isMissingTrack == other.isMissingTrack
             && isMeasuringRate == other.isMeasuringRate
@@ -111,8 +113,8 @@ struct RTMPPacketReader {
                 if isKeyframe {
                     describe(codec, by: payload, offset: Int64(offset))
                 } else {
-                    // The new configuration takes effect with the next keyframe. The frames before that need some of
-                    // its parameter sets, which are inserted into their payloads.
+                    // The new configuration takes effect with the next keyframe. The frames before that keyframe need
+                    // some of the new parameter sets, which are inserted into their payloads.
                     guard let track = stream.video, track.codec == codec,
                         let whole = ConfigurationRecord.payload(
                             payload, from: track.decoderConfiguration, to: new, codec)
@@ -137,8 +139,8 @@ struct RTMPPacketReader {
         }
     }
 
-    /// Reads the pending configuration with the help of the keyframe `payload`, which is shown `offset` milliseconds
-    /// after the sender decodes it.
+    /// Reads the pending configuration with the help of the keyframe `payload`. The keyframe is shown `offset`
+    /// milliseconds after the sender's decoding time.
     private mutating func describe(_ codec: Codec, by payload: SharedBytes, offset: Int64) {
         guard let record = configuration else { return }
         configuration = nil
@@ -155,10 +157,10 @@ struct RTMPPacketReader {
         }
     }
 
-    /// Makes decoding times early enough for a sender of negative composition times, so that they need not go back when
-    /// the first negative time comes. Such a sender is recognised by a keyframe that is shown no later than it is
-    /// decoded, although `depth` from the parameter sets says that frames are reordered: it is the number of frames
-    /// that are decoded before a frame that is shown earlier.
+    /// Prepares for a sender of negative composition times: makes the decoding times early enough from the start, so
+    /// that they need not go back at the first negative composition time. Such a sender is recognized by its keyframe:
+    /// the keyframe is not shown later than it is decoded, although the parameter sets say that frames are reordered.
+    /// `depth`, from the parameter sets, is the number of frames that are decoded before a frame that is shown earlier.
     private mutating func prepareLead(for depth: Int64, at rate: FrameRate, offset: Int64) {
         guard offset <= 0, depth > 0 else { return }
         let needed = rate.timeBase.rescale(depth, to: .milliseconds, rounding: .up)
@@ -202,8 +204,8 @@ struct RTMPPacketReader {
         }
     }
 
-    /// Reads the parameters from an audio frame: MP3 and AC-3 have no configuration, and each frame contains all
-    /// parameters.
+    /// Reads the parameters of MP3 and AC-3 from an audio frame: these codecs have no configuration, and each frame
+    /// contains all parameters.
     private mutating func describe(_ codec: FLVAudio.Codec, byFrame payload: SharedBytes) {
         switch codec {
         case .mp3: describeMP3(payload.array)

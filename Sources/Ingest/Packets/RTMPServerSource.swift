@@ -31,8 +31,8 @@ package final class RTMPServerSource: PacketSource {
         init(needs: TrackKind?) { wait = PublisherWait(for: needs) }
     }
 
-    /// How many bytes are kept until ``start(into:)``. Above this limit the packets are dropped, and the stream begins
-    /// with a later keyframe.
+    /// The maximum number of bytes that are kept until ``start(into:)``. Above this limit the packets are dropped, and
+    /// the stream begins with a later keyframe.
     private static let longestPending = 32 << 20
 
     private let url: RTMPListenURL
@@ -45,9 +45,9 @@ package final class RTMPServerSource: PacketSource {
     /// Signalled after each change for which ``open()`` waits.
     private let changed = DispatchSemaphore(value: 0)
 
-    /// A source of the stream that clients publish at `url`, an input's address, to `server`. `identity` is needed if
-    /// the address uses TLS; `authorization` decides about each client that has the stream key. ``open()`` waits for a
-    /// publisher that has a track of the kind `needs`, if that is given.
+    /// Creates a source of the stream that clients publish to `server` at `url`, which is the address of an input.
+    /// `identity` is needed if the address uses TLS. `authorization` decides about each client that has the stream key.
+    /// If `needs` is given, ``open()`` waits for a publisher that has a track of this kind.
     package init(
         _ url: RTMPListenURL, server: RTMPServer, identity: TLSServerIdentity?, authorization: RTMPAuthorization? = nil,
         needs: TrackKind? = nil, clock: any MonotonicClock = SystemClock(), logger: Logger
@@ -186,7 +186,7 @@ extension RTMPServerSource.State {
     fileprivate mutating func hand(on packet: EncodedPacket, _ arrival: Timestamp, limit: Int) {
         status.packetsRead += 1
         if let sink { return sink.take(packet, at: arrival) }
-        // What a publisher without the needed track sends is not kept, until that track comes.
+        // Packets of a publisher that lacks the needed track are not kept until that track comes.
         if wait.isUseless, !wait.isSatisfied(by: reader.stream) { return }
         pending.append((packet, arrival))
         pendingBytes += packet.payload.count

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Digits, capital letters and a few signs, five columns by seven rows.
+/// A font of digits, capital letters and a few signs, each five columns wide and seven rows high.
 enum BitmapFont {
     static let width = 5
     static let height = 7
-    /// Columns from one character to the next.
+    /// The distance from one character to the next, in columns.
     static let advance = 6
 
-    /// `text` in the font's characters: capitals, one byte for each letter that a reader sees. A line break, or a
-    /// letter that is not ASCII, becomes a space.
+    /// Converts `text` to characters of the font: capital letters, one byte for each visible character. A line break,
+    /// or a character that is not ASCII, becomes a space.
     static func characters(of text: String) -> [UInt8] {
         text.uppercased().map { letter in
             guard let first = letter.unicodeScalars.first, first.isASCII else { return UInt8(ascii: " ") }
@@ -16,7 +16,8 @@ enum BitmapFont {
         }
     }
 
-    /// `line` if it fits in `most` characters; otherwise its beginning, with two dots as the last characters.
+    /// Returns `line` if it has at most `most` characters; otherwise its beginning, with two dots as the last
+    /// characters.
     static func shortened(_ line: [UInt8], to most: Int) -> [UInt8] {
         guard line.count > max(0, most) else { return line }
         guard most > 2 else { return Array(line.prefix(max(0, most))) }

@@ -2,12 +2,14 @@
 
 /// A frame number that a machine can read from a decoded frame, even after strong compression.
 ///
-/// The code consists of 40 square blocks of one size, white for 1 and black for 0, from left to right and then from top
-/// to bottom, most significant bit first: 32 bits of frame number, then 8 check bits (CRC-8, polynomial x⁸+x²+x+1,
-/// initial value 255, over the number's four bytes, highest first). The blocks are in the frame's bottom left corner,
-/// in as few rows as possible with blocks of 16 pixels or more: one row from 640 columns on, two from 320, four from
-/// 160. If blocks of 16 pixels do not fit, smaller ones of at least 8 pixels are used. A block's edge is an equal share
-/// of the width, rounded down to an even number of pixels.
+/// The code consists of 40 square blocks of equal size. White is 1 and black is 0. The order is from left to right,
+/// then from top to bottom, most significant bit first. The first 32 bits are the frame number. The other 8 are check
+/// bits (CRC-8, polynomial x⁸+x²+x+1, initial value 255, over the number's four bytes, highest first).
+///
+/// The blocks are in the bottom left corner of the frame, in as few rows as possible with blocks of 16 pixels or more:
+/// one row in frames of at least 640 columns, two rows from 320 columns, four rows from 160 columns. If blocks of 16
+/// pixels do not fit, smaller ones of at least 8 pixels are used. The edge of a block is the frame's width divided by
+/// the number of blocks in a row, rounded down to an even number of pixels.
 package enum FrameCounterCode {
     /// The position of the blocks in a frame.
     package struct Layout: Sendable, Hashable {
@@ -48,8 +50,8 @@ package enum FrameCounterCode {
         return Self.bits(of: number) == bits ? number : nil
     }
 
-    /// Reads the number from a frame's luma, whose rows are `stride` bytes apart; nil if the luma shows no number.
-    /// Reads the middle of each block, so that blurred edges and ringing do not matter.
+    /// Reads the number from a frame's luma, whose rows are `stride` bytes apart; nil if the luma shows no number. Only
+    /// the middle of each block is read, so that blurred edges and ringing do not matter.
     package static func decode(luma: UnsafeRawBufferPointer, width: Int, height: Int, stride: Int) -> UInt32? {
         guard let layout = layout(width: width, height: height), luma.count >= stride * (height - 1) + width else {
             return nil
@@ -72,7 +74,8 @@ package enum FrameCounterCode {
         return number(from: bits)
     }
 
-    /// Reads the number from a frame's luma, as ``decode(luma:width:height:stride:)-(UnsafeRawBufferPointer,_,_,_)``.
+    /// Reads the number from a frame's luma in the same way as
+    /// ``decode(luma:width:height:stride:)-(UnsafeRawBufferPointer,_,_,_)``.
     package static func decode(luma: [UInt8], width: Int, height: Int, stride: Int) -> UInt32? {
         luma.withUnsafeBytes { decode(luma: $0, width: width, height: height, stride: stride) }
     }

@@ -4,18 +4,18 @@ internal import Glibc
 
 /// A packed 4:2:0 frame on which the test signal and the slate are drawn.
 ///
-/// Everything is clipped to the frame, so drawing at any position and size is safe. Used by one thread at a time,
-/// within the closure that lends `pixels`.
+/// All drawing is clipped to the frame, so any position and size is safe. Used by one thread at a time, within the
+/// closure that lends `pixels`.
 struct PatternCanvas {
-    /// Positions and lengths are limited to this many pixels before they are used in computations: far more than any
-    /// frame has, and far from the bounds of `Int`.
+    /// The limit, in pixels, to which positions and lengths are clamped before they are used in computations. It is far
+    /// larger than any frame, and far below the bounds of `Int`.
     private static let farthest = 1 << 20
 
-    /// Luma, then the two chroma planes, without padding; `width * height * 3 / 2` bytes.
+    /// The frame's pixels: luma, then the two chroma planes, without padding; `width * height * 3 / 2` bytes.
     let pixels: UnsafeMutableRawBufferPointer
-    /// Luma columns; even.
+    /// The number of luma columns; even.
     let width: Int
-    /// Luma rows; even.
+    /// The number of luma rows; even.
     let height: Int
 
     /// Fills the part of a rectangle that is within the frame with `luma`; chroma stays as it is.
@@ -27,8 +27,8 @@ struct PatternCanvas {
         }
     }
 
-    /// Fills the part of a rectangle that is within the frame with `color`. A chroma sample, which belongs to four
-    /// pixels, takes the color of the one in the even column and row.
+    /// Fills the part of a rectangle that is within the frame with `color`. A chroma sample belongs to four pixels; it
+    /// takes the color of the pixel in the even column and row.
     func fill(x: Int, y: Int, width: Int, height: Int, with color: TestColors.Color) {
         let columns = Self.clipped(x, width, to: self.width)
         let luma = self.width * self.height
@@ -57,7 +57,8 @@ struct PatternCanvas {
         }
     }
 
-    /// The part of `length` pixels from `start` on that is within 0..<`limit`; empty if no pixel is.
+    /// Returns the part of the `length` pixels from `start` on that is within 0..<`limit`; empty if no pixel is within
+    /// it.
     private static func clipped(_ start: Int, _ length: Int, to limit: Int) -> Range<Int> {
         let first = min(max(0, near(start)), limit)
         return first..<max(first, min(limit, near(start) + near(length)))

@@ -2,9 +2,9 @@
 
 internal import Media
 
-/// The times at which the test signal flashes and beeps: once a second, from the first frame at or after the full
-/// second, for the number of frames whose duration is nearest to 80 ms. Audio and video coincide to the sample, at
-/// every frame rate.
+/// The times at which the test signal flashes and beeps. This happens once a second, from the first frame at or after
+/// the full second on, and lasts the number of frames that is nearest to 80 ms. At every frame rate, flash and beep
+/// coincide to the sample.
 struct TestClock: Hashable {
     private let frameRate: FrameRate
     private let sampleBase: TimeBase
@@ -36,8 +36,8 @@ struct TestClock: Hashable {
         return sample(of: first)..<sample(of: first + flashLength)
     }
 
-    /// Hours, minutes, seconds and frames of `number`: non-drop-frame timecode at the frame rate rounded up to an
-    /// integer.
+    /// The timecode of frame `number` as hours, minutes, seconds and frames: non-drop-frame timecode at the frame rate
+    /// rounded up to an integer.
     func timecode(of number: Int64) -> String {
         let rate = (Int64(frameRate.numerator) + Int64(frameRate.denominator) - 1) / Int64(frameRate.denominator)
         let seconds = number / rate

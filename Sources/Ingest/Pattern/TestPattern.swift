@@ -26,8 +26,8 @@ struct TestPattern {
     private let track: Area
     private let flash: Area
 
-    /// A pattern of the size and colors of `format`. The frame counter is omitted if it does not fit, which is possible
-    /// only below 160 by 90.
+    /// Creates a pattern of the size and colors of `format`. The frame counter is omitted if it does not fit, which is
+    /// possible only in frames smaller than 160 by 90 pixels.
     init(format: VideoFormat, clock: TestClock) {
         (width, height) = (format.width, format.height)
         (white, black) = format.color.isFullRange ? (255, 0) : (235, 16)
@@ -85,7 +85,7 @@ struct TestPattern {
 }
 
 extension TestPattern {
-    /// The parts of the frame that do not move.
+    /// Draws the parts of the frame that do not move.
     private static func draw(_ format: VideoFormat, bars: Int, ramp: Range<Int>, text: Area) -> [UInt8] {
         let (width, height) = (format.width, format.height)
         let colors = TestColors(format.color)
@@ -131,7 +131,7 @@ struct TestColors {
     init(_ description: ColorDescription) {
         func color(_ ownRed: Double, _ ownGreen: Double, _ ownBlue: Double) -> Color {
             let (red, green, blue) = DrawnLight.coded((ownRed, ownGreen, ownBlue), in: description)
-            // Kr and Kb of ITU-T H.273, table 4.
+            // The coefficients Kr and Kb of ITU-T H.273, table 4.
             let (kr, kb) =
                 switch description.matrix {
                 case 5, 6: (0.299, 0.114)

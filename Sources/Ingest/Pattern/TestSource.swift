@@ -3,7 +3,8 @@
 internal import Dispatch
 internal import Media
 
-/// The built-in test signal (`test:`). It is endless and, like a file, as fast as its sink accepts it.
+/// The built-in test signal (`test:`). It is endless. Like a file, it delivers as fast as its sink accepts frames and
+/// audio.
 ///
 /// The signal is drawn in the format that the sink requests, so no frame is scaled and no audio is resampled.
 final class TestSource: MediaSource {
@@ -12,7 +13,8 @@ final class TestSource: MediaSource {
     private let queue = DispatchQueue(label: "relay.ingest.test")
     private let startOnce = StartOnce()
 
-    /// A test signal of the requested size and frame rate; the default is 1280 by 720 at 30.
+    /// Creates a test signal of the requested size and frame rate; the default is 1280 by 720 pixels at 30 frames per
+    /// second.
     init(options: IngestOptions) throws(IngestError) {
         let size = options.size ?? FrameSize(width: 1280, height: 720)
         guard size.width % 2 == 0, size.height % 2 == 0, (160...8192).contains(size.width),

@@ -3,7 +3,7 @@
 internal import Glibc
 internal import Media
 
-/// The test signal's audio: a steady 440 Hz tone at -26 dBFS in all channels, and on top of it the beep of
+/// The test signal's audio: a steady 440 Hz tone at -26 dBFS in all channels, and in addition the beep of
 /// ``TestClock``, 1 kHz at -9 dBFS. The value of each sample depends only on its position.
 struct TestTone {
     private let format: AudioFormat
@@ -43,7 +43,8 @@ struct TestTone {
 
     private static func sine(_ frequency: Int, amplitude: Float, rate: Int32) -> [Float] {
         (0..<Int(rate)).map { index in
-            // The phase is reduced first, so that a sample late in the signal is as exact as an early one.
+            // The phase is reduced to one period before the multiplication by 2π, so that late samples are as exact as
+            // early ones.
             let phase = Double(index * frequency % Int(rate)) / Double(rate)
             return amplitude * Float(sin(2 * .pi * phase))
         }

@@ -4,7 +4,7 @@ package import Media
 
 /// The frame that is shown while no source has video: 75 % color bars with lines of text in front of them.
 package enum SlatePattern {
-    /// The rows of the frame for one dot of the font in one line of text.
+    /// The height that one line of text needs, in dots of the font. This height limits the size of a dot.
     private static let rowsPerDot = 12
 
     /// The frame in `format`, with `lines` in capitals in its middle. A line that is wider than the frame is shortened.
@@ -27,8 +27,9 @@ package enum SlatePattern {
         }
     }
 
-    /// Draws `lines` on a black field in the middle, with each dot as large as fits in three fifths of the width. Lines
-    /// that do not fit at the smallest size can fill the width; lines that are still too long end with two dots.
+    /// Draws `lines` in the middle, on a black field. The dots of the font are as large as possible within three fifths
+    /// of the frame's width. If lines do not fit there even with the smallest dots, they can use the whole width; a
+    /// line that is still too long ends with two dots.
     private static func write(_ lines: [[UInt8]], _ colors: TestColors, on canvas: PatternCanvas) {
         let lines = lines.map { BitmapFont.shortened($0, to: canvas.width / BitmapFont.advance) }
         let longest = max(1, lines.map(\.count).max() ?? 1)

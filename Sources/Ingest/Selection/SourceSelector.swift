@@ -2,49 +2,53 @@
 
 package import Media
 
-/// Decides which of a channel's inputs is on air: the first in a list that has video; if no input has video, a slate.
+/// Decides which of a channel's inputs is on air: the first in a list that has video, or a slate if no input has video.
 ///
-/// A pure state machine: events in, actions out, no I/O and no clock of its own. The same state machine controls what a
-/// program shows and what a splicer of packets passes on; the splicer carries an action out at the next keyframe.
-/// Source 0 is the first choice, and the others follow in the order in which they replace it.
+/// A pure state machine: it turns events into actions, and has no I/O and no clock of its own. It controls either what
+/// a program shows or which packets a splicer passes on; a splicer carries a switch out at the next keyframe. Source 0
+/// is the first choice, and the others follow in the order in which they replace it.
 ///
-/// A source is lost when it is disconnected, or shows no video for the timeout. Another source that has video takes
-/// over at once. The slate takes over only when no source had video for the timeout, because a publisher usually
-/// reconnects sooner. A preferred source returns after it was healthy for as long as the options require, but at once
-/// if the source on air is lost, or the slate is on air. Sources that were opened because of a loss are closed only
-/// after a preferred source was healthy for that long, so a source that fails again and again cannot prevent the others
-/// from being opened.
+/// A source is lost when it is disconnected, or when it has shown no video for the timeout. Another source that has
+/// video takes over at once. The slate takes over only when no source has had video for the timeout, because a
+/// publisher usually reconnects sooner.
 ///
-/// If the program has several sources and the selector belongs to one of them, the input on air might be unwanted,
-/// because it is not shown. Then only its keyframes are decoded; or, after it was on air, all inputs are closed, and
-/// the selection begins again when the source is wanted.
+/// A preferred source goes on air again after it was healthy for as long as the options require, but at once if the
+/// source on air is lost, or if the slate is on air. Sources that were opened because of a loss are closed only after a
+/// preferred source was healthy for that long. So a source that fails again and again cannot prevent the others from
+/// being opened.
+///
+/// If the program has several sources and the selector belongs to one of them, this source might not be wanted at
+/// present, because it is not shown. Depending on the options, only the keyframes of its input on air are then decoded,
+/// or all inputs are closed once the input on air has shown video. In the second case the selection begins again when
+/// the source is wanted.
 package struct SourceSelector: Sendable {
     /// How ready sources that are not on air are kept.
     package enum Standby: String, Sendable, Hashable, CaseIterable {
-        /// Read and decoded all the time: a switch is made one frame after the timeout, and each source needs a
-        /// decoder.
+        /// Sources are read and decoded all the time. A switch is made one frame after the timeout, and each source
+        /// needs a decoder.
         case hot
-        /// Read all the time, but only keyframes are decoded: at a switch, the last frame of the previous source can
-        /// stay on screen until the next keyframe.
+        /// Sources are read all the time, but only their keyframes are decoded. At a switch, the last frame of the
+        /// previous source can stay on screen until the next keyframe.
         case keyframes
-        /// Opened only when needed: a switch takes as long as the opening, and until then the slate is shown.
+        /// Sources are opened only when they are needed. A switch takes as long as the opening, and the slate is shown
+        /// until then.
         case cold
     }
 
     /// The rules by which sources are chosen.
     package struct Options: Sendable, Hashable {
-        /// A source that shows no video for this long counts as lost; more than 0.
+        /// A source that has shown no video for this long counts as lost; more than 0.
         package var timeout: Duration
         /// How long a preferred source must be healthy before it returns; nil if it never returns by itself.
         package var returnAfter: Duration?
         /// How ready sources that are not on air are kept.
         package var standby: Standby
-        /// How ready the source on air is kept while it is not wanted.
+        /// How ready the source on air is kept while it is not wanted, because it is not shown.
         package var unseen: Standby
         /// Whether there is a slate. Without a slate the last frame stays on screen.
         package var hasSlate: Bool
 
-        /// Options with the defaults of the command line.
+        /// Creates options; the defaults are those of the command line.
         package init(
             timeout: Duration = .seconds(2), returnAfter: Duration? = .seconds(10), standby: Standby = .cold,
             unseen: Standby = .hot, hasSlate: Bool = true
@@ -87,22 +91,22 @@ package struct SourceSelector: Sendable {
         case keyframes
     }
 
-    /// An event for the selector. Times are those of the monotonic clock; a time that goes back counts as the latest
-    /// time so far.
+    /// An event for the selector. Times are those of the monotonic clock. A time earlier than the latest time so far
+    /// counts as the latest time.
     package enum Event: Sendable, Hashable {
         /// The channel begins.
         case started(at: Timestamp)
         /// The source was opened: its transport is connected.
         case connected(Int, at: Timestamp)
-        /// The source ended, failed, or could not be opened. The caller tries to open it again until the source is
-        /// closed.
+        /// The source ended, failed, or could not be opened. The caller tries to open the source again until the
+        /// selector closes it.
         case lost(Int, at: Timestamp)
-        /// The source has video: a frame or, while not all frames are decoded, a packet. The caller reports each frame
-        /// or packet.
+        /// The source has video. The caller reports each frame or, while not all frames are decoded, each packet.
         case video(Int, at: Timestamp)
-        /// Whether the source on air is wanted. It counts as wanted until an event says otherwise.
+        /// Whether the source on air is wanted. Until the first such event, it counts as wanted.
         case wanted(Bool, at: Timestamp)
-        /// Time passed: ``SourceSelector/nextDeadline`` was reached, or any other time.
+        /// Time has passed. The caller reports this at ``SourceSelector/nextDeadline``, and can also report it at any
+        /// other time.
         case tick(at: Timestamp)
     }
 
@@ -121,12 +125,11 @@ package struct SourceSelector: Sendable {
     private struct Source {
         var openedAt: Int64?
         var decoding = Decoding.all
-        /// Whether the source was lost or could not be opened, after the last request to open it or after its last
-        /// video.
+        /// Whether the source was lost or could not be opened since it was last opened or last had video.
         var hasFailed = false
         var lastVideo: Int64?
-        /// When the current period of video began, which an interruption as long as the timeout ends; nil without
-        /// video.
+        /// When the current period of video began; nil without video. An interruption as long as the timeout ends the
+        /// period.
         var liveSince: Int64?
     }
 
@@ -135,7 +138,8 @@ package struct SourceSelector: Sendable {
 
     /// The rules by which sources are chosen.
     package let options: Options
-    /// The choice that is on air; nil before the first choice, and while everything is closed because it is not wanted.
+    /// The source or slate that is on air; nil before the first choice, and while all sources are closed because they
+    /// are not wanted.
     package private(set) var onAir: OnAir?
 
     private let timeout: Int64
@@ -147,7 +151,7 @@ package struct SourceSelector: Sendable {
     /// Whether all sources are closed because they are not wanted.
     private var isAsleep = false
 
-    /// A selector of `count` sources, at least 1.
+    /// Creates a selector of `count` sources, at least 1.
     package init(count: Int, options: Options = Options()) {
         self.options = options
         timeout = max(1, options.timeout.inNanoseconds)
@@ -158,8 +162,8 @@ package struct SourceSelector: Sendable {
     /// Whether the source should be open.
     package func isOpen(_ source: Int) -> Bool { sources.indices.contains(source) && sources[source].openedAt != nil }
 
-    /// Handles an event and returns the resulting actions. Events of sources that do not exist or should not be open
-    /// are ignored, and so are all events before the start.
+    /// Handles an event and returns the resulting actions. Ignores events of sources that do not exist or should not be
+    /// open, and all events before ``Event/started(at:)``.
     package mutating func handle(_ event: Event) -> [Action] {
         switch event {
         case .started(let moment):
@@ -187,8 +191,8 @@ package struct SourceSelector: Sendable {
         }
     }
 
-    /// The next time at which something changes without another event; nil if there is no such time. The caller reports
-    /// a tick at that time or later.
+    /// The next time at which the state can change without another event; nil if there is no such time. The caller
+    /// reports a tick at that time or later.
     package var nextDeadline: Timestamp? {
         guard let startedAt else { return nil }
         var moments = sources.flatMap { source in
@@ -200,7 +204,8 @@ package struct SourceSelector: Sendable {
 }
 
 extension SourceSelector {
-    /// Advances the selector's time, and marks sources whose video has stopped as lost. Returns false before the start.
+    /// Advances the selector's time, and ends the period of video of each source whose video has stopped. Returns false
+    /// before the start.
     private mutating func move(to moment: Timestamp) -> Bool {
         guard startedAt != nil else { return false }
         now = max(now, moment.nanoseconds)
@@ -222,8 +227,9 @@ extension SourceSelector {
         return .open(index, decoding)
     }
 
-    /// How much of a source is decoded with the current choice. A source that was opened because of a loss goes on air
-    /// with its first frame, so all of its frames are decoded.
+    /// Returns how much of a source must be decoded with the current choice. With cold standby, a source that is open
+    /// but not on air was opened because of a loss. It goes on air with its first frame, so all of its frames are
+    /// decoded.
     private func decoding(of index: Int) -> Decoding {
         if onAir == .source(index) { return isWanted || options.unseen != .keyframes ? .all : .keyframes }
         return options.standby == .keyframes ? .keyframes : .all
@@ -240,7 +246,8 @@ extension SourceSelector {
         }
     }
 
-    /// Closes all sources, if the source on air has video: otherwise there is no frame yet that could stay on screen.
+    /// Closes all sources, but only if the source on air has video: otherwise there is no frame yet that could stay on
+    /// screen.
     private mutating func sleep() -> [Action] {
         guard case .source(let index) = onAir, sources[index].liveSince != nil else { return [] }
         (isAsleep, onAir) = (true, nil)
@@ -263,7 +270,7 @@ extension SourceSelector {
         return actions
     }
 
-    /// The source or slate that should be on air; nil if nothing changes.
+    /// Returns the source or slate that should be on air, with the reason; nil if nothing changes.
     private func choice() -> (OnAir, Reason)? {
         let best = sources.firstIndex { $0.liveSince != nil }
         switch onAir {
@@ -282,15 +289,16 @@ extension SourceSelector {
         }
     }
 
-    /// A source that is preferred to `current`, has video and was healthy for long enough; nil without such a source.
+    /// Returns a source that is preferred to `current`, has video and was healthy for long enough; nil if there is
+    /// none.
     private func recovered(before current: Int) -> (OnAir, Reason)? {
         guard options.returnAfter != nil else { return nil }
         let index = sources.prefix(current).firstIndex { isHealthy($0) }
         return index.map { (.source($0), .recovered) }
     }
 
-    /// Whether the source was healthy for long enough. Only the time up to its last frame counts: otherwise a source
-    /// that has just frozen would become healthy as time passes.
+    /// Whether the source was healthy for long enough. Only the time up to the source's last frame counts. Otherwise a
+    /// source that has just frozen would become healthy as time passes.
     private func isHealthy(_ source: Source) -> Bool {
         guard let since = source.liveSince, let last = source.lastVideo else { return false }
         return last &- since >= healthy
@@ -313,8 +321,8 @@ extension SourceSelector {
         return [.decode(index, wanted)]
     }
 
-    /// Opens further sources while no source has video: at once if the previous source failed, otherwise when the
-    /// previous source has shown no video for the timeout.
+    /// Opens further sources in order while no source has video. The next source is opened at once if the source before
+    /// it failed, and otherwise when the source before it has shown no video for the timeout.
     private mutating func openNext() -> [Action] {
         var actions: [Action] = []
         while sources.allSatisfy({ $0.liveSince == nil }),

@@ -7,7 +7,7 @@ internal import Synchronization
 
 /// A source that is opened when it is wanted, and closed when it is not. Opening is retried until the source answers.
 ///
-/// A live source that was opened once reopens its input by itself; a file that ends or fails is opened again here.
+/// A live source, once opened, reopens its input by itself. A file that ends or fails is opened again by this class.
 package final class StandbySource: Sendable {
     /// A source that is open and delivers.
     package struct Running: Sendable {
@@ -24,7 +24,7 @@ package final class StandbySource: Sendable {
     package struct Report: Sendable {
         /// The status that the source reports; before the source was opened, the status of the attempt to open it.
         package var status = SourceStatus()
-        /// How often opening failed, or a file ended.
+        /// How often opening has failed or a file has ended.
         package var failures = 0
         /// The error with which the last attempt to open the source failed; nil if it did not fail.
         package var error: (any Error)?
@@ -34,13 +34,13 @@ package final class StandbySource: Sendable {
         package var isOver = false
     }
 
-    /// Opens the source and starts it. Blocks until the source answers, or the attempt is cancelled because the source
-    /// was closed; from then on `isWanted` returns false. Throws the reason if opening fails. Called on the source's
-    /// queue.
+    /// Opens the source and starts it. Blocks until the source answers. If the source is closed meanwhile, the attempt
+    /// is cancelled, and `isWanted` returns false from then on. Throws the reason if opening fails. Called on the
+    /// source's queue.
     package typealias Opener = @Sendable (SourceOpening, _ isWanted: () -> Bool) throws -> Running
 
     private struct State {
-        /// The number of openings and closings; odd while the source is wanted.
+        /// The number of openings and closings so far. It is odd while the source is wanted.
         var turn = 0
         var opening: SourceOpening?
         var onlyKeyframes = false
@@ -55,7 +55,7 @@ package final class StandbySource: Sendable {
     private let state = Mutex(State())
     private let changed = DispatchSemaphore(value: 0)
 
-    /// A closed source. `name` stands for the source in logs.
+    /// Creates a closed source. `name` is the source's name in logs.
     package init(name: String, logger: Logger, open: @escaping Opener) {
         (self.name, self.logger, self.open) = (name, logger, open)
         queue = DispatchQueue(label: "relay.standby.\(name)")
@@ -105,8 +105,8 @@ package final class StandbySource: Sendable {
 
     private func isWanted(_ turn: Int) -> Bool { state.withLock { $0.turn == turn } }
 
-    /// Changes the state, unless the source was closed since `turn` began. The source might already be open again, and
-    /// then the state belongs to the next turn.
+    /// Changes the state, unless the source was closed since `turn` began. In that case the source might already be
+    /// open again, and the state then belongs to a later turn.
     private func update(_ turn: Int, _ change: (inout State) -> Void) {
         state.withLock { if $0.turn == turn { change(&$0) } }
     }

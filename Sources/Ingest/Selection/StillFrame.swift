@@ -10,8 +10,8 @@ package enum StillFrame {
     /// How long to wait for the first frame of a file.
     private static let patience = DispatchTimeInterval.seconds(10)
 
-    /// Reads the first frame of `location` in `format`, and whether more frames follow, which makes the file a video.
-    /// Blocks, 10 s at most once the file is open.
+    /// Reads the first frame of `location` in `format`. `isVideo` is true if further frames follow, which makes the
+    /// file a video. Blocks for at most 10 s once the file is open.
     package static func load(
         _ location: InputLocation, format: VideoFormat, logger: Logger
     ) throws(IngestError) -> (frame: VideoFrame, isVideo: Bool) {

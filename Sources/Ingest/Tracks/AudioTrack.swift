@@ -13,7 +13,7 @@ final class AudioTrack {
     private let monitor: SourceMonitor
     /// Whether the source has no video, so that its audio determines the timeline.
     private let leads: Bool
-    /// How much later than its timestamps audio is placed, in samples.
+    /// The offset by which audio is placed later than its timestamps, in samples.
     private let offset: Int64
     private var placing: AudioTimeline
 
@@ -66,13 +66,13 @@ final class AudioTrack {
         return isFinished ? .ended : .advanced
     }
 
-    /// Prepares for the next round, which begins at `start`. If audio of this round was already delivered for later
-    /// times, it is replaced by silence, which the next round's audio then replaces.
+    /// Prepares for the next round, which begins at `start`. If this round has already delivered audio for times after
+    /// `start`, silence replaces that audio; the next round's audio then replaces the silence.
     func beginRound(at start: Int64) {
         flush()
         guard deliveredEnd > start else { return }
-        // At most 60 s of silence are needed, however long the audio was: silence replaces all queued audio from its
-        // position on.
+        // At most 60 s of silence are needed, however long the audio was, because the silence replaces all queued audio
+        // from its position on.
         let count = Int(min(deliveredEnd - start, 60 * Int64(format.sampleRate)))
         put(AudioBuffer.silence(at: start, count: count, format: format))
         deliveredEnd = start
@@ -129,11 +129,11 @@ final class AudioTrack {
     }
 }
 
-/// Places each run of decoded audio samples exactly.
+/// Computes the exact position of each run of decoded audio samples.
 ///
 /// Containers round timestamps (FLV and Matroska to the millisecond), so only the first run is placed by its timestamp.
-/// Each further run directly follows the previous run, as long as its timestamp agrees with that position within a
-/// tolerance. A larger difference is a real jump of the audio, and that run is placed by its timestamp.
+/// Each further run directly follows the previous run, if its timestamp differs from that position by no more than a
+/// tolerance. A larger difference is a real jump of the audio; such a run is placed by its timestamp.
 package struct AudioTimeline: Sendable, Hashable {
     /// The position of a run.
     package enum Placement: Sendable, Hashable {
@@ -148,7 +148,7 @@ package struct AudioTimeline: Sendable, Hashable {
     /// The position at which the last run ended; nil before the first run.
     package private(set) var end: Int64?
 
-    /// A timeline for audio of `sampleRate`, with a tolerance of 8 ms.
+    /// Creates a timeline for audio of `sampleRate`, with a tolerance of 8 ms.
     package init(sampleRate: Int32) { tolerance = Int64(sampleRate) / 125 }
 
     /// Decides the position of a run whose timestamp is `stated`; nil means that the run has no timestamp.

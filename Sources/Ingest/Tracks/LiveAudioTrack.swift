@@ -4,8 +4,8 @@ internal import LibAV
 internal import Media
 internal import SourceClock
 
-/// Decodes a live source's audio and places it in the program by its timestamps, resampled by the difference between
-/// the clocks. Used by one thread.
+/// Decodes a live source's audio, and places it in the program by its timestamps. The audio is resampled to compensate
+/// for the difference between the sender's clock and the program's. Used by one thread.
 final class LiveAudioTrack {
     let decoder: TrackDecoder
     private let resampler: Resampler
@@ -15,9 +15,9 @@ final class LiveAudioTrack {
     private let monitor: SourceMonitor
     private var servo: AudioServo
     private var placement = 0
-    /// The position of the next run's first sample, in samples of the program, as last reported to the servo.
+    /// The program position, in samples, up to which the servo knows the produced audio. The next run begins there.
     private var end: Int64?
-    /// The end of the last run on the source's timeline, which is the time of a run without a timestamp.
+    /// The end of the last run on the source's timeline. A run without a timestamp begins there.
     private var lastTime: Timestamp?
     /// Whether the track will deliver no more audio.
     private(set) var isFinished = false
@@ -74,7 +74,7 @@ final class LiveAudioTrack {
         deliver(audio)
     }
 
-    /// Sets up the resampler so that the next run's first sample is placed where the servo requires.
+    /// Sets up the resampler so that the first sample of the next run is placed where the servo requires.
     private func follow(
         _ place: SourceTiming.AudioPlace, _ line: ClockLine, time: Timestamp, duration: Duration
     ) throws(AVFailure) {
@@ -96,8 +96,8 @@ final class LiveAudioTrack {
         end = start
     }
 
-    /// Reports to the servo how much audio was produced: the samples that the resampler has output, and the input that
-    /// its filter retains.
+    /// Reports to the servo how much audio was produced: the samples that the resampler has output, and those that its
+    /// filter still retains.
     private func note() {
         let now = resampler.position + resampler.pending
         servo.note(made: now - (end ?? now))

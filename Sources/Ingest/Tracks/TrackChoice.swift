@@ -11,8 +11,8 @@ struct TrackChoice {
     /// by an option.
     let others: [String]
 
-    /// Chooses from the streams that `demuxer` found. Throws ``IngestError/invalidOption(input:reason:)``, with a list
-    /// of what the input has, if a requested track does not exist.
+    /// Chooses from the streams that `demuxer` found. If a requested track does not exist, throws
+    /// ``IngestError/invalidOption(input:reason:)`` with a list of the tracks that the input has.
     init(_ options: TrackOptions, from demuxer: Demuxer, input: String) throws(IngestError) {
         var streams = demuxer.streams
         if let number = options.program {

@@ -31,12 +31,13 @@ final class TrackDecoder {
         case failed(AVFailure)
     }
 
-    /// The number of errors in a row, without a frame or an accepted packet in between, after which a decoder counts as
-    /// broken. A healthy decoder can report as many errors as it has threads, and at the end of a file as many as it
-    /// retains frames.
+    /// The number of consecutive errors, without a frame or an accepted packet in between, after which a decoder counts
+    /// as broken. A healthy decoder can report as many errors as it has threads. At the end of a file it can report as
+    /// many errors as it retains frames.
     static let stuckLimit = 64
-    /// If this many packets in a row cause only errors and no frame, the status reports it; it is logged each time the
-    /// number has doubled. A stream that is joined in the middle has no frame before its next keyframe.
+    /// The number of consecutive errors without a frame after which the status reports them. The log reports them at
+    /// this number, and then each time the number has doubled. A stream that is joined in the middle has no frame
+    /// before its next keyframe.
     static let refusedLimit = 100
 
     let stream: StreamInfo
@@ -46,7 +47,7 @@ final class TrackDecoder {
     private var isDraining = false
     /// Whether packets were skipped, so that decoding continues at the next keyframe.
     private var awaitsKeyframe = false
-    /// Whether the decoder is being drained, because no packet is decoded before the next keyframe.
+    /// Whether the decoder is being drained, because no packet before the next keyframe will be decoded.
     private var isEmptying = false
     /// Errors since the decoder last accepted a packet or output a frame.
     private var stuckErrors = 0
@@ -54,11 +55,11 @@ final class TrackDecoder {
     private var errorsInARow = 0
     /// Finds out whether the decoder refuses every packet.
     private(set) var refusal = DecodingRefusal()
-    /// Whether a decoder that refuses every packet counts as failed, as for live tracks.
+    /// Whether a decoder that refuses every packet counts as failed. True for live tracks.
     private var failsWhenRefusing = false
     /// The end of the last packet of audio, in ticks.
     private var audioEnd: Int64?
-    /// The longest gap in audio across which the decoder continues. After a longer gap it is flushed.
+    /// The longest gap in audio that does not require the decoder to be flushed.
     private static let hole = Duration.milliseconds(100)
 
     init(_ stream: StreamInfo, decoder: any PacketDecoder, monitor: SourceMonitor) {
@@ -68,8 +69,8 @@ final class TrackDecoder {
         queue = CompressedQueue(timeBase: stream.timeBase)
     }
 
-    /// Makes the track fail when its decoder refuses every packet, see ``DecodingRefusal``. Otherwise refused packets
-    /// are only counted.
+    /// Makes the track fail if its decoder refuses every packet, see ``DecodingRefusal``. Without this call, refused
+    /// packets are only counted.
     func watch() { failsWhenRefusing = true }
 
     /// Replaces `other`, whose decoder is broken: continues with the packets in the queue of `other`. Decoding begins
@@ -82,8 +83,8 @@ final class TrackDecoder {
         (errorsInARow, audioEnd) = (other.errorsInARow, other.audioEnd)
     }
 
-    /// The next frame. An error is counted, and its packet is lost; decoding continues with the next packet. A decoder
-    /// that only reports errors fails after ``stuckLimit`` of them, so that this function always returns.
+    /// Returns the next frame. Each error is counted and its packet is lost; decoding continues with the next packet.
+    /// If the decoder only reports errors, the function fails after ``stuckLimit`` of them, so that it always returns.
     func next(inputEnded: Bool) -> Output {
         while true {
             do throws(AVFailure) {
@@ -114,10 +115,10 @@ final class TrackDecoder {
         case .needsPacket:
             if isDraining { return .ended }
             if let packet = queue.popFirst() {
-                // The packet is consumed whether it was accepted or refused, which counts as progress.
+                // The decoder takes the packet even if it then refuses it, so taking a packet counts as progress.
                 stuckErrors = 0
-                // The frames of an audio codec overlap: without a flush, the first frame would contain the end of the
-                // audio before the gap.
+                // Consecutive frames of an audio codec overlap. Without a flush, the first frame after the gap would
+                // contain the end of the audio before the gap.
                 if isBehindHole(packet) { decoder.flush() }
                 if admits(packet) {
                     note(packet)
@@ -135,10 +136,10 @@ final class TrackDecoder {
         }
     }
 
-    /// Whether the packet must be decoded: every packet must, unless only keyframes are wanted. A decoder that reorders
-    /// frames or uses threads outputs a frame only after it has received further frames. If it received only keyframes,
-    /// each frame would be several keyframe intervals late and never be shown. Therefore the decoder is drained at the
-    /// first packet that is skipped.
+    /// Whether the packet must be decoded. All packets must be decoded unless only keyframes are wanted. A decoder that
+    /// reorders frames or uses threads outputs a frame only after it has received further frames. If it received only
+    /// keyframes, each frame would be several keyframe intervals late and would never be shown. Therefore the decoder
+    /// is drained at the first packet that is skipped.
     private func admits(_ packet: PacketBox) -> Bool {
         guard stream.kind == .video else { return true }
         if packet.isKeyframe {

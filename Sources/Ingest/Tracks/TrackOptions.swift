@@ -10,7 +10,8 @@ package struct TrackOptions: Sendable, Hashable {
     package enum Track: Sendable, Hashable, CustomStringConvertible {
         /// By its number among the tracks of its kind, from 1.
         case number(Int)
-        /// By the language that the container states, such as `eng`, in the container's spelling but ignoring case.
+        /// By the language that the container states, such as `eng`. The spelling must be the container's; case is
+        /// ignored.
         case language(String)
 
         package var description: String {
@@ -35,7 +36,7 @@ package struct TrackOptions: Sendable, Hashable {
     /// By how much the audio is moved later than in the input, between minus and plus ``longestOffset``.
     package var audioOffset = Duration.zero
 
-    /// The default: tracks as libavformat chooses them, unchanged.
+    /// Creates the default options: libavformat chooses the tracks, and they stay unchanged.
     package init() {}
 
     /// The maximum by which audio can be moved. It is less than the 10 s by which a file is read ahead.
@@ -48,7 +49,8 @@ package struct TrackOptions: Sendable, Hashable {
         case no
     }
 
-    /// Removes the options of tracks from `options`. Throws one sentence about an option that cannot be used.
+    /// Takes the track options from `options`, and removes them there. Throws one sentence about an option that cannot
+    /// be used.
     package init(taking options: inout OptionList) throws(AddressError) {
         program = try options.takeNumber("program", in: 0...65_535).map(Int.init)
         video = try Self.track("video-track", &options)

@@ -38,9 +38,9 @@ final class VideoTrack {
         }
     }
 
-    /// Decodes one frame and delivers the frames that are ready. `place` returns a frame's time on the source's
-    /// timeline and its duration, for the frame's pts; the time is nil for a frame that must not be shown. All are in
-    /// ticks of the stream.
+    /// Decodes one frame and delivers the frames that are ready. `place` gets a frame's pts. It returns the frame's
+    /// time on the source's timeline, or nil for a frame that must not be shown, and the frame's duration. All values
+    /// are in ticks of the stream.
     func step(inputEnded: Bool, place: (_ pts: Int64?) -> (pts: Int64?, duration: Int64?)) -> TrackDecoder.Progress {
         switch decoder.next(inputEnded: inputEnded) {
         case .needsPacket:
@@ -79,8 +79,8 @@ final class VideoTrack {
         watch?.note(frame)
     }
 
-    /// Runs `body`. If a frame cannot be converted, counts it, and lets decoding continue with the next frame. Returns
-    /// the failure if no frame can ever be converted.
+    /// Runs `body`. If `body` fails to convert a frame, counts the failure and returns nil, so that decoding continues
+    /// with the next frame. Returns the failure if no frame can ever be converted.
     private func guardingConversion(_ body: () throws(AVFailure) -> Void) -> AVFailure? {
         do throws(AVFailure) {
             try body()

@@ -2,58 +2,64 @@
 
 internal import Media
 
-/// Cuts a copied program, in which keyframes cannot be requested.
+/// Cuts a copied program into files. A copied program was encoded elsewhere, so its keyframes cannot be requested.
 ///
-/// A file shows the program from the frame nearest to the requested start, and contains all packets from the keyframe
-/// at or before that frame. The previous file contains everything that is decoded before the new file begins, including
-/// the frames to which its last frames refer. So each packet is in one or two files, and each frame is shown by exactly
-/// one file. The frames arrive in decoding order, and so does the audio; each track can be behind the other. A file
-/// begins when the audio before it has come, so a change of one track's coding loses nothing of the other track.
+/// A file shows the program from the frame nearest to the requested start on. It contains all packets from the keyframe
+/// at or before that frame on; the packets before that frame are hidden. The previous file contains all packets that
+/// are decoded before the new file begins, including the frames to which its last frames refer. So each packet is in
+/// one or two files, and each frame is shown by exactly one file.
+///
+/// Frames and audio arrive in decoding order, and each track can be behind the other. A new file begins only when all
+/// audio before its start has arrived. So when the coding of one track changes, nothing of the other track is lost.
 struct CopiedCutter: SegmentCutting {
     private var isWriting = false
-    /// No file shows anything before this program time, in nanoseconds.
+    /// Program time, in nanoseconds, before which no file shows anything.
     private var earliest = Int64.min
     /// Future program times at which files end, in nanoseconds, sorted.
     private var cuts: [Int64] = []
-    /// Packets since the latest keyframe with which the next file could begin, and some audio from before that.
+    /// The packets since the latest keyframe with which the next file could begin, and some audio from before that
+    /// keyframe.
     private var recent: [EncodedPacket] = []
     private var (fileVideo, fileAudio): (TrackDescription?, TrackDescription?)
-    /// The new audio description for which the end of the open file is already scheduled.
+    /// The audio description for whose change the end of the open file is already scheduled.
     private var cutFor: TrackDescription?
     /// Program time of the first frame that the open file shows, in nanoseconds.
     private var begun = Int64.min
     /// The duration of a frame, in nanoseconds.
     private var frameLength: Int64 = 40_000_000
 
-    /// `audioBefore` is how much audio from before its first keyframe a file can need. `patience` is how long the first
-    /// file waits for audio if none has come. Both are in nanoseconds.
+    /// `audioBefore` is the amount of audio from before its first keyframe that a file can need. `patience` is how long
+    /// the first file waits for audio if no audio has arrived. Both are in nanoseconds.
     private static let (audioBefore, patience): (Int64, Int64) = (500_000_000, 1_000_000_000)
     private static let mostCuts = 64
-    /// Audio that is behind the frames by more than `absence` counts as interrupted, and so do frames that are behind
-    /// audio of a new coding. Audio for later files is kept back to `absence` before the newest frame or, if no frames
-    /// come, back to `keptAudio` and `absence` before the newest audio. Both are in nanoseconds.
+    /// Audio counts as interrupted if it is behind the frames by more than `absence`. Frames count as interrupted if
+    /// they are behind audio of a new coding by more than `absence`. Audio for later files is kept if it is no older
+    /// than `absence` before the newest frame. If no frames arrive, it is kept if it is no older than `keptAudio` plus
+    /// `absence` before the newest audio. Both are in nanoseconds.
     private static let (absence, keptAudio): (Int64, Int64) = (1_500_000_000, 5_000_000_000)
-    /// How much audio after a cut is kept in memory until a frame comes with which the next file can begin, in
-    /// nanoseconds.
+    /// The amount of audio after a cut that is kept in memory while no frame has arrived with which the next file can
+    /// begin, in nanoseconds.
     private static let longestWait: Int64 = 50_000_000
-    /// If a file must end and no frame has come during this much audio, it ends without a keyframe; in nanoseconds.
+    /// If a file must end and no frame arrives during this much audio, the file ends without a keyframe; in
+    /// nanoseconds.
     private static let longestAbsence: Int64 = 10_000_000_000
     private static let trimStep = 1000
-    /// Limit for buffered payload, in bytes, in case a keyframe never comes.
+    /// The maximum size of the buffered packets, in bytes, which matters if a keyframe never arrives.
     private static let mostBytes = 192 << 20
     private var bytes = 0
     /// Whether `recent` contains a keyframe.
     private var hasGroup = false
-    /// Audio after the next cut. It belongs to the next file if that file begins at the cut.
+    /// Audio after the next cut. It is written to the next file if that file begins at the cut, and otherwise to the
+    /// open file.
     private var withheld: [EncodedPacket] = []
     /// Decoding time of the newest frame, in nanoseconds.
     private var newestFrame = Int64.min
-    /// Where the frames of the open file end, in nanoseconds.
+    /// The end of the open file's frames, in nanoseconds of program time.
     private var framesEnd = Int64.min
     private var trimAt = trimStep
-    /// Where the audio so far ends, in nanoseconds; nil without audio.
+    /// The end of the audio that has arrived, in nanoseconds of program time; nil without audio.
     private var audioEnd: Int64?
-    /// How much audio has come since the last frame.
+    /// The amount of audio that has arrived since the last frame.
     private var audioAlone = TrackProgress()
 
     var nextBoundary: Int64? { cuts.first }
@@ -84,7 +90,7 @@ struct CopiedCutter: SegmentCutting {
     mutating func interrupt() -> [SegmentAction] {
         defer { forget() }
         guard isWriting else { return [] }
-        // Frames with a new coding wait for the next file, which will not come, so they are skipped.
+        // Frames with a new coding wait for the next file. No such file follows, so these frames are skipped.
         let waiting = hasNextCoding ? recent.filter { $0.track == .video && $0.description !== fileVideo } : []
         return waiting.map(SegmentAction.skip) + [.close]
     }
@@ -107,18 +113,18 @@ struct CopiedCutter: SegmentCutting {
 
     mutating func wait(until time: Int64) { earliest = time }
 
-    /// Program time at which the first file begins, in nanoseconds; nil until a keyframe has come.
+    /// Program time at which the first file begins, in nanoseconds; nil until a keyframe has arrived.
     private var begin: Int64? {
         recent.first { $0.track == .video }.map { max(earliest, $0.ptsNanoseconds) }
     }
 
-    /// Whether frames with another coding than the open file's wait for the next file.
+    /// Whether frames whose coding differs from the open file's are waiting for the next file.
     private var hasNextCoding: Bool {
         guard isWriting, let fileVideo, let last = recent.last(where: { $0.track == .video }) else { return false }
         return last.description !== fileVideo
     }
 
-    /// Whether all audio before `time` has come, or is so late that it counts as interrupted.
+    /// Whether all audio before `time` has arrived, or is so late that the audio counts as interrupted.
     private func hasAudio(before time: Int64) -> Bool {
         guard let audioEnd, fileAudio != nil else { return true }
         return audioEnd >= time || newestFrame - audioEnd > Self.absence
@@ -129,7 +135,7 @@ struct CopiedCutter: SegmentCutting {
     private mutating func takeFrame(_ frame: EncodedPacket, _ actions: inout [SegmentAction]) {
         audioAlone.passed = 0
         if frame.duration > 0 { frameLength = frame.timeBase.rescale(frame.duration, to: .nanoseconds) }
-        // Frames before a change of the codec configuration get a file of their own.
+        // If the codec configuration changes, the frames before the change get a file of their own.
         let last = recent.last { $0.track == .video }
         if !isWriting || hasNextCoding, let last, last.description !== frame.description,
             let begin = isWriting ? cuts.first : begin, last.ptsNanoseconds >= begin - frameLength / 2
@@ -138,7 +144,7 @@ struct CopiedCutter: SegmentCutting {
         }
         // A file that contains only audio ends at the first keyframe.
         let isBack = isWriting && fileVideo == nil
-        // If the first keyframe came too early for the cut, later keyframes request the cut again.
+        // If the first keyframe is too early for the planned cut, later keyframes request a cut again.
         if isBack, frame.isKeyframe, cuts.first.map({ $0 > frame.ptsNanoseconds }) ?? true {
             cut(at: frame.ptsNanoseconds)
         }
@@ -157,7 +163,8 @@ struct CopiedCutter: SegmentCutting {
             guard let begin else { return }
             let hasAudio = recent.contains { $0.track == .audio && end(of: $0) > begin }
             let waited = frame.dtsNanoseconds - begin
-            // The file is opened when the audio that belongs to its first frame has arrived, or does not come.
+            // The file is opened when the audio that belongs to its first frame has arrived, or when this audio has not
+            // arrived for too long.
             if reached >= begin, hasAudio || waited > Self.patience {
                 open(at: begin, &actions)
             }
@@ -168,8 +175,8 @@ struct CopiedCutter: SegmentCutting {
         }
     }
 
-    /// Whether the first frame of a file that begins at `cut` has come, and all audio before that frame, even if frames
-    /// are missing after the cut. `reached` is half a frame before the newest decoding time.
+    /// Whether a file can begin at `cut`: its first frame and all audio before that frame have arrived. Frames can be
+    /// missing after the cut. `reached` is the newest decoding time minus half a frame.
     private func canOpen(at cut: Int64, reached: Int64) -> Bool {
         let time = shown(first: cut)
         return reached >= time - frameLength / 2 && hasAudio(before: time)
@@ -181,7 +188,8 @@ struct CopiedCutter: SegmentCutting {
         audioEnd = max(audioEnd ?? .min, end(of: packet))
         audioAlone.note(packet)
         guard isWriting, end(of: packet) > begun else { return }
-        // The open file cannot contain audio of another codec configuration, so such audio waits for a shorter time.
+        // The open file cannot contain audio of another codec configuration, so the wait for a frame is shorter if such
+        // audio arrives.
         let longest = packet.description === fileAudio ? Self.longestAbsence : Self.absence
         if let cut = cuts.first, packet.ptsNanoseconds >= cut, audioAlone.passed > longest {
             return hasNextCoding ? open(at: cut, &actions) : openAudio(at: packet, behind: before, &actions)
@@ -192,8 +200,8 @@ struct CopiedCutter: SegmentCutting {
             cutFor = packet.description
             return
         }
-        // Audio after a cut is written to the next file, from `recent`. It is written to the open file if no frame
-        // comes with which the next file could begin.
+        // Audio after a cut belongs to the next file, which takes it from `recent`. If no frame arrives with which the
+        // next file could begin, the audio is written to the open file instead.
         if let cut = cuts.first, packet.ptsNanoseconds >= cut + frameLength / 2 {
             withheld.append(packet)
             let isAlone = packet.ptsNanoseconds - cut > Self.longestWait
@@ -228,8 +236,9 @@ struct CopiedCutter: SegmentCutting {
         trimAt = recent.count + Self.trimStep
     }
 
-    /// Drops packets that are not needed by a file that begins at `keyframe` or later, or with audio that is still to
-    /// come. `isOfGroup` means that the frames before `keyframe` have the same coding as `keyframe`.
+    /// Drops packets that are not needed any more. A packet is needed if it belongs to a file that begins at `keyframe`
+    /// or later, or that begins with late audio. `isOfGroup` means that the frames before `keyframe` have the same
+    /// coding as `keyframe`.
     private mutating func dropGroup(before keyframe: EncodedPacket, isOfGroup: Bool) {
         let limit = isWriting ? cuts.first : earliest
         let time = keyframe.ptsNanoseconds
@@ -245,8 +254,8 @@ struct CopiedCutter: SegmentCutting {
         bytes = recent.reduce(0) { $0 + $1.payload.count }
     }
 
-    /// Returns the index in `recent` of the keyframe with which a file would begin if the coding of the next audio
-    /// changed; nil if all audio before `time` has come.
+    /// Returns the index in `recent` of the keyframe with which a file would begin if the coding changed at the next
+    /// audio packet; nil if all audio before `time` has arrived.
     private func groupOfLateAudio(before time: Int64) -> Int? {
         guard let audioEnd, !hasAudio(before: time) else { return nil }
         return recent.lastIndex { $0.track == .video && $0.isKeyframe && $0.ptsNanoseconds <= audioEnd }
@@ -258,8 +267,8 @@ struct CopiedCutter: SegmentCutting {
 
     // MARK: Files
 
-    /// Returns the presentation time of the frame nearest to `asked`. A file cannot show anything before program time
-    /// 0.
+    /// Returns the presentation time of the frame nearest to `asked`. Ignores frames before program time 0, because a
+    /// file cannot show them.
     private func shown(first asked: Int64) -> Int64 {
         let earliest = max(0, asked - frameLength / 2)
         return recent.lazy.filter { $0.track == .video }.map(\.ptsNanoseconds).filter { $0 >= earliest }.min() ?? asked
@@ -287,7 +296,8 @@ struct CopiedCutter: SegmentCutting {
                     boundary: cuts.first { $0 > time + frameLength / 2 },
                     shown: ShownStart(time: time, asked: asked, continues: isWriting))))
         (isWriting, begun) = (true, time)
-        // A file has an audio track if the previous one has one of the same coding, even if no audio has come yet.
+        // The new file has an audio track if the previous file has one of the same coding, even if no audio has arrived
+        // yet.
         let same = audio === fileAudio ? audio : nil
         (fileVideo, fileAudio, cutFor) = (keyframe.description, firstAudio?.description ?? same, nil)
         cuts.removeAll { $0 <= max(asked, time) }
@@ -295,7 +305,8 @@ struct CopiedCutter: SegmentCutting {
         write(from: keyframe, preRoll: firstAudio == nil ? nil : preRoll, &actions)
     }
 
-    /// Ends the open file where audio after `time` that has already come has another coding.
+    /// If audio after `time` has already arrived and has another coding, schedules the end of the open file at this
+    /// audio.
     private mutating func cutAtNextAudio(after time: Int64) {
         let next = recent.first {
             $0.track == .audio && $0.ptsNanoseconds >= time && $0.description !== fileAudio
@@ -305,12 +316,13 @@ struct CopiedCutter: SegmentCutting {
         cutFor = next.description
     }
 
-    /// Begins a file that contains only audio, with `packet`, which follows `before`. There is no video until the next
-    /// keyframe.
+    /// Begins a file that contains only audio, up to the next keyframe. Its first packet is `packet`, or earlier audio
+    /// that has been waiting; `before` is the audio packet before `packet`.
     private mutating func openAudio(
         at packet: EncodedPacket, behind before: EncodedPacket?, _ actions: inout [SegmentAction]
     ) {
-        // Audio of a new codec configuration, which the open file cannot contain, has been waiting for a keyframe.
+        // Audio of a new codec configuration, which the open file cannot contain, might have been waiting for a
+        // keyframe.
         let waiting =
             packet.description === fileAudio
             ? [] : recent.filter { $0.description === packet.description && end(of: $0) > max(begun, framesEnd) }
@@ -326,8 +338,8 @@ struct CopiedCutter: SegmentCutting {
         begun = time
         (fileVideo, fileAudio, cutFor) = (nil, packet.description, nil)
         cuts.removeAll { $0 <= time }
-        // These packets are not needed any more: the next keyframe does not refer to earlier frames, and audio of
-        // another codec configuration has its own file.
+        // Old frames and audio of another codec configuration are not needed any more: the next keyframe does not refer
+        // to earlier frames, and audio of another codec configuration has its own file.
         recent.removeAll { $0.track == .video || $0.description !== packet.description }
         bytes = recent.reduce(0) { $0 + $1.payload.count }
         hasGroup = false

@@ -5,12 +5,14 @@ internal import Media
 
 /// Cuts a program whose encoder makes keyframes on request.
 ///
-/// A file begins exactly at an IDR frame. Video from that frame on is held until an audio packet comes that begins with
-/// the frame or after it; earlier audio belongs to the old file. The new file's audio begins with the last packet of
-/// the old file, which is hidden: an AAC decoder needs it to decode the next packet correctly. So no frame and no audio
-/// sample is lost or shown twice. A file also ends where the codec configuration of one of its tracks changes. A
-/// program without video is cut at any audio packet, and so is a program whose video has stopped: the file then
-/// contains only audio, up to the next keyframe.
+/// A file begins exactly at an IDR frame. Video from that frame on is held until an audio packet arrives that begins
+/// with the frame or after it; earlier audio belongs to the old file. The new file's audio begins with the last audio
+/// packet of the old file, which is hidden: an AAC decoder needs this packet to decode the next packet correctly. So no
+/// frame and no audio sample is lost or shown twice.
+///
+/// A file also ends where the codec configuration of one of its tracks changes. A program without video can be cut at
+/// any audio packet. A program whose video has stopped can also be cut at any audio packet: the next file then contains
+/// only audio, up to the next keyframe.
 struct SegmentCutter: SegmentCutting {
     typealias Action = SegmentAction
 
@@ -19,7 +21,8 @@ struct SegmentCutter: SegmentCutting {
         case waiting
         /// A file is open.
         case writing
-        /// These frames are held: the first of them begins the next file as soon as audio has reached it.
+        /// The next file is about to begin with the first of these frames. The frames are held until audio has reached
+        /// this frame.
         case holding(frames: [EncodedPacket], isFileOpen: Bool)
     }
 
@@ -32,18 +35,19 @@ struct SegmentCutter: SegmentCutting {
     private var phase = Phase.waiting
     private var lastAudio: EncodedPacket?
     private var lateness: Int64 = 0
-    /// How much of each track has come since the last packet of the other track.
+    /// For each track, the amount that has arrived since the last packet of the other track.
     private var (leadAlone, audioAlone) = (TrackProgress(), TrackProgress())
     private var schedule: SegmentSchedule
-    /// No file begins before this program time, in nanoseconds.
+    /// Program time before which no file begins, in nanoseconds.
     private var earliest = Int64.min
 
-    /// Bytes that a sample takes in addition to its payload: entries in the fragment and in tables (measured: 13 to
-    /// 20).
+    /// The bytes that a sample takes in the file in addition to its payload: entries in the fragment and in tables
+    /// (measured: 13 to 20 bytes).
     private static let sampleOverhead: Int64 = 24
-    /// A file does not wait for audio that is later than this, in nanoseconds.
+    /// The maximum time for which a new file waits for its audio, in nanoseconds.
     private static let longestHold: Int64 = 3_000_000_000
-    /// If a file must end and no frame has come during this much audio, it ends without a keyframe; in nanoseconds.
+    /// If a file must end and no frame arrives during this much audio, the file ends without a keyframe; in
+    /// nanoseconds.
     private static let absence: Int64 = 10_000_000_000
     /// One millisecond: the rounding error of times that arrive in milliseconds.
     private static let hair: Int64 = 1_000_000
@@ -51,8 +55,9 @@ struct SegmentCutter: SegmentCutting {
     /// One microsecond: the tolerance for frame times that were rounded to nanoseconds.
     private static let grace: Int64 = 1000
 
-    /// A cutter of files of `length`, counted from the recording's start or along `grid`, for a program that begins
-    /// with the tracks of `stream`. Without a length, files end only at the times given to ``cut(at:)``.
+    /// Creates a cutter of files of `length` for a program that begins with the tracks of `stream`. The length is
+    /// counted from the recording's start or, with a `grid`, by the wall clock. Without a length, files end only at the
+    /// times given to ``cut(at:)``.
     init(length: SegmentLength?, stream: StreamDescription, grid: WallClockGrid? = nil) {
         leading = stream.leadingKind
         audioTrack = stream.audio
@@ -62,7 +67,7 @@ struct SegmentCutter: SegmentCutting {
     /// The planned end of the open file, in nanoseconds of program time.
     var nextBoundary: Int64? { schedule.boundary?.nanoseconds }
 
-    /// Sets the wall-clock time of program time 0, in milliseconds; the grid needs it.
+    /// Sets the wall-clock time of program time 0, in milliseconds. The wall-clock grid needs this time.
     mutating func setProgramStart(_ milliseconds: Int64) { schedule.programStart = UTCTime(milliseconds: milliseconds) }
 
     /// Ends the open file at the next keyframe.
@@ -89,7 +94,7 @@ struct SegmentCutter: SegmentCutting {
         case leading: lead(packet, &actions)
         case .audio: audio(packet, &actions)
         case .data: takeData(packet, &actions)
-        // Video without a keyframe is skipped while audio leads, because a decoder can begin only with a keyframe.
+        // While audio leads, video without a keyframe is skipped, because a decoder can begin only with a keyframe.
         case .video: actions.append(.skip(packet))
         }
         passOver(packet)
@@ -141,7 +146,7 @@ struct SegmentCutter: SegmentCutting {
         return actions
     }
 
-    /// Stores audio that was not recorded, so that it can be the hidden packet of the next file.
+    /// Stores audio that was not recorded, because it can become the hidden first packet of the next file.
     mutating func passOver(_ packet: EncodedPacket) {
         if packet.track == .audio { (lastAudio, audioTrack) = (packet, packet.description) }
     }
@@ -181,9 +186,9 @@ struct SegmentCutter: SegmentCutting {
             hold(packet, isFileOpen: true, &actions)
         case .writing: writeAudio(packet, &actions)
         case .holding(let frames, let isFileOpen):
-            // For the first file, audio up to 1 ms before the frame counts as simultaneous: times that arrive in
-            // milliseconds are no more exact than that, and otherwise the recording would begin with a packet of
-            // silence.
+            // For the first file, audio that begins up to 1 ms before the frame counts as simultaneous with it. Times
+            // that arrive in milliseconds are no more exact than 1 ms; otherwise the recording would begin with a
+            // packet of silence.
             if Self.isAtOrAfter(packet, frames[0], tolerance: isFileOpen ? 0 : Self.hair) {
                 begin(frames, firstAudio: packet, &actions)
                 write(packet, &actions)
@@ -195,9 +200,8 @@ struct SegmentCutter: SegmentCutting {
         }
     }
 
-    /// Handles audio of a program with video. A file describes its audio only once. Audio of another codec
-    /// configuration, or audio of a track that the file does not have, waits for the next file, which begins as soon as
-    /// possible.
+    /// Handles audio of a program with video. A file describes its audio only once. So audio of another codec
+    /// configuration, or of a track that the file does not have, is skipped, and a new file begins as soon as possible.
     private mutating func writeAudio(_ packet: EncodedPacket, _ actions: inout [Action]) {
         guard packet.description !== fileAudio else { return write(packet, &actions) }
         actions.append(.skip(packet))
@@ -219,8 +223,8 @@ struct SegmentCutter: SegmentCutting {
         packet.description !== (leading == .video ? fileVideo : fileAudio)
     }
 
-    /// Whether `audio` begins with `frame` or after it. Compares presentation times of different time bases exactly,
-    /// except for `tolerance` nanoseconds.
+    /// Whether `audio` begins with `frame` or after it. The presentation times are compared exactly across different
+    /// time bases, except for `tolerance` nanoseconds.
     private static func isAtOrAfter(_ audio: EncodedPacket, _ frame: EncodedPacket, tolerance: Int64) -> Bool {
         let start = frame.timeBase.rescale(frame.pts, to: audio.timeBase, rounding: .up)
         return audio.pts >= start - TimeBase.nanoseconds.rescale(tolerance, to: audio.timeBase, rounding: .down)

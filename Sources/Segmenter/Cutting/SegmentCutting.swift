@@ -8,31 +8,32 @@ struct SegmentStart: Sendable {
     var keyframe: EncodedPacket
     /// The last audio packet that begins before the frame: the hidden first packet of the file.
     var preRoll: EncodedPacket?
-    /// The first audio packet that begins with the frame or after it; nil if no such packet has come.
+    /// The first audio packet that begins with the frame or after it; nil if no such packet has arrived.
     var firstAudio: EncodedPacket?
     /// Program time at which the file should end, in nanoseconds; nil if only its size matters.
     var boundary: Int64?
-    /// By how many nanoseconds the previous file was too long, because no keyframe came.
+    /// How much longer than planned the previous file was, in nanoseconds, because no keyframe arrived.
     var lateness: Int64 = 0
-    /// Where the visible part begins, if the file begins with hidden packets.
+    /// The start of the visible part, if the file begins with hidden packets; nil otherwise.
     var shown: ShownStart?
 
     /// Program time of the first visible frame, in nanoseconds.
     var time: Int64 { shown?.time ?? keyframe.ptsNanoseconds }
 }
 
-/// Where the visible part of a file begins if the file has hidden packets before it. Times are nanoseconds of program
+/// The start of a file's visible part, for a file that has hidden packets before it. Times are nanoseconds of program
 /// time.
 struct ShownStart: Sendable {
     /// Presentation time of the first visible frame; the previous file ends here.
     var time: Int64
-    /// The requested start of the file; the first visible frame is within half a frame of it.
+    /// The requested start of the file. The first visible frame is within half a frame of this time.
     var asked: Int64
-    /// Whether the previous file extends up to ``time``.
+    /// Whether the previous file shows the program up to ``time``, so that no part between the two files is missing.
     var continues: Bool
 }
 
-/// Decides which packets belong to which file. Pure: packets in, actions out.
+/// Decides which packets belong to which file. Implementations have no clock and no I/O: they turn packets into
+/// actions.
 protocol SegmentCutting {
     /// The planned end of the open file, in nanoseconds of program time.
     var nextBoundary: Int64? { get }
@@ -42,7 +43,7 @@ protocol SegmentCutting {
     mutating func finish() -> [SegmentAction]
     /// Interrupts the recording: closes the open file. The next file begins at a keyframe.
     mutating func interrupt() -> [SegmentAction]
-    /// Stores audio that was not recorded, so that it can be the hidden packet of the next file.
+    /// Stores audio that was not recorded, because it can become the hidden first packet of the next file.
     mutating func passOver(_ packet: EncodedPacket)
     /// Ends the open file as soon as possible.
     mutating func cutNow() -> [SegmentAction]
@@ -68,10 +69,10 @@ enum SegmentAction: Sendable {
     case request(Int64?)
 }
 
-/// Measures how much of one track has come, by its own timestamps, while the other track was silent.
+/// Measures, by a track's own timestamps, how much of this track has arrived while the other track was silent.
 struct TrackProgress {
-    /// The amount in nanoseconds. A gap in the track's own timestamps counts as at most ``longestStep``, because the
-    /// other track might have the same gap.
+    /// The measured amount in nanoseconds. A gap in the track's own timestamps counts as at most ``longestStep``,
+    /// because the other track might have the same gap.
     var passed: Int64 = 0
     private var newest: Int64?
     private static let longestStep: Int64 = 1_000_000_000

@@ -3,23 +3,23 @@
 internal import Archive
 package import Media
 
-/// Decides when a file is long enough: by time (at multiples of the length, counted from the recording's start or by
-/// the wall clock), by size, or on request.
+/// Decides when a file is long enough: at multiples of a length in time, at a size, or on request. Multiples are
+/// counted from the recording's start or by the wall clock.
 struct SegmentSchedule {
-    /// The planned end of the current file in program time; nil for a limit in bytes.
+    /// The planned end of the current file in program time; nil if only the file's size matters.
     var boundary: Timestamp? { [ownBoundary, cuts.first].compactMap(\.self).min() }
-    /// The wall-clock time of program time 0. It is read only when a file begins. So if the clock is set, the next
-    /// boundary moves once.
+    /// The wall-clock time of program time 0. It is read only when a file begins. So if the wall clock is set, the
+    /// boundaries move only once, when the next file begins.
     var programStart = UTCTime(milliseconds: 0)
 
     /// The configured length of a file; nil if only the caller decides when files end.
     private let length: SegmentLength?
     /// The boundary that results from ``length``.
     private var ownBoundary: Timestamp?
-    /// Further program times in the future at which files end, sorted.
+    /// Future program times at which files end in addition to ``ownBoundary``, sorted.
     private var cuts: [Timestamp] = []
     private let grid: WallClockGrid?
-    /// The recording's first frame.
+    /// The presentation time of the recording's first frame.
     private var origin: Timestamp?
     /// Future program times for which a keyframe was requested.
     private var requested: [Timestamp] = []
@@ -28,14 +28,14 @@ struct SegmentSchedule {
     private var largestGroup: Int64 = 0
     private var isCutRequested = false
 
-    /// When a file begins, keyframes are requested for all boundaries within this time: an encoder looks ahead, and a
-    /// request is useless once the encoder already has the frame.
+    /// When a file begins, keyframes are requested for all boundaries within this time. Requests must be early because
+    /// an encoder looks ahead: a request for a frame that the encoder already has is useless.
     private static let lead = Duration.seconds(5)
-    /// A wall-clock boundary that is closer than this is skipped: it occurs a second time because the clock was set
-    /// back a little.
+    /// A wall-clock boundary that is closer than this is skipped: the same boundary has occurred just before, and
+    /// occurs again only because the clock was set back a little.
     private static let nearest = Duration.seconds(2)
 
-    /// The maximum number of future cuts. More accumulate only while nothing is recorded, and then the oldest are
+    /// The maximum number of future cuts. More cuts accumulate only while nothing is recorded; the oldest cuts are then
     /// dropped.
     private static let mostCuts = 64
 
@@ -64,8 +64,8 @@ struct SegmentSchedule {
         return boundary(number, duration, origin)
     }
 
-    /// The latest possible presentation time of the frame, because its time might have been rounded to the track's time
-    /// base.
+    /// Returns the latest possible presentation time of the frame, whose time might have been rounded to the track's
+    /// time base.
     private func latest(_ keyframe: EncodedPacket) -> Timestamp {
         let tick = keyframe.duration > 1 ? keyframe.timeBase.duration(1) : .zero
         return Timestamp(nanoseconds: keyframe.ptsNanoseconds) + tick
@@ -111,13 +111,13 @@ struct SegmentSchedule {
 
     private func isNearLimit(_ limit: Int64) -> Bool { bytes + max(largestGroup, groupBytes) >= limit }
 
-    /// Counts bytes that were written to the file. Returns whether a keyframe is needed now, because the next GOP would
-    /// not fit. `beginsGroup` means that the file can be cut before this packet.
+    /// Counts bytes that were written to the file. Returns true if a keyframe must be requested now, because the next
+    /// GOP would not fit into the file. `beginsGroup` means that the file can be cut before this packet.
     mutating func wrote(_ count: Int64, beginsGroup: Bool) -> Bool {
         bytes += count
         if beginsGroup {
-            // The largest recent GOP counts, and decays slowly, so that one minute with a high bitrate does not shorten
-            // all later files.
+            // The size of the next GOP is assumed to be that of the largest recent GOP. This size decays slowly, so
+            // that one minute with a high bitrate does not shorten all later files.
             largestGroup = max(groupBytes, largestGroup - largestGroup / 8)
             groupBytes = 0
         }
@@ -128,7 +128,7 @@ struct SegmentSchedule {
     }
 }
 
-/// How long a file of a recording is.
+/// The length of the files of a recording.
 package enum SegmentLength: Sendable, Hashable {
     /// By time, at least a second.
     case duration(Duration)

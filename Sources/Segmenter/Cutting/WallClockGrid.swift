@@ -14,7 +14,7 @@ package struct WallClockGrid: Sendable {
 
     private static let day: Int64 = 86_400_000
 
-    /// A grid of `period`, which must divide a day into equal parts; nil if it does not.
+    /// Creates a grid of `period`, which must divide a day into equal parts; nil if it does not.
     package init?(period: Duration, offset: @escaping Offset = { _ in 0 }) {
         let (milliseconds, rest) = period.inNanoseconds.quotientAndRemainder(dividingBy: 1_000_000)
         guard milliseconds > 0, rest == 0, Self.day % milliseconds == 0 else { return nil }
@@ -24,9 +24,9 @@ package struct WallClockGrid: Sendable {
 
     private func local(_ time: Int64) -> Int64 { time + Int64(offset(UTCTime(milliseconds: time))) * 1000 }
 
-    /// Returns the first moment after `time` at which local time reaches a multiple of the period. If clocks are set
-    /// forward past a multiple, the moment of the change counts. If an hour occurs twice, its multiples also occur
-    /// twice.
+    /// Returns the first moment after `time` at which local time reaches a multiple of the period. If the clocks are
+    /// set forward past a multiple, the moment of the clock change counts as the multiple. If an hour occurs twice, its
+    /// multiples also occur twice.
     package func next(after time: UTCTime) -> UTCTime {
         var now = time.milliseconds
         // A time zone changes its clocks a few times a year, never several times a day, so three rounds are more than
@@ -44,8 +44,8 @@ package struct WallClockGrid: Sendable {
         return UTCTime(milliseconds: now + period)
     }
 
-    /// Returns the moment between `begin` and `end` at which the offset from UTC changes to the offset at `end`; nil if
-    /// it does not change.
+    /// Returns the moment between `begin` and `end` at which the offset from UTC becomes the offset that is valid at
+    /// `end`; nil if the offset does not change.
     private func change(from begin: Int64, to end: Int64) -> Int64? {
         let after = local(end) - end
         guard local(begin) - begin != after else { return nil }

@@ -11,7 +11,7 @@ final class FileSynchroniser: Sendable {
         var isBusy = false
         /// The failures, by file path.
         var failures: [String: FileFailure] = [:]
-        /// The path of the file whose directory entry is durable.
+        /// The path of the last file whose directory entry was made durable.
         var known: String?
         var latency = LatencyHistogram()
     }
@@ -21,7 +21,7 @@ final class FileSynchroniser: Sendable {
     private let state = Mutex(State())
     private let body: @Sendable (FileDescriptor) throws(FileFailure) -> Void
 
-    /// `name` is the label of the queue. Tests inject a `body` that fails.
+    /// Creates a synchroniser whose queue is named after `name`. Tests inject a `body` that fails.
     init(
         name: String,
         body: @escaping @Sendable (FileDescriptor) throws(FileFailure) -> Void = { (file) throws(FileFailure) in
@@ -32,11 +32,11 @@ final class FileSynchroniser: Sendable {
         self.body = body
     }
 
-    /// How long the calls take.
+    /// How long the calls of fsync take.
     var latency: WriteLatencyStatus { state.withLock { $0.latency.status } }
 
-    /// Makes the contents of `file` durable; the first time, also its directory entry. Returns at once. Does nothing
-    /// while another call runs, because more calls do not make a slow disk faster.
+    /// Makes the contents of `file` durable; at the first call for a file, also its directory entry. Returns at once.
+    /// Does nothing while an earlier request is being served, because more requests do not make a slow disk faster.
     func synchronise(_ file: FileDescriptor) {
         let isFree = state.withLock { state in
             defer { state.isBusy = true }
@@ -64,15 +64,15 @@ final class FileSynchroniser: Sendable {
         }
     }
 
-    /// Returns the failure of the file at `path` so far. The failure says nothing about other files, which might have
-    /// been stored correctly.
+    /// Returns the failure to make the file at `path` durable, if there was one. It says nothing about other files,
+    /// which might have been stored correctly.
     func failure(of path: String) -> FileFailure? { state.withLock { $0.failures[path] } }
 
-    /// Returns the same failure as ``failure(of:)``, and removes it. The operating system also reports it only once:
-    /// closing the file does not report it again.
+    /// Returns the same failure as ``failure(of:)``, and removes it. The operating system also reports such a failure
+    /// only once: closing the file does not report it again.
     func takeFailure(of path: String) -> FileFailure? { state.withLock { $0.failures.removeValue(forKey: path) } }
 
-    /// Waits until all requested work is done. The wait can be long, so it must not happen on a thread for which media
-    /// waits.
+    /// Waits until all requested work is done. The wait can be long, so it must not happen on a thread that media
+    /// depends on.
     func waitUntilIdle() { queue.sync {} }
 }

@@ -4,11 +4,12 @@ internal import Archive
 internal import MP4
 internal import Media
 
-/// Writes MP4: `ftyp`, 16 bytes of `free`, `moov` with `mvex`, then a `moof` and an `mdat` for each fragment.
+/// Writes MP4: a `ftyp` box, a `free` box of 16 bytes, a `moov` box with `mvex`, then a `moof` and an `mdat` box for
+/// each fragment.
 ///
 /// When a hybrid file is closed, a complete `moov` is appended, and the head is overwritten: the `free` box becomes the
-/// header of one `mdat` that contains everything up to the new `moov`. No media is copied. A fragmented file gets an
-/// index of its fragments.
+/// header of one `mdat` box that contains everything up to the new `moov`. No media is copied. When a file of the
+/// format `fragmented` is closed, it gets an index of its fragments instead.
 struct MovieContainer: SegmentContainer {
     private let isHybrid: Bool
     private var layout: MovieLayout
@@ -23,7 +24,8 @@ struct MovieContainer: SegmentContainer {
     private(set) var shown: (frames: Int, audioSamples: Int64)?
     private var written: (runs: [Fragment.Run], offsets: [Int], at: Int64)?
 
-    /// Players of fragmented files ignore edit lists, so they would play the hidden packets.
+    /// Only hybrid files hide the first audio packet. Players of fragmented files ignore edit lists, so they would play
+    /// it.
     var hidesPreRoll: Bool { isHybrid }
     let takesLateFrames = true
 
@@ -55,7 +57,8 @@ struct MovieContainer: SegmentContainer {
         return clock
     }
 
-    /// The audio timeline begins with the hidden packet; the first video frame is at `zero` of the same timeline.
+    /// Creates the clock of the audio track. The track begins with the hidden packet; `zero` is the time of the first
+    /// video frame.
     private mutating func beginAudio(_ number: Int, _ start: SegmentStart) -> TrackClock {
         var clock = TrackClock(timescale: layout.tracks[number].timescale)
         let zero =
@@ -138,7 +141,7 @@ struct MovieContainer: SegmentContainer {
         if isHybrid {
             return try HybridFinish.seal(file, mediaEnd: mediaEnd, size: size, isDurable: isDurable)
         }
-        // The head keeps its length: only the word that says how the file ended changes.
+        // The new head is as long as the old one: only the word that says how the file ended changes.
         try file.write([SharedBytes(head())], at: 0)
         try file.truncate(to: size)
         if isDurable { try file.synchronise() }

@@ -2,8 +2,9 @@
 
 internal import Archive
 
-/// Reserves space ahead of the writes, so that a full disk is noticed between two fragments instead of within one, and
-/// so that a file has few extents. When the file is closed, it is truncated to its size, which releases the rest.
+/// Reserves disk space before it is written, so that a full disk is noticed between two fragments instead of within
+/// one, and so that a file has few extents. When the file is closed, it is truncated to its size, which releases the
+/// unused space.
 struct Preallocation {
     /// The smallest reservation, in bytes.
     static let leastStep: Int64 = 1 << 20
@@ -13,11 +14,12 @@ struct Preallocation {
     private var end: Int64 = 0
     private var isPossible = true
 
-    /// Reserves in steps of four seconds at `bitrate` bits per second, limited to between 1 MiB and 16 MiB.
+    /// Creates a preallocation in steps of four seconds at `bitrate` bits per second, but at least 1 MiB and at most 16
+    /// MiB.
     init(bitrate: Int) { step = min(max(Int64(bitrate) / 2, Self.leastStep), 16 << 20) }
 
-    /// Makes sure that there is room for `count` bytes at `offset`. If there is little free space, reserves only those
-    /// bytes.
+    /// Makes sure that space for `count` bytes at `offset` is reserved. If there is too little free space for a whole
+    /// step, reserves only those bytes.
     mutating func reserve(_ count: Int64, at offset: Int64, in file: FileDescriptor) throws(FileFailure) {
         guard isPossible, offset + count > end else { return }
         let begin = max(end, offset)

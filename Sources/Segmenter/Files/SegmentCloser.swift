@@ -10,13 +10,13 @@ internal import Synchronization
 
 /// Closes files on its own queue, so that waiting for the disk does not delay the next file.
 ///
-/// A file that cannot be closed keeps its open name. It is tried again by ``retry()``, and after the next file is
-/// closed successfully, at most once a minute.
+/// A file that cannot be closed keeps its open name. The closer tries to close it again in ``retry()``, and after it
+/// has closed another file successfully, but at most once a minute.
 final class SegmentCloser: Sendable {
     /// Moves a file from the recorder's queue to the closer's.
     ///
-    /// Safe to send: the recorder gives up its only reference when it makes a handover, so that only one queue holds
-    /// the file at a time.
+    /// Sending this value is safe: the recorder gives up its only reference when it makes a handover, so that only one
+    /// queue holds the file at a time.
     private struct Handover: @unchecked Sendable {
         let file: SegmentFile
     }
@@ -31,13 +31,13 @@ final class SegmentCloser: Sendable {
         var isUnfinished = false
     }
 
-    /// If more files than this wait, a file only gets its index, which releases the memory of its tables. The work that
-    /// has to wait for the disk is done when no other file waits.
+    /// If more files than this wait, the closer only writes a file's index, which releases the memory of the file's
+    /// tables. It does the work that has to wait for the disk when no other file waits.
     static let patience = 8
-    /// The maximum number of postponed files; each keeps a descriptor open.
+    /// The maximum number of postponed files, because each one keeps a file descriptor open.
     private static let mostPostponed = 64
 
-    /// Minimum time between attempts, in nanoseconds: an attempt can read hours of media.
+    /// The minimum time between two attempts, in nanoseconds, because an attempt can read hours of media.
     private static let retryInterval: Int64 = 60_000_000_000
 
     private let queue: DispatchQueue
@@ -52,11 +52,11 @@ final class SegmentCloser: Sendable {
     private let nextRetry = Mutex(Int64.min)
     private let state = Mutex(Backlog())
     private let postponed = Mutex<[Handover]>([])
-    /// The records of what was written to the files that could not be closed, by the files' open names.
+    /// For each file that could not be closed, by its open name: the record of what was written to it.
     private let unconfirmed = Mutex<[String: SegmentRecord]>([:])
 
-    /// A closer for the files of `channel` in `directory`; `synchroniser` made them durable while they were open. Tests
-    /// pass their own serial `queue`.
+    /// Creates a closer for the files of `channel` in `directory`. `synchroniser` has made these files durable while
+    /// they were open. Tests pass their own serial `queue`.
     init(
         directory: RecordDirectory, channel: String, status: RecorderStatusBox,
         observers: [any RecordingObserver] = [], synchroniser: FileSynchroniser? = nil,
@@ -102,8 +102,8 @@ final class SegmentCloser: Sendable {
         for handover in late { complete(handover.file) }
     }
 
-    /// Writes the file's index now, and completes the file when no other file waits. If too many files wait,
-    /// ``retry()`` completes it later.
+    /// Writes the file's index now, and completes the file when no other file waits. If too many files are postponed,
+    /// ``retry()`` completes this file later.
     private func postpone(_ file: SegmentFile) {
         do throws(FileFailure) {
             try file.appendIndex()
@@ -116,7 +116,7 @@ final class SegmentCloser: Sendable {
             return true
         }
         if isTaken { return }
-        // Recovery reads the file from the disk and counts what is missing, so the disk's failure is not needed any
+        // Recovery reads the file from the disk and counts the missing part, so the disk's failure is not needed any
         // more.
         unconfirmed.withLock { $0[file.name.open] = file.written }
         _ = synchroniser?.takeFailure(of: file.descriptor.path)
@@ -150,15 +150,16 @@ final class SegmentCloser: Sendable {
 
     private func failed(_ file: SegmentFile, _ failure: FileFailure) {
         state.withLock { $0.isUnfinished = true }
-        // A file that was removed (`code` is 0) is not noted, so it is not counted as a gap: no error of the disk is
-        // known.
+        // If the file was removed (`code` is 0), the disk reported no error. Such a file is not stored here, so that it
+        // is not counted as a gap.
         if failure.code != 0 { unconfirmed.withLock { $0[file.name.open] = file.written } }
         status.value.withLock { $0.lastError = failure.description }
         logger.error("segment not closed, to be tried again: \(failure)", metadata: ["segment": "\(file.name)"])
     }
 
-    /// Throws the error that the disk reported for the file while it was open. The operating system reports it only to
-    /// the first call that asks: if the synchroniser has received it, closing the file reports no error.
+    /// Throws the error that the disk reported for the file while it was open. The operating system reports an error
+    /// only to the first call that asks for it: if the synchroniser has received the error, closing the file does not
+    /// report it.
     private func checkDurability(of file: SegmentFile) throws(FileFailure) {
         guard let synchroniser else { return }
         synchroniser.waitUntilIdle()
@@ -178,8 +179,8 @@ final class SegmentCloser: Sendable {
     private func recover() {
         let entries: [SegmentRecovery.Entry]
         do {
-            // If the disk refused one write, it might have lost any other, so the files are checked from beginning to
-            // end.
+            // If the disk refused one write of a file, it might have lost any other write, so the files are checked
+            // from beginning to end.
             let own = unconfirmed.withLock { $0.mapValues(\.bytes) }
             entries = try SegmentRecovery.run(in: directory, channel: channel, checkedTail: .max, own: own)
         } catch {
@@ -200,8 +201,8 @@ final class SegmentCloser: Sendable {
                 logger.warning("set aside \(name), which cannot be played: \(reason)")
                 resolve(entry.fileName, .nothing)
             case .inUse:
-                // Another process, such as `relay recordings repair`, is using a file of this run. The file is tried
-                // again later, because that process will release it.
+                // Another process, such as `relay recordings repair`, is using a file of this run. Closing the file is
+                // tried again later, because that process will release the file.
                 let isOwn = unconfirmed.withLock { $0[entry.fileName] != nil }
                 if isOwn { state.withLock { $0.isUnfinished = true } }
             case .failed(let failure):
@@ -211,9 +212,9 @@ final class SegmentCloser: Sendable {
         }
     }
 
-    /// Counts unconfirmed files that are not among `names` as gaps: not even their names have reached the disk. A file
-    /// that another process, such as `relay recordings repair`, has completed in the meantime has its final name and is
-    /// accepted.
+    /// Handles the unconfirmed files that are not among `names`, the files that recovery has found. If another process,
+    /// such as `relay recordings repair`, has completed such a file in the meantime, the file has its final name and is
+    /// accepted. Otherwise not even its name has reached the disk, and the whole file counts as a gap.
     private func resolveAll(but names: Set<String>) {
         for (open, written) in unconfirmed.withLock({ $0 }) where !names.contains(open) {
             guard let (name, frames) = completed(open, written) else {
@@ -225,9 +226,9 @@ final class SegmentCloser: Sendable {
         }
     }
 
-    /// Informs the observers of the file `name`, whose name was `open` until it was completed late, and of its missing
-    /// parts. The file contains `frames`; nil means all frames that were written. A transport stream has no metadata,
-    /// so its record is the record of what was written, shortened to what is on the disk.
+    /// Informs the observers of the file `name`, which was completed late and was called `open` before, and of its
+    /// missing parts. The file contains `frames`; nil means all frames that were written. A transport stream has no
+    /// metadata. So for such a file, the record of what was written is used, shortened to what is on the disk.
     private func announce(_ name: String, as open: String, frames: Int?) {
         let written = unconfirmed.withLock { $0[open] }
         let size = try? FileDescriptor.open(readOnly: "\(directory.path)/\(name)").size()
@@ -242,7 +243,8 @@ final class SegmentCloser: Sendable {
     }
 
     /// Returns how much of `written` is in the file `name`. `frames` is nil if the file contains all frames that were
-    /// written; `size` is nil if it is unknown. A file with only audio has no frames, so its duration or size is used.
+    /// written; `size` is nil if it is unknown. A file with only audio has no frames, so its duration or size is
+    /// compared instead.
     private func kept(_ name: String, frames: Int?, size: Int64?, of written: SegmentRecord?) -> RecordingGap.Kept {
         guard let frames, let written else { return .all }
         guard written.frames == 0 else { return .frames(frames) }
@@ -275,7 +277,7 @@ final class SegmentCloser: Sendable {
         return nil
     }
 
-    /// Counts the missing part of the file as a gap.
+    /// Counts the missing part of the file as a gap, and removes the file from ``unconfirmed``.
     private func resolve(_ fileName: String, _ kept: RecordingGap.Kept) {
         guard let written = unconfirmed.withLock({ $0.removeValue(forKey: fileName) }),
             let gap = RecordingGap(lostOf: written, kept: kept)
@@ -291,8 +293,8 @@ final class SegmentCloser: Sendable {
     /// Waits until all requested work is done; for tests.
     func waitUntilIdle() { queue.sync {} }
 
-    /// Calls `body` on `queue` when all files handed over so far are closed, or could not be closed at the second
-    /// attempt.
+    /// Calls `body` on `queue` when all files that were handed over so far are closed. If closing a file has failed,
+    /// first tries it once more.
     func whenIdle(_ queue: DispatchQueue, _ body: @escaping @Sendable () -> Void) {
         self.queue.async(group: group) { if self.backlog.isUnfinished { self.recover() } }
         group.notify(queue: queue, execute: body)

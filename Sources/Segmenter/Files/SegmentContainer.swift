@@ -6,14 +6,15 @@ internal import Media
 
 /// The differences between the recording formats: how packets become bytes, and how a file is completed.
 protocol SegmentContainer {
-    /// Whether a file begins with a hidden audio packet, because the container can hide one.
+    /// Whether a file begins with a hidden audio packet. The container must be able to hide a packet.
     var hidesPreRoll: Bool { get }
 
-    /// Whether frames can be written after much later audio. Formats with a separate index for each track allow this.
+    /// Whether frames can be written after audio that is much later. Formats with a separate index for each track allow
+    /// this.
     var takesLateFrames: Bool { get }
 
-    /// How many frames and audio samples are visible, for a file in which parts of the media are hidden; known after
-    /// the index was appended. Nil if only the pre-roll is hidden.
+    /// The number of visible frames and audio samples, if parts of the file's media are hidden. The number is known
+    /// after the index was appended. Nil if only the first audio packet is hidden.
     var shown: (frames: Int, audioSamples: Int64)? { get }
 
     /// Hides everything from program time `time` on, in nanoseconds.
@@ -30,7 +31,7 @@ protocol SegmentContainer {
     mutating func mark(_ chapters: [Chapter])
 
     /// Returns the bytes of a fragment that will be written at `offset`. `next` is the following frame, if it is known:
-    /// its decoding time gives the duration of the last of `videoPackets`.
+    /// its decoding time gives the duration of the last frame in `videoPackets`.
     mutating func fragment(
         _ videoPackets: [EncodedPacket], _ audioPackets: [EncodedPacket], next: EncodedPacket?, at offset: Int64
     ) throws(FileFailure) -> [SharedBytes]
@@ -38,8 +39,8 @@ protocol SegmentContainer {
     /// Records that the last fragment is on disk.
     mutating func wrote()
 
-    /// Appends the index after the media, which ends at `mediaEnd` for the reason `ending`. Releases the memory of the
-    /// index, and returns the file's size. Does not wait for the disk.
+    /// Appends the index after the media, which ends at the byte offset `mediaEnd`. `ending` is the reason why the file
+    /// ends. Releases the memory of the index, and returns the file's size. Does not wait for the disk.
     mutating func appendIndex(
         _ file: FileDescriptor, mediaEnd: Int64, ending: SegmentEnding
     ) throws(FileFailure) -> Int64

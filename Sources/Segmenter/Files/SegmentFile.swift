@@ -12,9 +12,9 @@ struct SegmentFileSettings {
     var format = RecordFormat.hybrid
     var description: StreamDescription
     var tags: MovieTags
-    /// How much media time a fragment contains, which is also how much a crash can lose.
+    /// The media time in one fragment. A crash can lose this much.
     var fragmentDuration: Duration
-    /// Whether closing the file waits until it is on the disk.
+    /// Whether closing the file waits until the file is on the disk.
     var isDurable = true
     /// The maximum size of the file in bytes, unless its file system or the process has a lower limit; nil means that
     /// only those limits apply.
@@ -32,7 +32,7 @@ final class SegmentFile {
     private(set) var frames = 0
     /// End of the frames on disk, in nanoseconds of program time.
     private(set) var recordedEnd: Int64
-    /// The file's first frame, in nanoseconds of program time.
+    /// Start of the first visible frame, in nanoseconds of program time.
     let start: Int64
     /// When the first frame was on air.
     var time: UTCTime { settings.tags.start }
@@ -50,7 +50,8 @@ final class SegmentFile {
     var chapters: [Chapter] = []
 
     private let settings: SegmentFileSettings
-    /// The file's directory, which is kept open, so that another file system mounted over its path does not matter.
+    /// The file's directory. It is kept open, so that the file is still reached if another file system is mounted over
+    /// the directory's path.
     private let parent: FileDescriptor
     /// The file itself; the synchroniser uses it to make the open file durable.
     let descriptor: FileDescriptor
@@ -60,40 +61,44 @@ final class SegmentFile {
     private var audioPackets: [EncodedPacket] = []
     private var order = PresentationOrder()
     private let fragmentDuration: Int64
-    /// The track whose packets end fragments, as long as this track delivers packets.
+    /// The track whose packets end fragments while the track delivers packets.
     private let leading: TrackKind
     private let audioBase: TimeBase
     private let preRoll: EncodedPacket?
     /// Program time at which the current fragment ends, in nanoseconds.
     private var fragmentEnd: Int64
-    /// When the oldest packet that is not on disk arrived, by the monotonic clock in nanoseconds; nil if all are on
-    /// disk.
+    /// Arrival of the oldest packet that is not on disk, by the monotonic clock in nanoseconds; nil if all packets are
+    /// on disk.
     private var pendingSince: Int64?
     /// Decoding time of the last packet, in nanoseconds of program time.
     private var newest = Int64.min
     /// Whether anything visible was written.
     private(set) var showsAnything = false
-    /// Program time from which on the next file shows the media that is also in this file, in nanoseconds.
+    /// Program time, in nanoseconds, from which on the next file shows the media that this file also contains; nil if
+    /// there is no such file yet.
     private var shownEnd: Int64?
     /// The file's size with its index, once the index is written.
     private var finalSize: Int64?
 
-    /// How many consecutive fragments were ended by the timeout and held frames back for the next fragment.
+    /// The number of consecutive fragments that the timeout ended and that held frames back for the next fragment.
     private var heldBack = 0
-    /// How many consecutive fragments are allowed to hold frames back, which is about 2 s. Frames after a missing frame
-    /// are held back because the sender might have broken off, and the file should then end before them. The limit
-    /// exists because frames of a slow track must not wait for long.
+    /// The maximum number of consecutive fragments that hold frames back, which is about 2 s. Frames after a missing
+    /// frame are held back because the sender might have broken off; the file should then end before these frames. The
+    /// number is limited because frames of a slow track must not wait for long.
     private static let longestHold = 4
-    /// The assumed size of a file's index, in bytes: a fixed part, and a part for each packet (measured: 13 to 20).
+    /// The assumed size of a file's index, in bytes: a fixed part, and a part for each packet (measured: 13 to 20
+    /// bytes).
     private static let (indexBytes, indexBytesOfPacket): (Int64, Int64) = (64 << 10, 24)
-    /// A file is nearly full when less than one 16th of its maximum size is left, which is enough for several GOPs.
+    /// A file is nearly full when less than its maximum size divided by this number is left. A sixteenth is enough for
+    /// several GOPs.
     private static let lastPart: Int64 = 16
 
-    /// How long a fragment waits after its end if the leading track is silent, in nanoseconds. This is longer than the
-    /// distance between the tracks in most programs, but short enough that a crash loses at most 0.6 s.
+    /// How long after its end a fragment still waits for the leading track if that track is silent, in nanoseconds. The
+    /// time is longer than the distance between the tracks in most programs, but so short that a crash loses at most
+    /// 0.6 s.
     private static let patience: Int64 = 50_000_000
 
-    /// Creates the file, which must not exist, and writes its head.
+    /// Creates the file and writes its head. Throws if the file exists.
     init(_ settings: SegmentFileSettings, start: SegmentStart) throws(FileFailure) {
         name = settings.name
         self.settings = settings
@@ -114,14 +119,14 @@ final class SegmentFile {
         parent = try FileDescriptor.open(parentOf: settings.name.open, in: settings.directory)
         descriptor = try parent.create(entry: settings.name.open)
         limit = min(descriptor.largestSize(), settings.largestBytes ?? .max)
-        // The lock prevents recovery of this file by this process and by others. If recovery was faster and has set the
+        // The lock prevents this process and others from recovering this file. If a recovery was faster and has set the
         // empty file aside, the recorder chooses another name.
         guard descriptor.lockCreated() else { throw FileFailure("create", path, code: EEXIST) }
         try writeHead()
     }
 
-    // The lock is released explicitly: the synchroniser's thread can keep the descriptor open for longer, and must not
-    // prevent recovery.
+    // The lock is released explicitly. The synchroniser's thread can keep the descriptor open for longer, and a lock
+    // that is still set would prevent recovery.
     deinit { descriptor.unlock() }
 
     private func writeHead() throws(FileFailure) {
@@ -137,7 +142,8 @@ final class SegmentFile {
         }
     }
 
-    /// Whether the file should end at the next keyframe, because a file system or the process allows no larger one.
+    /// Whether the file should end at the next keyframe, because its file system or the process does not allow a much
+    /// larger file.
     var isNearlyFull: Bool { bytes + roomForIndex > limit - limit / Self.lastPart }
 
     private var roomForIndex: Int64 { Self.indexBytes + packets * Self.indexBytesOfPacket }
@@ -146,8 +152,8 @@ final class SegmentFile {
     var pendingVideo: [EncodedPacket] { videoPackets }
 
     /// If frames are missing before the last pending frames in presentation order, removes and returns those last
-    /// frames, so that no frames are missing in a file that ends here. The remaining frames come earlier in decoding
-    /// order, so none of them depends on a removed frame.
+    /// frames. A file that ends here then has no gap. None of the remaining frames depends on a removed frame, because
+    /// the remaining frames come earlier in decoding order.
     func dropDisordered() -> [EncodedPacket] {
         guard let whole = order.wholePrefix, whole < videoPackets.count else { return [] }
         let dropped = Array(videoPackets[whole...])
@@ -162,7 +168,7 @@ final class SegmentFile {
 
     private func isPreRoll(_ audio: EncodedPacket) -> Bool { preRoll.map { audio.pts <= $0.pts } ?? false }
 
-    /// Appends a packet. If that fills a fragment, writes the fragment, and returns how long the writing took in
+    /// Appends a packet. If a fragment is full, writes this fragment first, and returns how long the writing took in
     /// nanoseconds. After a failure, the file ends with its last complete fragment and can only be closed.
     func append(_ packet: EncodedPacket, clock: some MonotonicClock) throws(FileFailure) -> Int64? {
         defer {
@@ -181,13 +187,14 @@ final class SegmentFile {
         return elapsed
     }
 
-    /// How long the pending packets can still wait for the packet that ends their fragment, in nanoseconds; nil if no
-    /// packet is pending.
+    /// Returns how long, in nanoseconds, the pending packets can still wait for the packet that ends their fragment;
+    /// nil if no packet is pending.
     func wait(at now: Int64) -> Int64? {
         pendingSince.map { max(0, $0 + fragmentDuration + Self.patience - now) }
     }
 
-    /// Writes the pending packets as one fragment, although it is not full; returns how long that took, in nanoseconds.
+    /// Writes the pending packets as one fragment, even if the fragment is not full. Returns how long this took, in
+    /// nanoseconds.
     func writePending(clock: some MonotonicClock) throws(FileFailure) -> Int64 {
         let elapsed = try writeFragment(next: nil, isByTime: true, clock: clock)
         // If the fragment was nearly full, the following packets belong to the next fragment.
@@ -195,8 +202,8 @@ final class SegmentFile {
         return elapsed
     }
 
-    /// Writes the pending packets as one fragment. `isByTime` means that the frame that would end the fragment did not
-    /// come in time.
+    /// Writes the pending packets as one fragment. `isByTime` means that the frame that should end the fragment has not
+    /// arrived in time. Returns how long this took, in nanoseconds.
     private func writeFragment(
         next: EncodedPacket?, isByTime: Bool, clock: some MonotonicClock
     ) throws(FileFailure) -> Int64 {
@@ -234,7 +241,7 @@ final class SegmentFile {
         let total = pieces.reduce(Int64(0)) { $0 + Int64($1.count) }
         do throws(FileFailure) {
             try checkNames("write")
-            // Without room for its index the file could never be closed.
+            // Without space for its index, the file could never be closed.
             guard bytes + total + roomForIndex <= limit else {
                 throw FileFailure("write", descriptor.path, code: EFBIG)
             }
@@ -246,7 +253,7 @@ final class SegmentFile {
             throw error
         }
         container.wrote()
-        // Frames before the file's start do not count, because they are hidden and needed only for decoding.
+        // Frames before the file's start do not count: they are hidden, and are needed only for decoding.
         showsAnything = showsAnything || leading == .audio || videoPackets.contains { $0.ptsNanoseconds >= start }
         bytes += total
         frames += videoPackets.count
@@ -287,8 +294,8 @@ final class SegmentFile {
         case empty
     }
 
-    /// Writes the index after the media and releases the memory of the index, without waiting for the disk. After that,
-    /// little of the file is left in memory.
+    /// Writes the index after the media and releases the memory of the index. Does not wait for the disk. Afterwards
+    /// the file needs little memory.
     func appendIndex() throws(FileFailure) {
         guard showsAnything, finalSize == nil else { return }
         try checkNames("close")
@@ -296,9 +303,9 @@ final class SegmentFile {
         finalSize = try container.appendIndex(descriptor, mediaEnd: bytes, ending: ending)
     }
 
-    /// Completes the file and gives it its final name. The time for this depends on the size of the tables, not on the
-    /// amount of media. Waits for the disk, unless the settings say otherwise. After a failure the file keeps its open
-    /// name, so that ``SegmentRecovery`` finds it again.
+    /// Completes the file and gives it its final name. The duration of this depends on the size of the tables, not on
+    /// the amount of media. Waits for the disk, unless the settings say otherwise. After a failure the file keeps its
+    /// open name, so that ``SegmentRecovery`` finds it again.
     func close() throws(FileFailure) -> Closing {
         try checkNames("close")
         try appendIndex()
@@ -311,7 +318,7 @@ final class SegmentFile {
         return .finished(record(fileName: fileName, bytes: size))
     }
 
-    /// The record of what was written, in case the disk turns out not to have stored all of it.
+    /// The record of what was written. It is needed if the disk turns out not to have stored all of it.
     var written: SegmentRecord { record(fileName: name.open, bytes: bytes) }
 
     private func record(fileName: String, bytes: Int64) -> SegmentRecord {

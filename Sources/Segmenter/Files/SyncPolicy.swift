@@ -2,18 +2,19 @@
 
 package import Media
 
-/// When written data is made durable, that is, stored on the disk itself and not only in the operating system's memory.
+/// When written data is made durable. Durable data is on the disk itself, and not only in the operating system's
+/// memory.
 package enum SyncPolicy: Sendable, Hashable {
-    /// The operating system decides.
+    /// Data is never made durable explicitly; the operating system decides.
     case never
-    /// At the end of each file.
+    /// Data is made durable at the end of each file.
     case segment
-    /// At the end of each file and after each fragment.
+    /// Data is made durable after each fragment, and at the end of each file.
     case fragment
-    /// At the end of each file and whenever this much time has passed.
+    /// Data is made durable whenever this much time has passed, and at the end of each file.
     case every(Duration)
 
-    /// At the end of each file and every 10 seconds.
+    /// The default: every 10 seconds, and at the end of each file.
     package static let standard = SyncPolicy.every(.seconds(10))
 
     /// Reads `fragment`, `segment`, `never` or a length of time.
@@ -32,7 +33,8 @@ package enum SyncPolicy: Sendable, Hashable {
         }
     }
 
-    /// Nanoseconds between two synchronisations of an open file; nil if a file is only synchronised at its end.
+    /// Nanoseconds between two synchronisations of an open file; nil if a file is synchronised only at its end, or
+    /// never.
     var interval: Int64? {
         switch self {
         case .never, .segment: nil

@@ -4,24 +4,25 @@ internal import Archive
 internal import LibAV
 internal import Media
 
-/// Writes MPEG-TS. Each fragment consists of whole TS packets, so that a file can be cut after any of them. All files
+/// Writes MPEG-TS. Each fragment consists of whole TS packets, so that a file can be cut after any fragment. All files
 /// of a recording share one clock, so that they can be concatenated.
 struct TransportStreamContainer: SegmentContainer {
     private let writer: TransportStreamWriter
     private let path: String
     /// Splice information for the next fragment.
     private var splices: [EncodedPacket] = []
-    /// This is added to all times, in ticks of 90 kHz, so that none is negative: the decoding time of the first frame
-    /// is less than this before program time 0. It is the same for all files.
+    /// The offset that is added to all times, in ticks of 90 kHz, so that no time is negative. The first frame is
+    /// decoded before program time 0, by less than this offset. The offset is the same for all files.
     private static let shift: Int64 = 3 * 90_000
 
-    /// A transport stream has no edit list: an additional audio packet at its start would be audible.
+    /// False: a transport stream has no edit list, so an additional audio packet at its start would be audible.
     let hidesPreRoll = false
 
-    /// When late frames come, the stream's clock (PCR) is already later, and writing the frames would make it go back.
+    /// False: when late frames arrive, the stream's clock (PCR) is already later, and writing the frames would make the
+    /// clock go back.
     let takesLateFrames = false
 
-    /// `path` is for error texts.
+    /// Creates a container for the tracks in the settings. `path` is the file's path in error messages.
     init(_ settings: SegmentFileSettings, path: String) throws(FileFailure) {
         self.path = path
         do {

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// How long writes take, or other work on files.
+/// How long writes to a file, or other file operations, take.
 package struct WriteLatencyStatus: Sendable, Codable, Equatable {
-    /// Writes counted.
+    /// The number of counted writes.
     package var count = 0
-    /// An upper bound of the median, in milliseconds: the lowest power of two of microseconds above it, or the longest
-    /// write if that is shorter.
+    /// An upper bound of the median, in milliseconds. It is the next power of two of microseconds above the median, or
+    /// the longest write if that is shorter.
     package var p50Milliseconds = 0.0
     /// The longest write, in milliseconds.
     package var maximumMilliseconds = 0.0
     /// An upper bound of the 99th percentile, in milliseconds, computed like ``p50Milliseconds``.
     package var p99Milliseconds = 0.0
-    /// How many writes took no longer than each of ``bounds``.
+    /// For each of ``bounds``, the number of writes that took no longer than this bound.
     package var counts: [Int] = []
     /// The sum of all durations, in seconds.
     package var totalSeconds = 0.0
 
-    /// The bounds of ``counts``, in seconds: from a write to the page cache to a disk that hangs.
+    /// The bounds of ``counts``, in seconds. They range from a write to the page cache to a disk that hangs.
     package static let bounds = [0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 }
 
@@ -26,7 +26,7 @@ struct LatencyHistogram {
     private static let bounds = WriteLatencyStatus.bounds.map { Int64(($0 * 1e9).rounded()) }
 
     private var buckets = [Int](repeating: 0, count: 40)
-    /// The number of durations in each bucket: above the previous bound, and up to the bucket's own bound.
+    /// For each of the bounds, the number of durations up to this bound and above the previous bound.
     private var parts = [Int](repeating: 0, count: bounds.count)
     private var sum: Int64 = 0
     private var count = 0
@@ -43,8 +43,9 @@ struct LatencyHistogram {
         maximum = max(maximum, nanoseconds)
     }
 
-    /// Returns an upper bound, in milliseconds, for the shortest duration that at least `percent` percent of the
-    /// durations do not exceed. The bound is at most twice as long as that duration, or a microsecond.
+    /// Returns an upper bound, in milliseconds, of the percentile `percent`: of the shortest duration that at least
+    /// `percent` percent of the durations do not exceed. The bound is at most twice as long as that duration, or is a
+    /// microsecond.
     private func bound(_ percent: Int) -> Double {
         var seen = 0
         let index = buckets.firstIndex { bucket in

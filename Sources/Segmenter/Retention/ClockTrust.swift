@@ -3,20 +3,23 @@
 internal import Archive
 internal import Media
 
-/// Computes by how much the wall clock makes files look older than they are. Pure: clock readings in, durations out.
+/// Computes by how much an incorrect wall clock makes files look older than they are. Pure: it turns clock readings
+/// into durations, without I/O.
 ///
 /// A file's apparent age is right only if the wall clock was right when the file ended and is right now. If the clock
-/// was set since then, or is ahead when relay starts, young files look old. So each jump of the wall clock that the
-/// running time does not explain is subtracted from the age of the files from before it, until relay has run for so
-/// long that these files are old enough in any case. ``memory(_:)`` returns these jumps for the next run of relay.
+/// was set since then, or is ahead when relay starts, young files look old. So a jump of the wall clock that the
+/// running time does not explain is subtracted from the apparent age of all files from before the jump. This ends when
+/// relay has run for so long that these files are old enough in any case. ``memory(_:)`` returns the jumps for the next
+/// run of relay.
 ///
-/// Numbers are milliseconds: of the wall clock, or of the running time, which cannot be set.
+/// All numbers are milliseconds, either of the wall clock or of the running time. The running time is a clock that
+/// cannot be set.
 struct ClockTrust {
     /// One reading of the clocks.
     struct Reading {
         /// The wall clock.
         var wall: UTCTime
-        /// Nanoseconds of a clock that never steps.
+        /// Nanoseconds of a clock that never jumps.
         var now: Int64
         /// Whether a time server confirms the wall clock.
         var isConfirmed = false
@@ -26,22 +29,22 @@ struct ClockTrust {
 
     /// The limit with which a file's age is compared.
     enum Limit {
-        /// The minimum age of deleted files, `--keep-min`.
+        /// The minimum age that a file must have before it is deleted, `--keep-min`.
         case least
-        /// The maximum age of kept files, `--keep`.
+        /// The maximum age up to which a file is kept, `--keep`.
         case greatest
     }
 
-    /// The uncertainty about the age of files, for one limit.
+    /// The uncertainty about the ages of files that are compared with one limit.
     private struct Doubt {
-        /// For how much running time a jump matters: after that, all files from before the jump are old enough.
+        /// The running time for which a jump matters. After that, all files from before the jump are old enough.
         let lasts: Int64
-        /// How far the clock has jumped ahead since files of earlier runs ended; negative if it has jumped back.
+        /// How far the wall clock has jumped ahead since files of earlier runs ended; negative if it has jumped back.
         var earlier: Int64 = 0
-        /// The part of `earlier` that comes from the previous run.
+        /// The part of `earlier` that the previous run has remembered.
         var remembered: Int64 = 0
-        /// How far the clock has jumped ahead since files of this run ended: at least 0, because the last of these
-        /// files ended just now.
+        /// How far the wall clock has jumped ahead since files of this run ended. It is at least 0, because the newest
+        /// of these files has only just ended.
         var own: Int64 = 0
         /// The running time at which the jumps no longer matter.
         var until = Int64.min
@@ -61,13 +64,13 @@ struct ClockTrust {
         func lead(isOwn: Bool) -> Int64 { max(0, isOwn ? own : earlier) }
     }
 
-    /// If the wall clock moves by more than this, it was set.
+    /// If the wall clock moves by more than this relative to the running time, it was set.
     static let tolerance: Int64 = 60_000
-    /// The longest time for which relay is believed to have been off if no time server confirms the clock. A clock that
-    /// is wrong by this much causes the deletion of at most a quarter of what `--keep` keeps.
+    /// The longest time for which relay is believed to have been off, if no time server confirms the wall clock. If the
+    /// clock is wrong by this much, at most a quarter of what `--keep` keeps is deleted too early.
     private static let believedGap: Int64 = 86_400_000
-    /// If the clock is confirmed, files that became too old while relay was off are deleted step by step: in one hour,
-    /// the files of this many hours.
+    /// If the wall clock is confirmed, files that became too old while relay was off are deleted step by step. In each
+    /// hour, the files of this many hours are deleted.
     private static let catchUp: Int64 = 4
 
     /// The `--keep` limit in milliseconds; nil without `--keep`.
@@ -78,10 +81,11 @@ struct ClockTrust {
     private var greatest: Doubt
     /// Whether the confirmed clock of this run was already taken into account.
     private var isResolved = false
-    /// By how much the `--keep` limit is extended for files of earlier runs, and the running time at which that began.
+    /// How far the `--keep` limit is extended for files of earlier runs, and the running time at which this extension
+    /// began.
     private var lag: (length: Int64, since: Int64) = (0, 0)
 
-    /// The state at the start of a run, from the rules and the memory of the previous run.
+    /// Creates the state at the start of a run, from the rules and the memory that the previous run left.
     init(_ rules: RetentionRules, memory: RememberedClock? = nil) {
         let minimum = Self.milliseconds(rules.minimumAge)
         keep = rules.maximumAge.map(Self.milliseconds)
@@ -90,8 +94,8 @@ struct ClockTrust {
         greatest = Doubt(lasts: max(keep ?? 0, minimum))
     }
 
-    /// Handles a reading. `newest` returns when the newest file of earlier runs ended, if its date is plausible; it is
-    /// called once, if the previous run left no memory.
+    /// Handles a reading of the clocks. `newest` returns when the newest file of earlier runs ended, if its date is
+    /// plausible. It is called once, at the first reading, and only if the previous run left no memory.
     mutating func read(_ reading: Reading, newest: () -> UTCTime?) {
         let (now, offset) = (reading.running, reading.wall.milliseconds - reading.running)
         if let before = self.offset {
@@ -109,7 +113,8 @@ struct ClockTrust {
         if reading.isConfirmed { resolve(at: now) }
     }
 
-    /// By how much a file might look older than it is, for `limit`; `isOwn` means that the file ended in this run.
+    /// Returns by how much a file might look older than it is, for a comparison with `limit`. `isOwn` means that the
+    /// file ended in this run.
     func lead(_ limit: Limit, isOwn: Bool, at reading: Reading) -> Int64 {
         switch limit {
         case .least: least.lead(isOwn: isOwn)
@@ -146,7 +151,7 @@ struct ClockTrust {
         let gap = last.map { reading.wall.milliseconds - $0.milliseconds } ?? 0
         if abs(gap) > Self.tolerance { least.move(by: gap, at: now) }
         if gap < -Self.tolerance || gap > max(Self.tolerance, believed) { greatest.move(by: gap, at: now) }
-        // No file of this run has ended yet, so the jumps since the previous run do not concern files of this run.
+        // No file of this run has ended yet, so the jumps that were found so far do not concern files of this run.
         (least.own, greatest.own) = (0, 0)
     }
 
@@ -157,8 +162,8 @@ struct ClockTrust {
     }
 
     /// Handles the confirmation that the wall clock is right. If it was also right when the previous run last read it,
-    /// the difference is the time for which relay was off. Then only the jumps that the previous run remembered can
-    /// make files look too old.
+    /// the time between the two readings is simply the time for which relay was off. In that case only the jumps that
+    /// the previous run remembered can make files look too old.
     private mutating func resolve(at now: Int64) {
         guard !isResolved else { return }
         isResolved = true
@@ -176,16 +181,17 @@ struct ClockTrust {
         return max(0, lag.length - (Self.catchUp - 1) * elapsed)
     }
 
-    /// The running time within which a whole archive can be deleted step by step.
+    /// The running time in which the step-by-step deletion can delete a whole archive.
     private var sweep: Int64 { (keep ?? 0) / Self.catchUp }
 
-    /// Without a time server's confirmation, the wall clock is believed only if it is ahead of its last reading by no
-    /// more than this.
+    /// The maximum by which the wall clock can be ahead of its last reading and still be believed without a time
+    /// server's confirmation.
     private var believed: Int64 { min(Self.believedGap, (keep ?? 0) / 4) }
 
     private static func milliseconds(_ duration: Duration) -> Int64 { max(0, duration.inNanoseconds) / 1_000_000 }
 
-    /// Adds, and saturates instead of overflowing: an infinite time is represented by a very long one.
+    /// Adds two numbers. A sum that does not fit in 64 bits becomes the largest or smallest number, because a very long
+    /// time stands for an infinite one.
     fileprivate static func sum(_ first: Int64, _ second: Int64) -> Int64 {
         let (sum, overflow) = first.addingReportingOverflow(second)
         return overflow ? (first > 0 ? .max : .min) : sum

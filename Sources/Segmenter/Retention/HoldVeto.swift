@@ -6,7 +6,7 @@ package import Archive
 package final class HoldVeto: RetentionVeto {
     private let directory: RecordDirectory
 
-    /// A veto for the recordings in `directory`.
+    /// Creates a veto for the recordings in `directory`.
     package init(_ directory: RecordDirectory) { self.directory = directory }
 
     package func mayDelete(_ fileName: String) -> Bool { !HoldMark.isSet(of: fileName, in: directory) }

@@ -6,11 +6,11 @@ package import Logging
 package import Media
 internal import Synchronization
 
-/// Deletes the oldest finished files of one channel when the rules require it, on its own low-priority queue: neither
-/// media nor the storage guard ever wait for it.
+/// Deletes the oldest finished files of one channel when the rules require it. It runs on its own queue of low
+/// priority, so that neither media nor the storage guard ever wait for it.
 ///
-/// Free space is checked each second. The directory is read only for a reason: too little free space, a finished file,
-/// or a minute that has passed.
+/// Free space is checked each second. The directory is read only if there is a reason: too little free space, a file
+/// that was just finished, or a minute since the last time.
 package final class Retention: RecordingObserver {
     private struct State {
         var policy: RetentionPolicy
@@ -18,28 +18,28 @@ package final class Retention: RecordingObserver {
         var nextSweep = Int64.min
         /// Whether the last sweep found nothing to delete although space was needed.
         var isVain = false
-        /// Whether space was needed for the recording to continue, and not only because of a rule.
+        /// Whether space was needed so that the recording can continue, and not only because of a rule.
         var wasUrgent = false
-        /// Finished files of the channel whose names have another form. `nextDeepLook` is when they are searched for
-        /// again.
+        /// Finished files of the channel whose names do not follow the present template. `nextDeepLook` is when the
+        /// directory is searched for them again.
         var others: [String] = []
         var nextDeepLook = Int64.min
-        /// Files that could not be deleted. They are skipped until the next deep look, so that the next oldest are
-        /// deleted.
+        /// Files that could not be deleted. They are skipped until the next search of the directory, so that the next
+        /// oldest files are deleted instead.
         var undeletable: Set<String> = []
-        /// Files whose content was checked: their attributes at that time, and whether they are recordings of the
-        /// channel.
+        /// The files whose content was checked: the attributes that each file had at that time, and whether it is a
+        /// recording of the channel.
         var verdicts: [String: (file: StoredSegment, isOurs: Bool)] = [:]
-        /// Why the directory cannot be read.
+        /// Why the directory cannot be read; nil if it can.
         var failure: String?
-        /// Why files could not be deleted; each reason is logged once.
+        /// The reasons why files could not be deleted, so that each reason is logged once.
         var reported: Set<String> = []
         /// Whether files are being deleted for a recording that is about to begin.
         var isMakingRoom = false
         /// Bytes of the files that can be deleted during the recording; nil until the directory was read.
         var room: Int64?
         var isStopped = false
-        /// Files that ended in this run: their age is known, even if the clock was set before.
+        /// Files that ended in this run. Their age is known even if the clock was set before.
         var own: Set<String> = []
         /// The ``RecordDirectory/generation`` of the disk from which the policy's clock memory was read.
         var recalled: Int?
@@ -64,18 +64,22 @@ package final class Retention: RecordingObserver {
     private let state: Mutex<State>
 
     private static let sweepInterval: Int64 = 60_000_000_000
-    /// The interval between searches for files with other names: they are rare, and each must be opened to find its
-    /// channel.
+    /// The interval between searches for files with other names. It is long because such files are rare, and each must
+    /// be opened to find its channel.
     private static let deepLookInterval: Int64 = 600_000_000_000
-    /// How many different failures are remembered.
+    /// The maximum number of different failures that are remembered.
     private static let mostReported = 100
 
-    /// Retention of the files of `channel` in `directory` by `rules`. `leastFree` is the free space at which the
-    /// storage guard is about to stop the recording; `leastFreeOf` computes it again if another disk is mounted in
-    /// place of the first. `observers` are informed of deleted files. The start of a recording waits at most
-    /// `startLimit` for files to be deleted. `isConfirmed` returns whether a time server confirms the time of
-    /// `wallClock`; nil means that the operating system is asked. `newestRow` returns when the newest file in the
-    /// catalogue ended; it is called if no earlier run has left a clock memory.
+    /// Creates the retention of the files of `channel` in `directory`, with these `rules`.
+    ///
+    /// - `leastFree` is the free space, in bytes, at which the storage guard is about to stop the recording.
+    ///   `leastFreeOf` computes it again if another disk is mounted in place of the first.
+    /// - `observers` are informed of deleted files.
+    /// - `startLimit` is the maximum time for which the start of a recording waits for files to be deleted.
+    /// - `isConfirmed` returns whether a time server confirms the time of `wallClock`; nil means that the operating
+    ///   system is asked.
+    /// - `newestRow` returns when the newest file in the catalogue ended. It is called only if no earlier run has left
+    ///   a clock memory.
     package init(
         directory: RecordDirectory, channel: String, rules: RetentionRules, leastFree: Int64,
         vetoes: [any RetentionVeto] = [], observers: [any RecordingObserver] = [],
@@ -118,10 +122,10 @@ package final class Retention: RecordingObserver {
     package func segmentRecovered(fileName: String) { state.withLock { $0.nextSweep = .min } }
     package func gapEnded(_ gap: RecordingGap, channel: String, start: UTCTime) {}
 
-    /// Deletes at once what the rules require, and computes ``room``, which is how much can be deleted during a
-    /// recording of `budget`. If the deletion takes longer than the start of the recording waits, it continues while
-    /// the program runs: files that are not deleted yet count as files that can be deleted. Waits until the directory
-    /// is read and the vetoes have answered; must not be called on retention's queue.
+    /// Deletes at once what the rules require, and computes ``room``: the amount that can be deleted during a recording
+    /// of `budget`. The start of the recording waits only for a limited time. If the deletion takes longer, it
+    /// continues while the program runs; files that are not deleted yet count as files that can be deleted. Waits until
+    /// the directory was read and the vetoes have answered. Must not be called on retention's queue.
     package func makeRoom(for budget: StorageBudget) {
         let isUnderWay = state.withLock { state in
             defer { state.isMakingRoom = true }
@@ -133,7 +137,7 @@ package final class Retention: RecordingObserver {
             let deletion = DispatchWorkItem(qos: .userInitiated, flags: .enforceQoS) { self.deleteDue(budget) }
             queue.async(execute: look)
             queue.async(execute: deletion)
-            // It must be known how much can be deleted, however long that takes; the deletion itself need not be
+            // The amount that can be deleted must be known, however long that takes. The deletion itself need not be
             // finished.
             look.wait()
             _ = deletion.wait(timeout: deadline)
@@ -141,8 +145,8 @@ package final class Retention: RecordingObserver {
     }
 
     /// Bytes of the files that can still be deleted during the recording for which ``makeRoom(for:)`` was last called.
-    /// The file that is being deleted does not count, so that a caller that has measured free space before does not
-    /// count that file twice.
+    /// The file that is being deleted is not included. So a caller that measures free space first and then reads this
+    /// number never counts that file twice.
     package var room: Int64 { state.withLock { $0.room ?? 0 } }
 
     private func updateRoom(_ budget: StorageBudget) {
@@ -180,8 +184,8 @@ package final class Retention: RecordingObserver {
             isConfirmed: isConfirmed(wallClock), own: own)
     }
 
-    /// Reads the previous run's clock memory when a disk is first seen: a disk can be mounted after the start, or in
-    /// place of another.
+    /// Reads the clock memory of the previous run from a disk when the disk is first seen. A disk can be mounted after
+    /// the start, or in place of another disk.
     private func recall() {
         let generation = directory.generation
         guard state.withLock({ $0.recalled != generation }) else { return }
@@ -203,7 +207,7 @@ package final class Retention: RecordingObserver {
         return bytes
     }
 
-    /// Returns the files of the channel, including those with other names.
+    /// Returns the files of the channel, including those whose names do not follow the present template.
     private func segments() throws(FileFailure) -> [StoredSegment] {
         let now = clock.now
         var others = state.withLock { $0.nextDeepLook > now ? $0.others : nil }
@@ -223,8 +227,8 @@ package final class Retention: RecordingObserver {
                 verdicts[segment.fileName] = verdict
                 return verdict.isOurs
             }
-            // Each file is opened before it is deleted. If its name could also belong to another channel, the file is
-            // opened now, so that it is not counted either.
+            // Each file is opened before it is deleted. If the file's name could also belong to another channel, the
+            // file is already opened here, so that a file of another channel is not counted.
             guard !ownership.isNamedAfterChannel(segment.fileName) else { return true }
             guard let isOurs = ownership.owns(segment.fileName) else { return false }
             verdicts[segment.fileName] = (segment, isOurs)
@@ -237,7 +241,7 @@ package final class Retention: RecordingObserver {
     /// Checks once. The timer calls it on retention's queue.
     func check() {
         do throws(FileFailure) {
-            // Nothing is deleted if this throws, because the disk of the recordings is not mounted.
+            // This throws if the disk of the recordings is not mounted; nothing is deleted then.
             try directory.checkMount()
             let space = try measure()
             let now = clock.now
@@ -273,7 +277,8 @@ package final class Retention: RecordingObserver {
 
     private func sweep(_ space: DiskSpace?, _ now: Int64) throws(FileFailure) {
         let look = try look(space)
-        // A veto can take long to answer, so no lock is held; no other thread changes the policy in the meantime.
+        // No lock is held while the vetoes are asked, because a veto can take long to answer. No other thread changes
+        // the policy in the meantime.
         var policy = state.withLock { $0.policy }
         var plan = policy.plan(look) { segment in vetoes.allSatisfy { $0.mayDelete(segment.fileName) } }
         plan.problem = plan.problem ?? vetoes.lazy.compactMap(\.problem).first
@@ -325,8 +330,8 @@ package final class Retention: RecordingObserver {
     /// Deletes one file; returns false if the file still exists.
     private func delete(_ deletion: RetentionPolicy.Deletion) -> Bool {
         let segment = deletion.segment
-        // The file no longer counts as deletable, even if the deletion fails. `room` must shrink before the file's
-        // space becomes free.
+        // From now on the file does not count as deletable, even if the deletion fails. `room` must shrink before the
+        // file's space becomes free.
         state.withLock { state in state.room = state.room.map { max(0, $0 - segment.bytes) } }
         do throws(FileFailure) {
             guard try directory.delete(segment, of: channel) else {
@@ -339,7 +344,7 @@ package final class Retention: RecordingObserver {
                 // The file belongs to another channel and is not counted from now on.
                 if error.code == 0 { state.verdicts[segment.fileName] = (segment, false) }
             }
-            // A disk on which nothing can be deleted is logged once, not once per file.
+            // If nothing can be deleted on a disk, this is logged once, not once per file.
             let kind = error.code == 0 ? error.description : error.text
             let isNews = state.withLock { $0.reported.count < Self.mostReported && $0.reported.insert(kind).inserted }
             if isNews { warn(error.description) }
@@ -366,7 +371,7 @@ package final class Retention: RecordingObserver {
         }
     }
 
-    /// The space that retention has freed and can still free.
+    /// The space that retention has freed so far and can still free.
     package var balance: RetentionBalance {
         state.withLock {
             RetentionBalance(deletedBytes: $0.status.deletedBytes, reclaimableBytes: $0.status.reclaimableBytes)

@@ -3,17 +3,17 @@
 internal import Archive
 internal import Media
 
-/// Decides which files are deleted. Pure: the files and clocks in, a plan out.
+/// Decides which files are deleted. Pure: it turns the state of files and clocks into a plan, without I/O.
 struct RetentionPolicy {
     /// The files, the clocks and the free space at one moment.
     struct Look {
         /// All files of the channel, the oldest first.
         var segments: [StoredSegment]
-        /// The names of files that could not be deleted; other files are deleted instead.
+        /// The names of files that could not be deleted; other files are deleted instead of them.
         var undeletable: Set<String> = []
         /// The wall clock, by which files are dated.
         var wallClock: UTCTime
-        /// Nanoseconds of a clock that never steps.
+        /// Nanoseconds of a clock that never jumps.
         var now: Int64
         /// The space of the disk; nil if free space does not matter.
         var space: DiskSpace?
@@ -21,20 +21,20 @@ struct RetentionPolicy {
         var isConfirmed = false
         /// The names of the files that ended in this run of relay.
         var own: Set<String> = []
-        /// The names of the files whose dates were corrected by the dates of later files.
+        /// The names of the files whose dates were implausible, and were corrected by the dates of later files.
         var redated: Set<String> = []
 
         fileprivate var clocks: ClockTrust.Reading { .init(wall: wallClock, now: now, isConfirmed: isConfirmed) }
     }
 
-    /// The decision.
+    /// The result of a decision.
     struct Plan: Equatable {
         var deletions: [Deletion] = []
-        /// Bytes of the files that can be deleted after these deletions to free disk space.
+        /// Bytes of the files that could still be deleted, after these deletions, to free disk space.
         var reclaimableBytes: Int64 = 0
         /// Whether there is too little free space.
         var wantsRoom = false
-        /// The number of files that must not be deleted because something else still needs them.
+        /// The number of old files that must not be deleted yet because another component still needs them.
         var heldFiles = 0
         /// Why a limit is exceeded, in words.
         var problem: String?
@@ -46,21 +46,22 @@ struct RetentionPolicy {
         var rule: RetentionRule
     }
 
-    /// A deletion that was made to free disk space, and has not increased it yet.
+    /// A deletion that was made to free disk space, and whose effect on the free space has not been seen yet.
     private struct Attempt {
         var since: Int64
-        /// The lowest free space since the deletion. The lowest value is kept because data that is written meanwhile
-        /// can hide that space is freed late.
+        /// The lowest free space since the deletion. The lowest value is kept because a file system can free space
+        /// late, while data that is written meanwhile hides this.
         var lowest: Int64
         var bytes: Int64
     }
 
     let rules: RetentionRules
-    /// Free bytes below which the storage guard is about to stop the recording: deleting begins before that.
+    /// The free bytes below which the storage guard is about to stop the recording. Retention begins to delete before
+    /// that.
     var leastFree: Int64
     private var trust: ClockTrust
-    /// When the newest file in the catalogue ended; nil if there is no such file, or if there is a clock memory, which
-    /// is better.
+    /// When the newest file in the catalogue ended. Nil if there is no such file, or if there is a clock memory, which
+    /// is more reliable.
     private var newestRow: UTCTime?
     private var attempt: Attempt?
     private var failedAttempts = 0
@@ -72,21 +73,22 @@ struct RetentionPolicy {
     private static let freeingStep: Int64 = 256 << 20
     /// How long to wait for a file system to release deleted space, in nanoseconds (btrfs commits every 30 s).
     private static let freeingTime: Int64 = 60_000_000_000
-    /// After this many attempts without effect, no more files are deleted to free disk space: snapshots or other
-    /// programs keep the space.
+    /// The number of consecutive attempts without effect after which no more files are deleted to free disk space:
+    /// snapshots or other programs keep the space.
     private static let mostFailedAttempts = 3
-    /// After this time, in nanoseconds, deleting is tried once more, because snapshots expire and other programs end.
+    /// The time, in nanoseconds, after which deleting is tried once more, because snapshots expire and other programs
+    /// end.
     private static let retryInterval: Int64 = 600_000_000_000
 
-    /// A policy of `rules`, with the previous run's clock memory.
+    /// Creates a policy of `rules`, with the clock memory that the previous run left.
     init(rules: RetentionRules, leastFree: Int64, memory: RememberedClock? = nil) {
         self.rules = rules
         self.leastFree = leastFree
         trust = ClockTrust(rules, memory: memory)
     }
 
-    /// Stores the previous run's clock memory, before the first look. Without a memory, the time of the previous run is
-    /// taken from the newest file or from the catalogue's `newestRow`.
+    /// Stores the clock memory of the previous run. Must be called before the first look. Without a memory, the time at
+    /// which the previous run ended is estimated from the newest file or from the catalogue's `newestRow`.
     mutating func recall(_ memory: RememberedClock?, newestRow: UTCTime?) {
         trust = ClockTrust(rules, memory: memory)
         self.newestRow = newestRow
@@ -100,10 +102,10 @@ struct RetentionPolicy {
         rules.minimumFree.map { max($0.bytes(of: space.capacity), leastFree) } ?? 0
     }
 
-    /// Whether `space` is so low that the recording is about to stop.
+    /// Whether the free space is so low that the recording is about to stop.
     func isUrgent(_ space: DiskSpace) -> Bool { rules.minimumFree != nil && space.free < leastFree }
 
-    /// Whether `space` requires that files are deleted, and deleting is likely to help.
+    /// Whether files must be deleted because of too little free space, and deleting is likely to help.
     mutating func wantsRoom(_ space: DiskSpace, now: Int64) -> Bool {
         judge(space, now)
         return space.free < goal(of: space) && attempt == nil && failedAttempts < Self.mostFailedAttempts
@@ -167,17 +169,19 @@ struct RetentionPolicy {
         }
     }
 
-    /// How many bytes should be free, limited to what deleting can achieve: `most` would be free if the channel had no
-    /// files. If other data on the disk makes the rule impossible, no recordings are deleted for the rule: files are
-    /// then deleted only as far as the recording needs it to continue. 0 if even that is impossible.
+    /// Returns how many bytes should be free, limited to what deleting can achieve. `most` is the space that would be
+    /// free if the channel had no files. If other data on the disk makes the rule impossible, recordings are not
+    /// deleted for the sake of the rule: they are deleted only as far as the recording needs space to continue. Returns
+    /// 0 if even that is impossible.
     private func reachableGoal(of space: DiskSpace, most: Int64) -> Int64 {
         let goal = goal(of: space)
         if goal <= most { return goal }
         return leastFree <= most ? leastFree : 0
     }
 
-    /// Returns the bytes of the files in `look` that can be deleted during a recording of `budget`: to free disk space,
-    /// or because a limit will require it by then. `mayDelete` is called for each file.
+    /// Returns the bytes of the files in `look` that can be deleted during a recording of `budget`: either to free disk
+    /// space, or because a limit will require their deletion by the end of the recording. `mayDelete` is called for
+    /// each file.
     mutating func deletable(_ look: Look, during budget: StorageBudget, mayDelete: (StoredSegment) -> Bool) -> Int64 {
         let look = dated(look)
         guard failedAttempts < Self.mostFailedAttempts else { return 0 }
@@ -191,23 +195,24 @@ struct RetentionPolicy {
         let old = expired.reduce(0) { $0 + $1.bytes }
         guard let limit = rules.maximumBytes else { return old }
         let total = Self.sum(look.segments.reduce(0) { $0 + $1.bytes }, budget.requiredBytes)
-        // The limit on the total size requires deletions only as the recording grows. The reserve is subtracted,
-        // because it stays free until the recording ends.
+        // The limit on the total size requires deletions only as the recording grows. The reserve is left out of the
+        // calculation, because it stays free until the recording ends.
         return max(old, min(all, total - Self.sum(limit, budget.reserveBytes)))
     }
 
-    /// Describes a limit that cannot be kept. The text contains no changing numbers, because it is logged whenever it
-    /// changes.
+    /// Describes a limit that cannot be kept. The text contains no numbers that change over time, because each change
+    /// of the text is logged.
     private func unkept(_ limit: String) -> String {
         "\(limit) cannot be kept: what is left is younger than \(DurationText(rules.minimumAge)), or still needed"
     }
 
-    /// Records that `bytes` were deleted, some of them to free disk space, when the free space was `space`.
+    /// Records that `bytes` were deleted, at least partly to free disk space. The free space was `space` before the
+    /// deletion.
     mutating func deleted(_ bytes: Int64, from space: DiskSpace, now: Int64) {
         attempt = Attempt(since: now, lowest: space.free, bytes: bytes)
     }
 
-    /// Determines whether deleting has freed disk space.
+    /// Determines whether the last deletion has freed disk space.
     private mutating func judge(_ space: DiskSpace, _ now: Int64) {
         if space.free >= goal(of: space) { (attempt, failedAttempts) = (nil, 0) }
         guard var last = attempt else {
@@ -227,7 +232,7 @@ struct RetentionPolicy {
         }
     }
 
-    /// Reads the clocks of `look`, and returns it with plausible dates.
+    /// Takes the clock readings of `look` into account, and returns `look` with plausible dates of the files.
     private mutating func dated(_ look: Look) -> Look {
         trust.read(look.clocks) { [newestRow] in Self.newest(look, row: newestRow) }
         var dated = look
@@ -236,8 +241,9 @@ struct RetentionPolicy {
         return dated
     }
 
-    /// Returns when the newest file of earlier runs ended: by the file's own date or by the catalogue, whichever is
-    /// earlier, because copying or repairing a file changes its date. Dates in the future are ignored.
+    /// Returns when the newest file of earlier runs ended. The date is that of the file or that of the catalogue,
+    /// whichever is earlier, because copying or repairing a file changes the file's date. Dates in the future are
+    /// ignored.
     private static func newest(_ look: Look, row: UTCTime?) -> UTCTime? {
         let files = look.segments.filter { $0.isFinished && !look.own.contains($0.fileName) }.map(\.ended.milliseconds)
             .filter { $0 <= look.wallClock.milliseconds + ClockTrust.tolerance }
@@ -251,11 +257,12 @@ struct RetentionPolicy {
         }
     }
 
-    /// Returns the minimum age of a file for comparison with `limit`.
+    /// Returns a lower bound of a file's age, for a comparison with `limit`.
     private func age(_ segment: StoredSegment, _ look: Look, _ limit: ClockTrust.Limit) -> Duration {
         let isOwn = look.own.contains(segment.fileName)
         var lead = trust.lead(limit, isOwn: isOwn, at: look.clocks)
-        // A corrected date was taken from another file, possibly of another run, so the larger uncertainty applies.
+        // A corrected date was taken from another file, possibly of another run, so the larger of the two uncertainties
+        // applies.
         if look.redated.contains(segment.fileName) {
             lead = max(lead, trust.lead(limit, isOwn: !isOwn, at: look.clocks))
         }
@@ -274,7 +281,8 @@ struct RetentionPolicy {
             + "It is kept until a time server confirms the clock, or relay has run for \(DurationText(limit))"
     }
 
-    /// Adds numbers that are not negative; an infinite time is represented by a very long one.
+    /// Adds two numbers that are not negative. A sum that does not fit in 64 bits becomes the largest number, because a
+    /// very long time stands for an infinite one.
     private static func sum(_ first: Int64, _ second: Int64) -> Int64 {
         let (sum, overflow) = first.addingReportingOverflow(second)
         return overflow ? .max : sum

@@ -2,19 +2,20 @@
 
 package import Media
 
-/// Which files of a recording are kept. Each limit applies on its own: when the first limit is reached, the oldest
-/// finished files are deleted.
+/// The rules that decide which files of a recording are kept. Each limit applies on its own: as soon as one limit is
+/// exceeded, the oldest finished files are deleted.
 package struct RetentionRules: Sendable, Equatable {
     /// Files that ended longer ago than this are deleted.
     package var maximumAge: Duration?
-    /// Bytes that all files of the channel together are allowed to take.
+    /// The maximum number of bytes of all files of the channel together.
     package var maximumBytes: Int64?
     /// How much of the disk should be free.
     package var minimumFree: FreeSpaceGoal?
-    /// No file that ended more recently than this is deleted.
+    /// Files that ended more recently than this are not deleted.
     package var minimumAge: Duration
 
-    /// Rules that delete only what the given limits require, and by default no file younger than an hour.
+    /// Creates rules that delete only what the given limits require. By default no file younger than an hour is
+    /// deleted.
     package init(
         maximumAge: Duration? = nil, maximumBytes: Int64? = nil, minimumFree: FreeSpaceGoal? = nil,
         minimumAge: Duration = .seconds(3600)
@@ -64,7 +65,7 @@ package enum FreeSpaceGoal: Sendable, Equatable, CustomStringConvertible {
     }
 }
 
-/// The limit for which a file was deleted.
+/// The limit that required the deletion of a file.
 package enum RetentionRule: String, Sendable, Codable {
     /// The file was too old.
     case age

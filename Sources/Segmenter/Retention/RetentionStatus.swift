@@ -10,7 +10,7 @@ package struct RetentionStatus: Sendable, Codable, Equatable {
     package var bytes: Int64 = 0
     /// When the oldest finished file ended.
     package var oldest: UTCTime?
-    /// Finished files that must not be deleted because something else still needs them, such as an upload.
+    /// Finished files that must not be deleted yet because another component still needs them, such as the uploader.
     package var heldFiles = 0
     /// Files deleted since the start.
     package var deletedFiles = 0
@@ -22,7 +22,7 @@ package struct RetentionStatus: Sendable, Codable, Equatable {
     package var problem: String?
 }
 
-/// What the storage guard needs to know about retention.
+/// The numbers that the storage guard needs to know about retention.
 package struct RetentionBalance: Sendable, Equatable {
     /// Bytes that were freed since the start.
     package var deletedBytes: Int64

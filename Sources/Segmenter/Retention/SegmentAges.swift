@@ -4,13 +4,15 @@ internal import Archive
 
 /// Corrects the dates of files that are dated in the future, because the clock was ahead.
 enum SegmentAges {
-    /// The maximum time between two files that are dated in the future that counts, in milliseconds. If the clock was
-    /// set between them, the earlier file must not look years older.
+    /// The maximum time between two consecutive files in a series of files dated in the future, in milliseconds; a
+    /// longer time counts as this time. If the clock was set between the two files, the earlier file must not look
+    /// years older.
     private static let longestStep: Int64 = 600_000
 
-    /// Returns `segments`, oldest first, with corrected dates at `now`. In a series of files dated in the future, the
-    /// last file is assumed to have ended when the next file with a plausible date did, or now if there is no such
-    /// file. The earlier files keep their distances to it, up to ``longestStep`` each.
+    /// Returns `segments`, oldest first, with corrected dates at `now`. The last file in a series of files dated in the
+    /// future is assumed to have ended at the same time as the next file with a plausible date, or now if there is no
+    /// such file. The earlier files of the series keep their distances to the last one, up to ``longestStep`` from file
+    /// to file.
     static func believed(_ segments: [StoredSegment], at now: UTCTime) -> [StoredSegment] {
         let horizon = now.milliseconds + ClockTrust.tolerance
         guard segments.contains(where: { $0.ended.milliseconds > horizon }) else { return segments }
@@ -21,8 +23,8 @@ enum SegmentAges {
         for index in segments.indices.reversed() {
             let own = segments[index].ended.milliseconds
             if own <= horizon {
-                // A date before the dates of older files comes from a clock that was behind, and is not used as a
-                // bound.
+                // A date that is earlier than the dates of older files comes from a clock that was behind, so this date
+                // is not used as a bound.
                 if own >= floors[index] { (bound, later) = (min(own, now.milliseconds), nil) }
                 continue
             }
@@ -34,7 +36,7 @@ enum SegmentAges {
         return dated
     }
 
-    /// Returns for each file the newest plausible date among the files before it.
+    /// Returns, for each file, the newest plausible date among the files before it.
     private static func floors(_ segments: [StoredSegment], _ horizon: Int64) -> [Int64] {
         var newest = Int64.min
         return segments.map { segment in

@@ -2,8 +2,8 @@
 
 internal import Synchronization
 
-/// Tracks how much space recordings still need on each file system, so that the same space is not promised twice. May
-/// be called on any thread.
+/// Tracks how much space recordings still need on each file system, so that the same space is not counted for two
+/// recordings. May be called on any thread.
 package final class SpaceLedger: Sendable {
     /// A recording's entry in the ledger.
     package struct Entry: Sendable {

@@ -11,13 +11,13 @@ package struct StorageBudget: Sendable, Hashable {
     package var duration: Duration
     /// Bytes that must stay free, if the operator set them.
     package var configuredReserve: Int64?
-    /// Total bytes of the file system; nil if unknown. A small disk has a small reserve.
+    /// The total bytes of the file system; nil if unknown. The reserve is smaller on a small disk.
     package var capacity: Int64?
     /// Bytes that other recordings on the same file system still need.
     package var neededByOthers: Int64 = 0
 
-    /// The space that recordings of `videoBitrate` and `audioBitrate` bits per second over `duration` need on a file
-    /// system of `capacity` bytes.
+    /// Creates the budget of a recording of `duration` with `videoBitrate` and `audioBitrate` bits per second, on a
+    /// file system of `capacity` bytes.
     package init(
         videoBitrate: Int, audioBitrate: Int, duration: Duration, reserve: ByteSize? = nil, capacity: Int64? = nil
     ) {
@@ -31,8 +31,8 @@ package struct StorageBudget: Sendable, Hashable {
     /// Returns the bytes that `duration` takes: the bitrate plus 2 % for the container, rounded up.
     package func bytes(in duration: Duration) -> Int64 { bytes(in: duration, times: 1) }
 
-    /// Bytes that must be free before recording starts: twice the size of the recording, or its size plus the reserve,
-    /// whichever is more; in addition the bytes that other recordings need.
+    /// Bytes that must be free before recording starts. For the recording itself this is twice its size, or its size
+    /// plus the reserve, whichever is more. The bytes that other recordings need are added.
     package var requiredBytes: Int64 { Self.sum(ownBytes, neededByOthers) }
 
     private var ownBytes: Int64 { max(doubleBytes, Self.sum(bytes(in: duration), reserveBytes)) }
@@ -40,7 +40,7 @@ package struct StorageBudget: Sendable, Hashable {
     /// Whether the reserve determines ``requiredBytes``.
     var needsReserve: Bool { ownBytes > doubleBytes }
 
-    /// Returns how much a recording that has written `written` bytes still needs: twice its remaining size.
+    /// Returns how many bytes a recording still needs after it has written `written` bytes: twice its remaining size.
     package func bytes(after written: Int64) -> Int64 {
         let left = rest(after: written)
         return Self.sum(left, left)
@@ -60,21 +60,21 @@ package struct StorageBudget: Sendable, Hashable {
         return Int64(clamping: whole + (rest > 0 ? 1 : 0))
     }
 
-    /// Bytes that stay free: recording stops before it uses them. By default 1 GiB, but at most a tenth of the file
-    /// system, and always at least a minute of recording.
+    /// Bytes that stay free: recording stops before it uses them. The default is 1 GiB, but at most a tenth of the file
+    /// system, and always at least the size of a minute of recording.
     package var reserveBytes: Int64 {
         configuredReserve ?? max(min(1 << 30, capacity.map { $0 / 10 } ?? .max), bytes(in: .seconds(60)))
     }
 
-    /// Free bytes from which recording resumes. This is five seconds of recording above the reserve, so that recording
-    /// does not stop again at once; it is no more, because the operator who has freed space is waiting for the
-    /// recording to resume. At a low bitrate it is two preallocation steps instead: closing a file releases
-    /// preallocated space, which must not restart the recording by itself.
+    /// The free bytes at which a stopped recording resumes. The value is the reserve plus five seconds of recording, so
+    /// that recording does not stop again at once. It is not more, because an operator who has freed space waits for
+    /// the recording to resume. At a low bitrate, two preallocation steps are added to the reserve instead of five
+    /// seconds: closing a file releases preallocated space, and this alone must not let the recording resume.
     package var resumeBytes: Int64 { Self.sum(reserveBytes, max(bytes(in: .seconds(5)), 2 * Preallocation.leastStep)) }
 
-    /// The minimum of free bytes that retention maintains, so that old files are deleted before recording stops: a
-    /// minute of recording above the resume limit. On a small disk, this minute counts as at most a tenth of the file
-    /// system.
+    /// The free bytes that retention maintains by deleting old files, so that recording does not have to stop. The
+    /// value is a minute of recording above ``resumeBytes``. On a small disk, this minute counts as at most a tenth of
+    /// the file system.
     package var retentionGoalBytes: Int64 {
         Self.sum(resumeBytes, min(bytes(in: .seconds(60)), capacity.map { $0 / 10 } ?? .max))
     }

@@ -6,23 +6,23 @@ package import Logging
 package import Media
 internal import Synchronization
 
-/// Watches the disk to which a recorder writes: lets recording begin only if there is enough space, warns before the
-/// disk is full, stops the recorder in time, and lets it continue when there is space again.
+/// Watches the disk to which a recorder writes. The guard lets recording begin only if there is enough space, warns
+/// before the disk is full, stops the recorder in time, and lets it continue when there is space again.
 ///
-/// The guard checks each second, on its own queue: a file system that hangs delays nothing else, and the status shows
-/// the age of its numbers.
+/// The guard checks the disk each second, on its own queue. So a file system that hangs delays nothing else, and the
+/// status shows the age of its numbers.
 package final class StorageGuard: Sendable {
     private struct State {
         var policy: StoragePolicy
         var measuredAt: Int64?
         /// The recording's entry in the ledger.
         var entry: SpaceLedger.Entry?
-        /// The directory's generation at the last measurement.
+        /// The directory's generation at the last measurement. It counts the changes of the directory's file system.
         var generation: Int
     }
 
-    /// How many more files it must be possible to create: those of a minute of short recordings, with marks and the
-    /// files of the catalogue.
+    /// The minimum number of further files that the file system must allow (free inodes). It is enough for a minute of
+    /// short recordings, with their marks and the files of the catalogue.
     private static let leastFiles: Int64 = 64
 
     private let directory: RecordDirectory
@@ -42,13 +42,18 @@ package final class StorageGuard: Sendable {
     private let timer = SecondTimer()
     private let state: Mutex<State>
 
-    /// A guard of `directory` for recordings of `budget`. `writtenBytes` returns the recorder's total so far,
-    /// `retained` what retention has freed and can free. `makeRoom` is called before recording would be refused: it
-    /// deletes old recordings, and can block on the disk. `room` is read after that, and returns the bytes of old
-    /// recordings that can still be deleted during the new one, except those being deleted. Guards with the same
-    /// `ledger` share the space of a file system. In the ledger, a guard replaces the previous one of the same `owner`,
-    /// and counts as `recordings` recordings of this size. `promised` returns the bytes that this recording must leave
-    /// to another recording that is part of the same ledger entry.
+    /// Creates a guard of `directory` for recordings of `budget`.
+    ///
+    /// - `writtenBytes` returns the number of bytes that the recorder has written so far.
+    /// - `retained` returns what retention has freed and can still free.
+    /// - `makeRoom` is called before recording would be refused. It deletes old recordings, and can block on the disk.
+    /// - `room` is read after `makeRoom`. It returns the bytes of old recordings that can still be deleted during the
+    ///   new one, without those being deleted.
+    /// - `promised` returns the bytes that this recording must leave to another recording that is part of the same
+    ///   ledger entry.
+    /// - `ledger` is shared by all guards whose recordings share a file system.
+    /// - `owner` names the guard's entry in the ledger, which replaces the previous entry of the same owner.
+    /// - `recordings` is the number of recordings of this size for which the entry counts.
     package init(
         directory: RecordDirectory, budget: StorageBudget, warning: Duration = .seconds(1800),
         control: any RecordingControl, writtenBytes: @escaping @Sendable () -> Int64,
@@ -79,7 +84,8 @@ package final class StorageGuard: Sendable {
         state = Mutex(State(policy: policy, generation: directory.generation))
     }
 
-    /// Follows a change of the file system: the new one has another size, and the open file is not on it.
+    /// Adapts the guard if the directory's file system was replaced: the new one has another size, and the open file is
+    /// not on it.
     private func follow(_ found: Result<DiskSpace, FileFailure>) {
         guard case .success(let space) = found else { return }
         let generation = directory.generation
@@ -95,8 +101,8 @@ package final class StorageGuard: Sendable {
         control.directoryChanged()
     }
 
-    /// Measures free space. An empty mount point counts as a failure: the file system that it is on might have enough
-    /// space, but is the wrong one.
+    /// Measures free space. A mount point without its disk counts as a failure: the file system around the mount point
+    /// might have enough space, but is the wrong one.
     private func measure() -> StoragePolicy.Measurement {
         let found = look()
         follow(found)
@@ -110,7 +116,8 @@ package final class StorageGuard: Sendable {
         }
     }
 
-    /// A file system on which no more files can be created counts as a failure, however many bytes are free.
+    /// Returns the measurement for what was found. A file system on which no more files can be created counts as a
+    /// failure, however many bytes are free.
     private func measurement(_ found: Result<DiskSpace, FileFailure>) -> StoragePolicy.Measurement {
         switch found {
         case .success(let space):
@@ -122,9 +129,9 @@ package final class StorageGuard: Sendable {
         }
     }
 
-    /// Determines whether there is space for the whole recording, or whether space can be made. If not, suspends the
-    /// recorder; the caller reports that. Blocks as long as the file system does, so it must be called before anything
-    /// goes live.
+    /// Determines whether there is space for the whole recording, or whether space can be made by deleting. If not,
+    /// suspends the recorder; the caller must report the refusal. Blocks as long as the file system does, so it must be
+    /// called before the program goes on air.
     package func admit() -> StorageAdmission {
         let admission = decide()
         if !admission.isAdmitted { control.suspend(admission.sentence) }
@@ -139,8 +146,8 @@ package final class StorageGuard: Sendable {
         var admission = decide(measurement(found), deletable: 0)
         if !admission.isAdmitted, case .success = found {
             makeRoom(state.withLock { $0.policy.budget })
-            // The order matters: a file that is deleted between the two calls can be missing from both numbers, but is
-            // never counted in both.
+            // Free space is measured before `room` is read. In this order, a file that is deleted between the two calls
+            // can be missing from both numbers, but is never counted in both.
             let measurement = measure()
             admission = decide(measurement, deletable: room())
         }
@@ -148,8 +155,8 @@ package final class StorageGuard: Sendable {
         return admission
     }
 
-    /// Adds an entry to the ledger after all earlier entries. So if two recordings begin at the same time, the first is
-    /// not refused because of the second.
+    /// Adds an entry to the ledger, after all earlier entries. Only earlier entries count for an admission. So if two
+    /// recordings begin at the same time, the first one is not refused because of the second one.
     private func enter(of found: Result<DiskSpace, FileFailure>) {
         release()
         guard case .success(let space) = found else { return }

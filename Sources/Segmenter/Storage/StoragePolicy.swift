@@ -2,7 +2,8 @@
 
 internal import Media
 
-/// Evaluates each measurement. Pure: numbers in, decisions out.
+/// Evaluates measurements of free space, and decides whether recording begins, stops and resumes. Pure: it turns
+/// numbers into decisions, without I/O.
 struct StoragePolicy {
     /// The result of one measurement.
     enum Measurement: Equatable {
@@ -17,12 +18,12 @@ struct StoragePolicy {
     }
 
     let directory: String
-    /// The space that the recording needs. It includes the needs of other recordings at the last admission.
+    /// The space that the recording needs. It includes the bytes that other recordings needed at the last admission.
     var budget: StorageBudget
-    /// If the disk is full sooner than this, the state is a warning.
+    /// If the disk will be full sooner than this, the state is a warning.
     let warning: Duration
-    /// If the disk is full sooner than this, the state is critical: five minutes, or half of the warning time if that
-    /// is less.
+    /// If the disk will be full sooner than this, the state is critical. The time is five minutes, or half of the
+    /// warning time if that is less.
     let critical: Duration
 
     private(set) var state = StorageState.ok
@@ -33,21 +34,21 @@ struct StoragePolicy {
     private(set) var promisedBytes: Int64 = 0
     private(set) var reason: String?
     private(set) var secondsUntilFull: Double?
-    /// The last measurement, without the space that retention has freed, so that a deletion does not hide that another
-    /// program writes.
+    /// The last measurement, minus the space that retention has freed. So a deletion does not hide that another program
+    /// is writing to the disk.
     private var previous: (time: Int64, free: Int64)?
-    /// The time at which the recorder's total last grew or from which growth is expected, in nanoseconds, and the total
-    /// at that time.
+    /// The start of the present measurement of the recorder's rate: the time, in nanoseconds, at which the recorder's
+    /// total last grew, or at which the measurement began, and the total at that time.
     private var lastWrite: (time: Int64, written: Int64)?
-    /// Smoothed rates in bytes per second: `slope` is the decrease of free space, `ownRate` is how much the recorder
-    /// writes.
+    /// Smoothed rates in bytes per second. `slope` is the rate at which free space decreases; `ownRate` is the rate at
+    /// which the recorder writes.
     private var slope = 0.0
     private var ownRate = 0.0
     private var nextAdmission: Int64 = 0
 
     private static let admissionInterval: Int64 = 30_000_000_000
-    /// The interval until the next measurement after a failed one, in nanoseconds, for example while the disk is not
-    /// mounted.
+    /// The interval, in nanoseconds, until admission is tried again after a failed measurement, for example while the
+    /// disk is not mounted.
     private static let measurementInterval: Int64 = 1_000_000_000
     private static let smoothing = 30.0
 
@@ -58,9 +59,9 @@ struct StoragePolicy {
         critical = min(.seconds(300), warning / 2)
     }
 
-    /// Decides whether recording is allowed to begin. `deletable` is the size of old recordings that retention can
-    /// delete during this one, in bytes. It counts as space for the recording, but not for the reserve, which must be
-    /// free now.
+    /// Decides whether recording is allowed to begin. `deletable` is the size, in bytes, of old recordings that
+    /// retention can delete during this recording. These bytes count as space for the recording, but not for the
+    /// reserve, which must be free now.
     mutating func admit(_ measurement: Measurement, deletable: Int64 = 0, now: Int64) -> StorageAdmission {
         let required = budget.requiredBytes
         var admission = StorageAdmission(
@@ -84,8 +85,8 @@ struct StoragePolicy {
         return admission
     }
 
-    /// Handles that another file system, of `capacity` bytes, is measured from now on. Earlier measurements do not
-    /// apply to it.
+    /// Prepares for measurements of another file system, of `capacity` bytes. Earlier measurements do not apply to this
+    /// file system.
     mutating func move(capacity: Int64) {
         budget.capacity = capacity
         (previous, lastWrite, slope, secondsUntilFull) = (nil, nil, 0, nil)
@@ -116,8 +117,8 @@ struct StoragePolicy {
         return "\(needs), \(has)"
     }
 
-    /// Evaluates one measurement, with the bytes that the recorder has written so far, the space that retention has
-    /// freed and can still free, and the space that is `promised` to another recording.
+    /// Evaluates one measurement. `written` is what the recorder has written so far, `retained` is what retention has
+    /// freed and can still free, and `promised` is the space that must be left to another recording.
     mutating func update(
         _ measurement: Measurement, written: Int64, retained: RetentionBalance = .init(), promised: Int64 = 0,
         now: Int64
@@ -162,7 +163,7 @@ struct StoragePolicy {
         }
     }
 
-    /// Returns how much of `free`, and of the space that retention can free, is neither reserved nor promised.
+    /// Returns how much of the free space, and of the space that retention can free, is neither reserved nor promised.
     private func room(of free: Int64) -> Int64 {
         let (taken, overflow) = budget.reserveBytes.addingReportingOverflow(promisedBytes)
         let (all, isLarge) = free.addingReportingOverflow(reclaimableBytes)
@@ -175,8 +176,8 @@ struct StoragePolicy {
         return "\(directory) has only \(ByteSize(bytes: free)) free; \(reserve) are kept in reserve\(promised)"
     }
 
-    /// The state according to the forecast. After a warning, the state improves only when there is a tenth more time,
-    /// because a forecast fluctuates.
+    /// The state according to the forecast. Because a forecast fluctuates, the state improves only when the remaining
+    /// time is a tenth longer than the limit.
     private var level: StorageState {
         guard let left = secondsUntilFull else { return .ok }
         if left < critical.inSeconds * (state == .critical ? 1.1 : 1) { return .critical }
@@ -184,10 +185,10 @@ struct StoragePolicy {
         return left < warning.inSeconds * (wasShort ? 1.1 : 1) ? .warning : .ok
     }
 
-    /// Forecasts when the disk will be full, from the higher of two smoothed rates: the recorder's rate, and the
-    /// decrease of free space. Until something was written, the configured bitrate is used. It is also used while
-    /// recording is stopped or refused, because the question is then how long the space would last if recording
-    /// continued.
+    /// Forecasts when the disk will be full. The forecast uses the higher of two smoothed rates: the recorder's own
+    /// rate, and the decrease of free space. The configured bitrate is used in addition until something was written. It
+    /// is also used while recording is stopped or refused, because the forecast then tells how long the space would
+    /// last if recording continued.
     private mutating func observe(_ free: Int64, _ written: Int64, _ retained: RetentionBalance, _ now: Int64) {
         let unaided = free - retained.deletedBytes
         if let previous, now > previous.time {
@@ -205,8 +206,9 @@ struct StoragePolicy {
         secondsUntilFull = rate > 0 ? room / rate : nil
     }
 
-    /// Updates the recorder's own rate, measured over the time since its total last grew. A pause of the recorder, or a
-    /// measurement between two fragments, says nothing about its speed while it writes.
+    /// Updates the recorder's own rate. The rate is measured over the time since the recorder's total last grew,
+    /// because a measurement between two fragments, or while the recorder pauses, says nothing about its speed while it
+    /// writes.
     private mutating func observeOwn(_ written: Int64, _ now: Int64, _ isHeldBack: Bool) {
         guard let last = lastWrite, !isHeldBack else {
             lastWrite = (now, written)

@@ -6,11 +6,11 @@ package enum StorageState: String, Sendable, Codable, CaseIterable {
     case ok
     /// The disk will be full soon.
     case warning
-    /// Minutes are left until recording stops.
+    /// Recording will stop within minutes.
     case critical
-    /// The reserve is reached, or the directory cannot be used: recording is stopped until that changes.
+    /// The reserve is reached, or the directory cannot be used. Recording is stopped until that changes.
     case stopped
-    /// There was not enough space to begin.
+    /// There was not enough space to begin recording.
     case refused
 }
 
@@ -26,10 +26,10 @@ package struct StorageStatus: Sendable, Codable, Equatable {
     package var reserveBytes: Int64
     /// Bytes that retention can free before the reserve is reached.
     package var reclaimableBytes: Int64 = 0
-    /// Seconds until the reserve is reached and nothing more can be deleted, at the recorder's own rate or the observed
-    /// rate, whichever is higher; nil if free space does not shrink or is unknown.
+    /// Seconds until the reserve is reached and nothing more can be deleted. The forecast uses the recorder's own rate
+    /// or the observed rate, whichever is higher. Nil if free space does not shrink or is unknown.
     package var secondsUntilFull: Double?
-    /// The directory.
+    /// The path of the recording's directory.
     package var directory: String
     /// Why recording is stopped or refused, in words.
     package var reason: String?
