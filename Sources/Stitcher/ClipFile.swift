@@ -39,8 +39,8 @@ package final class ClipFile {
 
     deinit {
         if !isFinished { unlink(descriptor.path) }
-        // Closing is not enough: a child process that is just being started can keep the descriptor, and so the lock,
-        // for a moment longer.
+        // Closing the descriptor does not always release the lock: a child process that is being started can hold a
+        // copy of the descriptor, and therefore the lock, for a moment longer.
         descriptor.unlock()
     }
 
@@ -75,8 +75,8 @@ package final class ClipFile {
         try rename()
     }
 
-    /// Makes a fragmented MP4 instead: copies the media that was appended so far into the fragments of a new file,
-    /// which gets the final name. `isCancelled` is called before each fragment. Throws ``FileFailure``, or
+    /// Makes a fragmented MP4 instead of a plain one. Copies the media that was appended so far into the fragments of a
+    /// new file, which gets the final name. `isCancelled` is called before each fragment. Throws ``FileFailure``, or
     /// ``ClipFailure`` if the job was cancelled.
     package func finishInFragments(
         _ clip: ClipMovie, video: ClipTrack, audio: ClipTrack?, isCancelled: () -> Bool

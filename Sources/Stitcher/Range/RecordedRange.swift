@@ -85,8 +85,8 @@ package struct ClipReport: Sendable, Codable, Equatable {
     package var files: Int
     /// The parts of the range that no file contains. During a gap, the last frame before it is shown, without audio.
     package var gaps: [ClipGap]
-    /// The file that was being written when the clip was made, if the range extends into it: the clip does not include
-    /// that file.
+    /// The recording that was still being written when the clip was made, if the range extends into that recording. The
+    /// clip contains nothing from it.
     package var beingWritten: String?
     /// The beginning of the first packet of audio relative to the first frame, in nanoseconds; nil if there is no
     /// audio.

@@ -5,9 +5,9 @@ internal import LibAV
 internal import MP4
 internal import Media
 
-/// A recording as its own tables describe it, with its position in the program.
+/// Creates sources from the tables of recordings. A recording also contains its position in the program.
 extension StitchSource {
-    /// Creates the source from the recording `index`; `name` stands for it in messages. All of its frames count as
+    /// Creates the source from the recording `index`; messages call the recording `name`. All of its frames count as
     /// shown, even frames before its first visible frame. Times are in ticks, counted from that first visible frame.
     init(name: String, _ index: SegmentIndex) {
         let (track, leading) = (index.video, index.facts.leading)

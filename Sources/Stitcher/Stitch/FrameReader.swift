@@ -92,7 +92,7 @@ final class FrameReader {
                 hasEnded = true
             }
         } catch {
-            // One frame is lost, which is noticed when that frame is requested.
+            // Only this packet's frame is lost. The loss is noticed when that frame is requested.
             guard error.isInvalidData else { throw error }
         }
     }

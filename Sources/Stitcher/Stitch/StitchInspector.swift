@@ -24,7 +24,7 @@ struct StitchInspector {
     private var units: AnnexBReader?
 
     private var packets: [Packet] = []
-    /// Keyframes, by their numbers, that cannot follow frames of another stream.
+    /// The numbers of the keyframes that cannot follow frames of another stream.
     private var dependentKeyframes: Set<Int> = []
     private var changesSets = false
     private var hasEntry = false
@@ -115,8 +115,8 @@ struct StitchInspector {
         hevcSets = video.codecName == "hevc" ? HEVCParameterSets(record: configuration) : nil
     }
 
-    /// Whether a missing end must be found by the duration in the file's header, because libavformat does not report
-    /// it.
+    /// Whether only the duration in the file's header shows that the file's end is missing, because libavformat does
+    /// not report a missing end for this container.
     private var statesDuration: Bool { hasPackets }
 
     /// Whether the container's packets equal those of an MP4, although they are not stored contiguously.
@@ -213,8 +213,8 @@ struct StitchInspector {
         let isEntry = sample.isSync
         if sample.isSync, let sets {
             var look = sets.looks(at: content(false) ?? [])
-            // If only its beginning is read, a frame can seem to have other parameter sets, or none. Then all of it is
-            // read.
+            // A frame of which only the beginning is read can seem to have other parameter sets, or none. In that case
+            // the complete frame is read.
             if !look.isIDR || look.hasOtherSets { look = sets.looks(at: content(true) ?? []) }
             sample.isSync = look.isIDR
             changesSets = changesSets || look.hasOtherSets

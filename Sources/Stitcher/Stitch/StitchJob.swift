@@ -197,9 +197,10 @@ package struct StitchJob {
         return (bytes + tableBytes) * (request.form == .fragmented ? 2 : 1)
     }
 
-    /// An upper bound for the size of the tables. It counts, for each frame: its size, its entry among the keyframes, a
-    /// change of order and, where clips are joined, a change of duration; for each packet of audio: its size; for each
-    /// frame and packet: its own chunk, and a change of its description; for each chapter: its size and duration.
+    /// An upper bound for the size of the tables. For each frame, it counts the frame's size, its entry in the list of
+    /// keyframes, its composition offset and, where clips are joined, a change of duration. For each packet of audio,
+    /// it counts the packet's size. For each frame and packet, it counts a chunk of its own and a change of
+    /// description. For each chapter, it counts the size and the duration.
     private var tableBytes: Int64 {
         let frames = plan.clips.indices.reduce(Int64(0)) { $0 + Int64(plan.written(of: $1).count) }
         let packets = (plan.audio?.timeBase).map { base in

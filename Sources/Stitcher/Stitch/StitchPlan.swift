@@ -114,8 +114,8 @@ package struct StitchPlan: Sendable {
     ///
     /// If a single frame is re-encoded, it is a keyframe. If the copied frames after it also begin with a keyframe,
     /// there are two keyframes of two encoders in a row, which cannot be distinguished (ITU-T H.264, 7.4.1.2.4:
-    /// idr_pic_id). Therefore the frame before it is encoded too, as a hidden keyframe, so that the single frame need
-    /// not be one.
+    /// idr_pic_id). Therefore the frame before the single frame is encoded too, as a hidden keyframe, so that the
+    /// single frame need not be a keyframe.
     init(recorded clips: [Clip], _ parts: [Part], places: [Int64], video: VideoFormat, audio: AudioFormat?) {
         (self.clips, self.parts, self.places) = (clips, parts, places)
         (self.video, self.audio, codec) = (video, audio, "h264")

@@ -91,7 +91,7 @@ package struct StitchSource: Sendable {
 
     /// Properties of a recording that other files do not have.
     package struct Recording: Sendable {
-        /// The open file, which remains the same even if it is renamed in the meantime.
+        /// The open file. It stays the same file even if it is renamed in the meantime.
         package var file: FileDescriptor
         /// The coding of its tracks, with the video first.
         package var tracks: [MovieLayout.Track]
@@ -128,10 +128,10 @@ package struct StitchSource: Sendable {
     /// The duration from the beginning of the first frame to the end of the last frame.
     package var duration: Duration { video.timeBase.duration(video.end - (video.times.first ?? 0)) }
 
-    /// The color description of its frames, with defaults for unspecified values.
+    /// The color description of the frames, with defaults for unspecified values.
     var color: ColorDescription { video.frames.color.resolved(width: video.frames.width, height: video.frames.height) }
 
-    /// The format of its frames after rotation for display.
+    /// The format of the frames after rotation for display.
     var upright: FrameFormat {
         var frames = video.frames
         guard video.orientation.swapsAxes else { return frames }

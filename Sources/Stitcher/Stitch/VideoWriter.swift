@@ -210,7 +210,8 @@ extension VideoWriter {
         if let configuration, let own = AVCParameterSets(record: configuration),
             let copied = AVCParameterSets(record: plan.configuration)
         {
-            // The sets can be joined unless there are more of them than a record can hold, which no encoder writes.
+            // The parameter sets of both can be joined, unless there are more sets than a record can hold. No encoder
+            // writes that many.
             record = copied.joined(with: own) ?? configuration
         }
         return TrackDescription(

@@ -7,8 +7,8 @@ internal import Media
 
 /// Passes the packets of one file's audio to a decoder, one after another. Used by one thread.
 protocol AudioFeed: AnyObject {
-    /// Sends the next packet, or the end if there are no more packets. Throws ``AudioFeedFailure`` if the error
-    /// concerns only this packet.
+    /// Sends the next packet to the decoder; after the last packet, sends the end of the stream. Throws
+    /// ``AudioFeedFailure`` if the error concerns only this packet.
     func sendNext(to decoder: Decoder) throws
 }
 
@@ -81,8 +81,8 @@ final class IndexedAudio: AudioFeed {
     private let track: TrackDescription
     private var next: Int
 
-    /// The number of packets that are decoded before the first requested sample: each decoded packet completes the
-    /// packet before it.
+    /// The number of packets that are decoded before the first requested sample. A decoder's output for a packet is
+    /// complete only when the next packet is decoded, too.
     private static let preroll = 2
 
     /// The packets of `source`, which have the description `track`, from shortly before `start` on. `start` is in

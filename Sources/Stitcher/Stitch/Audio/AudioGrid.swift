@@ -61,8 +61,9 @@ struct AudioGrid {
 
     /// The number of samples in a packet (ISO/IEC 14496-3, 4.5.1.1).
     static let step: Int64 = 1024
-    /// Fewer than `fewest` packets are not copied, because they are not worth a seam (where copied packets are joined
-    /// to new ones) on both sides. A seam is searched among `reach` packets.
+    /// `fewest` is the smallest number of packets that are copied in a row: a shorter run is not worth two seams (a
+    /// seam is where a copied packet is joined to a new one). `reach` is the number of packets among which a seam is
+    /// searched.
     private static let (fewest, reach) = (16, 43)
     /// The maximum distance, in samples, between two pieces of one recording that counts as a rounding error and not as
     /// a gap.

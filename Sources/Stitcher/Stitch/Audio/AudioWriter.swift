@@ -29,8 +29,8 @@ final class AudioWriter {
 
     /// How many samples are mixed at a time.
     private static let step: Int64 = 8192
-    /// By how many packets an encoder begins earlier than its first needed packet. One of them is needed because
-    /// packets overlap; the others influence how the encoder encodes that packet.
+    /// How many packets before the first needed packet an encoder begins. One of these packets is needed because
+    /// packets overlap; the others influence how the encoder encodes the first needed packet.
     private static let preroll: Int64 = 4
     /// New packets between copied packets are all encoded in one session if they are shorter than this, even if frames
     /// of that time are not written yet.
