@@ -134,8 +134,9 @@ package final class FileDescriptor: Sendable, ByteSource {
     /// The files that this process has locked on file systems without locks, by descriptor.
     private static let withoutLocks = Mutex<[ObjectIdentifier: FileIdentity]>([:])
 
-    /// Takes the advisory lock that marks the file as in use; returns false only if another descriptor or process has
-    /// it. A read-only descriptor takes a shared lock, because NFS refuses it an exclusive one.
+    /// Takes the advisory lock that marks the file as in use. Returns false only if another descriptor or process has
+    /// the lock. A read-only descriptor takes a shared lock, because NFS refuses an exclusive lock on such a
+    /// descriptor.
     ///
     /// If the file system has no locks (NFS without its lock daemon), only locks of this process are considered: see
     /// ``mayBeWrittenElsewhere``.
@@ -168,8 +169,8 @@ package final class FileDescriptor: Sendable, ByteSource {
         return fstat(number, &info) != 0 || info.st_mtim.tv_sec > Glibc.time(nil) - seconds
     }
 
-    /// The period in seconds after which a file counts as no longer written. A recording is written every second or
-    /// two; a minute also covers a disk that stalls for a while.
+    /// The time in seconds after the last write, from which on a file counts as complete. A recording is written every
+    /// second or two; a minute also covers a disk that stalls for a while.
     private static let quietTime = 60
 
     /// Whether the file is empty and so new that its creator might be about to lock it and to write its head.
@@ -353,7 +354,7 @@ package final class FileDescriptor: Sendable, ByteSource {
         return try Self.rename(name, to: Self.lastPart(of: target), in: number, shownAs: "\(path)/\(name)")
     }
 
-    /// `AT_FDCWD` from `fcntl.h`, which Swift's module lacks (linux/fcntl.h).
+    /// The value of `AT_FDCWD` in `linux/fcntl.h`. Swift's module does not contain the constant.
     private static let currentDirectory: CInt = -100
 
     /// Renames `name` to `target`, both relative to `directory`; `path` is for error texts.

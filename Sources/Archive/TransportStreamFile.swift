@@ -41,7 +41,7 @@ package enum TransportStreamFile {
 
     /// The content of a part of a stream.
     struct Content: Equatable {
-        /// Bytes of missing packets: no packet begins where one should.
+        /// The number of bytes in missing packets. A packet is missing if no packet begins where it should begin.
         var missingBytes: Int64 = 0
         /// The number of frames with all of their packets.
         var frames = 0

@@ -51,7 +51,7 @@ package struct SystemFreeSpace: FreeSpaceProbe {
             freeFiles: info.f_files > 0 ? Int64(clamping: info.f_favail) : nil)
     }
 
-    /// `ST_RDONLY` from `sys/statvfs.h`, where it is an enumerator.
+    /// The value of `ST_RDONLY` in `sys/statvfs.h`, which declares it as an enumerator.
     private static let readOnly: UInt = 1
 
     private static func bytes(_ blocks: UInt64, _ size: UInt64) -> Int64 {

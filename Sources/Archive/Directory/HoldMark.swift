@@ -31,9 +31,9 @@ package enum HoldMark {
         return lstat(path(of: name, in: directory.path), &info) == 0 || !isAbsence(errno)
     }
 
-    /// Whether the system's error `code` says that there is no mark. A mark has a longer name than its file, and file
-    /// systems limit the length of names: if the name is too long, there cannot be a mark, and the recording is not
-    /// held.
+    /// Whether the system's error `code` says that the mark does not exist. A mark's name is longer than the name of
+    /// its recording, and file systems limit the length of names. If the name is too long, the mark cannot exist, so
+    /// the recording is not held.
     private static func isAbsence(_ code: CInt) -> Bool { code == ENOENT || code == ENAMETOOLONG }
 
     /// Holds the recording whose closed file is, or will be, `name`.

@@ -49,7 +49,8 @@ extension RecordDirectory {
         return Set(open.compactMap { SegmentReader.run(ofOpen: "\(path)/\($0.name)") })
     }
 
-    /// Whether a running process writes the file `name`, or might write it if the file system has no locks.
+    /// Whether a running process is writing the file `name`. On a file system without locks, it is also true if a
+    /// process might be writing the file.
     package func isInUse(
         _ name: String, lockCall: @escaping FileDescriptor.LockCall = FileDescriptor.systemLock
     ) -> Bool {
@@ -57,7 +58,7 @@ extension RecordDirectory {
             return false
         }
         let isOpen = name.hasSuffix(SegmentName.openMark)
-        // This is checked before the lock is taken, because a writer that has just created the file might not have
+        // The age is checked before the lock is taken, because a writer that has just created the file might not have
         // locked it yet.
         if isOpen, descriptor.mayBeBeginning { return true }
         return !descriptor.lock() || (isOpen && descriptor.mayBeWrittenElsewhere)
@@ -147,7 +148,7 @@ extension RecordDirectory {
         return file
     }
 
-    /// Returns the closed name of an open file; any other name unchanged.
+    /// Returns the name that the open file `name` gets when it is closed. Any other name is returned unchanged.
     package static func closedName(of name: String) -> String {
         name.hasSuffix(SegmentName.openMark) ? String(name.dropLast(SegmentName.openMark.count)) : name
     }

@@ -13,7 +13,7 @@ internal import Media
 /// }
 /// ```
 package struct RecordDirectory: Sendable {
-    /// Its path, without a slash at the end.
+    /// The directory's path, without a slash at the end.
     package let path: String
     /// The directory's file system, which all copies share. It is checked so that recordings do not fill an empty mount
     /// point.
@@ -22,7 +22,7 @@ package struct RecordDirectory: Sendable {
     package let template: NameTemplate
     /// Remembers that the directory is on a mounted disk; nil for a directory that is only read.
     private let memory: MountMemory?
-    /// All templates by which its files can be named: its own, the standard one, and earlier ones.
+    /// All templates by which files in the directory can be named: the current one, the standard one, and earlier ones.
     var templates: [NameTemplate] { [template, .standard] + place.now.notedTemplates }
 
     /// The prefix of the mark: the name of the empty file that identifies the directory.
@@ -37,11 +37,11 @@ package struct RecordDirectory: Sendable {
         self.memory = memory
     }
 
-    /// Makes `path` a writable directory and creates it if necessary; a file that is created and removed proves that it
-    /// is writable. Its files are named by `template`.
+    /// Prepares a writable directory at `path`, and creates the directory if necessary. A test file, which is created
+    /// and removed, proves that the directory is writable. New files are named by `template`.
     ///
     /// If the directory must be on a disk, according to `rule` or `memory`, and the disk is not mounted, nothing is
-    /// created: the directory ``isAwaited`` until ``checkMount()`` finds the disk.
+    /// created: ``isAwaited`` stays true until ``checkMount()`` finds the disk.
     package static func prepare(
         _ path: String, template: NameTemplate = .standard, mount rule: MountRule = .remembered,
         memory: MountMemory = MountMemory()
@@ -66,7 +66,7 @@ package struct RecordDirectory: Sendable {
     /// The mark that was found or created last.
     var mark: String? { place.now.mark }
 
-    /// Whether its disk has not been mounted since the directory was prepared.
+    /// Whether the directory's disk has not been mounted yet since the directory was prepared.
     package var isAwaited: Bool { place.now.fileSystem == nil }
 
     /// Counts the changes of the file system or directory at this path. When the count has changed, a file that was

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The name of a recording's file: usually `<channel>_<UTC start>_<sequence>`, otherwise as a ``NameTemplate`` makes
-/// it. Names of one channel sort by time, unless they come from such a template.
+/// The name of a recording's file. The standard form is `<channel>_<UTC start>_<sequence>`; a ``NameTemplate`` can
+/// define another form. The names of one channel sort by time if they have the standard form.
 package struct SegmentName: Sendable, Hashable, CustomStringConvertible {
     /// The channel, in characters that are safe in a file name.
     package let channel: String
@@ -57,8 +57,8 @@ package struct SegmentName: Sendable, Hashable, CustomStringConvertible {
         self.init(path, fileExtension, channel, template)
     }
 
-    /// Reads the name of any file of `channel` that has used a sequence number: open, closed, set aside, or with a
-    /// number appended because its name was taken.
+    /// Reads the name of any file of `channel` that has used a sequence number. The file can be open, closed, or set
+    /// aside by recovery, and its name can end with a number that was appended because the original name was taken.
     init?(usedBy fileName: String, channel: String, template: NameTemplate) {
         let isBroken = fileName.hasSuffix(Self.brokenSuffix)
         let parts: (path: Substring, fileExtension: String)? =
@@ -122,8 +122,8 @@ package struct SegmentName: Sendable, Hashable, CustomStringConvertible {
     /// The path of the file when it is closed.
     package var closed: String { path + fileExtension }
 
-    /// Returns the path of the closed file for the case that `attempt` names before it are taken: with that number
-    /// appended.
+    /// Returns the path of the closed file with the number `attempt` appended. It is needed if the path without a
+    /// number, and the paths with smaller numbers, are already taken.
     package func closed(attempt: Int) -> String { numbered(attempt).closed }
 
     /// Returns the same name with the number `attempt` appended, unless the number is 0.

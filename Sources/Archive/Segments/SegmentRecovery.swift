@@ -8,17 +8,18 @@ internal import Media
 package enum SegmentRecovery {
     /// The result for one file.
     package enum Outcome: Sendable, Equatable {
-        /// The file is now a plain MP4, or a transport stream from which something is missing. It is called `fileName`
-        /// and has `frames` frames. `droppedBytes` were damaged or are missing. Those at the end were cut off; those
-        /// between whole fragments are still in the file, but not part of its program.
+        /// The file is now a plain MP4, or a transport stream in which data is missing. It is called `fileName` and has
+        /// `frames` frames. `droppedBytes` is the number of bytes that were damaged or missing. Damaged bytes at the
+        /// end were cut off. Damaged bytes between whole fragments are still in the file, but are not part of its
+        /// program.
         case completed(fileName: String, frames: Int, droppedBytes: Int64)
-        /// Only its name was missing.
+        /// The file was complete; only its final name was missing.
         case renamed(fileName: String)
-        /// Nothing in it can be played; it was renamed to `fileName`.
+        /// Nothing in the file can be played; the file was renamed to `fileName`.
         case setAside(fileName: String, reason: String)
-        /// A running process writes it, or might write it if the file system has no locks.
+        /// A running process is writing the file, or might be writing it on a file system without locks.
         case inUse
-        /// It could not be read or written.
+        /// The file could not be read or written.
         case failed(FileFailure)
     }
 
@@ -29,9 +30,9 @@ package enum SegmentRecovery {
 
     /// One open file that was found.
     package struct Entry: Sendable, Equatable {
-        /// Its name while it was open.
+        /// The file's name while it was open.
         package let fileName: String
-        /// The result.
+        /// The result of the recovery.
         package let outcome: Outcome
     }
 
@@ -100,8 +101,8 @@ package enum SegmentRecovery {
                 throw FileFailure("open", descriptor.path, text: "it is not a regular file")
             }
             guard try isOurs(descriptor) else { return nil }
-            // This is checked before the lock is taken, because a writer that has just created the file might not have
-            // locked it yet.
+            // The age is checked before the lock is taken, because a writer that has just created the file might not
+            // have locked it yet.
             if written == nil, descriptor.mayBeBeginning { return .inUse }
             guard descriptor.lock(), written != nil || !descriptor.mayBeWrittenElsewhere else { return .inUse }
             if name.fileExtension == RecordFormat.ts.fileExtension {
