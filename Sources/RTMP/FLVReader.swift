@@ -50,7 +50,8 @@ struct FLVReader {
     /// A signed big-endian number of three bytes.
     mutating func signed24() throws(FLVFailure) -> Int32 { Int32(bitPattern: try unsigned24() << 8) >> 8 }
 
-    /// The packets after the first byte, whose low half is `type`. `multitrack` is the packet type for several tracks.
+    /// Returns the packets in the body. `type` is the low half of the body's first byte, which the caller has read.
+    /// `multitrack` is the packet type for several tracks.
     mutating func packets(type: UInt8, multitrack: UInt8) throws(FLVFailure) -> [FLVPacket] {
         var type = type
         while type == FLVPacket.Kind.modifier { type = try modified() }

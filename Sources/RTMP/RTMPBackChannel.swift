@@ -67,7 +67,7 @@ package struct RTMPBackChannel {
     /// Whether there are replies to send.
     package var owesReplies: Bool { !owed.isEmpty }
 
-    /// The replies to send. Must be called when there is room for them.
+    /// Returns the replies to send. Call it only when there is room to send them.
     package mutating func takeReplies() -> [RTMPMessage] {
         defer { owed = [] }
         return owed

@@ -4,8 +4,8 @@ internal import DequeModule
 internal import Media
 internal import Networking
 
-/// Lets connections share the chunks of a frame and of the audio before it: headers and bodies in one piece of memory,
-/// which is created once for all connections of a writer that are at the same position of their timelines.
+/// Lets connections share the chunks of a frame and of the audio before it. The headers and bodies are in one piece of
+/// memory. It is created once for all connections of a writer that are at the same position of their timelines.
 ///
 /// After the first messages, the chunks contain nothing that is specific to a connection. So hundreds of connections
 /// send the same bytes, and hold one reference each instead of making their own headers. A connection that is behind
@@ -39,7 +39,7 @@ package struct RTMPBursts {
     /// reused.
     var steps: [Int64] = []
 
-    /// Starts empty.
+    /// Creates an instance without bursts.
     package init() {}
 
     /// The chunks of `packets`; `steps` are the times between their messages and the previous ones. If the chunks do

@@ -58,7 +58,7 @@ package struct RTMPInboundParser {
         var extended: UInt32?
         var streamID: UInt32 = 0
         var body: [UInt8] = []
-        /// Bytes of a message that is skipped. They were received and not kept.
+        /// Number of received bytes of a message that is skipped. These bytes are not stored.
         var skipped = 0
 
         /// Bytes of the incomplete message that were received.

@@ -46,7 +46,7 @@ package struct RTMPURL: Sendable, Equatable, CustomStringConvertible, CustomDebu
         password = parts.password
     }
 
-    /// The stream of `other` at another server.
+    /// Creates the address of the same stream as `other`, at another server.
     init(isSecure: Bool, host: String, port: UInt16?, app: String, streamOf other: RTMPURL) {
         self.isSecure = isSecure
         self.host = host

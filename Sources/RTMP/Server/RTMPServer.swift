@@ -177,7 +177,8 @@ package final class RTMPServer: Sendable {
 package struct RTMPServerLimits: Sendable {
     /// The maximum number of connections that have not named an existing stream. A further one replaces the oldest.
     package var waiting = 512
-    /// The maximum number of such connections from one IPv4 address or IPv6 /64 network.
+    /// The maximum number of connections from one IPv4 address or IPv6 /64 network that have not named an existing
+    /// stream.
     package var waitingPerNetwork = 128
     /// The maximum number of connections in total. A further one is closed.
     package var connections = 1024

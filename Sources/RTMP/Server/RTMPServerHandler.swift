@@ -300,7 +300,7 @@ extension RTMPServerHandler {
         loop.execute { bound.value.take() }
     }
 
-    /// Carries out `control`, unless `publication` has ended: it must not control the next publication of its
+    /// Carries out `control`, unless `publication` has ended: `control` must not affect a later publication on the same
     /// connection.
     private func obey(_ control: RTMPPublication.Control, of publication: RTMPPublication) {
         guard case .publishing(let current, _) = phase, current === publication else { return }

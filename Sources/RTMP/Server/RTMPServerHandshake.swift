@@ -3,7 +3,7 @@
 internal import LibAV
 
 /// The server's side of the handshake (Adobe RTMP 1.0, 5.2), including the variant with digests that some clients
-/// require and verify. Pure: bytes in, bytes out.
+/// require and verify. It does no I/O: it gets the received bytes, and returns the bytes to send.
 struct RTMPServerHandshake {
     /// The client does not speak RTMP: the reason in a few words.
     struct Malformed: Error, Equatable {

@@ -2,7 +2,8 @@
 
 internal import Media
 
-/// The server's side of one RTMP connection: bytes in, events and bytes out, no I/O.
+/// The server's side of one RTMP connection. It does no I/O: it gets the received bytes, and returns events and the
+/// bytes to send.
 ///
 /// `handshake → connecting → connected ⇄ requested → publishing | playing`. `FCUnpublish`, `deleteStream` or
 /// `closeStream` ends the stream, unless the command names another stream, and the connection is `connected` again.
@@ -76,7 +77,7 @@ package struct RTMPServerSession {
     private var createdStreams = 0
     /// The action of the client's last request, and the message stream on which it came.
     private(set) var request: (RTMPStreamRequest.Action, stream: UInt32)?
-    /// The name in that request, without a query.
+    /// The stream's name in the client's last request, without a query.
     private var requestedName = ""
     /// The unread part of an aggregate message.
     private var aggregate: RTMPAggregate?
@@ -269,7 +270,7 @@ extension RTMPServerSession {
 
     /// Whether `argument` of a command names the running stream: by its message stream, or by its name. A command that
     /// names no stream, or message stream 0, refers to the running stream. If the client publishes on message stream 0,
-    /// a command with any other number refers to it, too.
+    /// a command with any other number refers to the running stream, too.
     private func names(_ argument: AMF0Value) -> Bool {
         guard let stream = request?.stream else { return false }
         if let number = argument.number { return number == 0 || stream == 0 || number == Double(stream) }
@@ -307,7 +308,7 @@ extension RTMPServerSession {
             toldTracks.formUnion(tracks)
             return .message(RTMPPublishedMessage(timestamp: message.timestamp, content: .otherTracks(tracks)))
         } catch {
-            // One invalid message is ignored: encoders send empty and malformed ones.
+            // An invalid message is ignored, because encoders send empty and malformed messages.
             return nil
         }
     }
