@@ -44,7 +44,7 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
     }
 
     /// The maximum number of changes that wait while the database cannot be written. If there are more, the oldest are
-    /// dropped; what they say about files is read from the files later.
+    /// dropped; their information about files is read from the files later.
     private static let patience = 10_000
     private static let retryInterval = DispatchTimeInterval.seconds(10)
 
@@ -152,9 +152,9 @@ package final class Catalogue: RecordingObserver, RetentionVeto {
     /// the catalogue cannot be read, every file is needed. Can block on the disk, but never on the catalogue's queue.
     package func needsUpload(_ name: String) -> Bool { (hold.state(of: name) ?? .waiting) ?? .waiting == .waiting }
 
-    /// Whether the file does not wait for upload. A file that an earlier run left waiting is kept even if this run does
-    /// not upload. While the catalogue cannot be read, every file counts as waiting if the channel ever uploaded. Can
-    /// block on the disk, but never on the catalogue's queue.
+    /// Whether the file is allowed to be deleted, because it does not wait for upload. A file that an earlier run left
+    /// waiting is kept even if this run does not upload. While the catalogue cannot be read, every file counts as
+    /// waiting if the channel ever uploaded. Can block on the disk, but never on the catalogue's queue.
     package func mayDelete(_ fileName: String) -> Bool {
         guard let upload = hold.state(of: fileName) else { return false }
         return upload != .waiting
@@ -312,7 +312,7 @@ extension Catalogue {
         switch change {
         case .segment(let name, let record):
             guard let segment = segment(name, record) else { return }
-            // A report of the recorder is about a file of its own run, which continues.
+            // A report from the recorder concerns a file of the recorder's own run, and that run continues.
             let living = record.map { [$0.run] }.map(Set.init) ?? directory.livingRuns()
             try store.put([segment], living: living)
             reads.withLock { $0 }?.add([name])

@@ -93,7 +93,8 @@ extension CatalogueStore {
         }
     }
 
-    /// The run of a file, and where the run's first remaining file begins; the largest number if all are deleted.
+    /// Selects a file's run, and the start of the run's first remaining file. If all files of the run are deleted, the
+    /// start is the largest number.
     private static let own = """
         WITH own AS (SELECT run, channel FROM segments WHERE name = ?),
             first AS (

@@ -150,8 +150,8 @@ final class CatalogueStore: Sendable {
     private func giveToOwner(of directory: String) {
         var owner = stat()
         guard geteuid() == 0, stat(directory, &owner) == 0 else { return }
-        // Uses fstat and fchownat on one descriptor to avoid a rename race. It is opened with O_PATH, because closing
-        // any other descriptor of the file would give up SQLite's locks (fcntl(2)).
+        // Uses fstat and fchownat on one descriptor to avoid a rename race. The descriptor is opened with O_PATH,
+        // because closing any other descriptor of the file would give up SQLite's locks (fcntl(2)).
         let file = Glibc.open(path, Self.onlyPath | O_NOFOLLOW | O_CLOEXEC)
         guard file >= 0 else { return }
         defer { close(file) }
@@ -323,7 +323,8 @@ extension CatalogueStore {
     /// Scenes are kept as long as there are files from their time, up to this limit: one scene every five seconds for
     /// two months.
     private static let mostScenes = 1_000_000
-    /// How many new scenes are added between two counts of all scenes: counting many takes a while.
+    /// How many new scenes are added between two counts of all scenes. Counting is rare, because counting many scenes
+    /// takes a while.
     private static let countsEach = 256
 
     /// Adds an event; removes events beyond the limit, and scenes without remaining files.

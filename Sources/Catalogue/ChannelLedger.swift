@@ -60,8 +60,8 @@ package struct ChannelLedger: Sendable {
         }
     }
 
-    /// Returns when the newest file ended that began before `time`, even if the file was deleted since; nil if there is
-    /// no such file, or if the catalogue cannot be read.
+    /// Returns the end time of the newest file that began before `time`; the file can have been deleted since. Nil if
+    /// there is no such file, or if the catalogue cannot be read.
     package func newestEnd(before time: UTCTime) -> UTCTime? {
         let newest = try? store()?.read { database in
             try CatalogueStore.segments(
@@ -94,7 +94,8 @@ package struct ChannelLedger: Sendable {
         throw CatalogueFailure.failed("the catalogue cannot be read")
     }
 
-    /// Returns the same clips for a caller that must know every clip: throws if a clip might be missing.
+    /// Returns the clips of the channel like ``clips()``, but throws if a clip might be missing. It is for callers that
+    /// must know every clip.
     func allClips() throws -> [CatalogueClip] {
         guard let store = store() else { return try clips() }
         let found = store.salvagedClips()
@@ -127,8 +128,8 @@ package struct ChannelLedger: Sendable {
         return store
     }
 
-    /// Returns the rows of `segments` that belong to the channel. Rows of deleted files are all kept, because a file
-    /// that no longer exists does not tell its channel.
+    /// Returns the rows of `segments` that belong to the channel. Rows of deleted files are all kept, because the
+    /// content of a deleted file can no longer show its channel.
     private func own(_ segments: [CatalogueSegment]) -> [CatalogueSegment] {
         let ownership = Ownership(directory, channel: channel)
         return segments.filter { $0.deleted != nil || ownership.matches($0.name) }

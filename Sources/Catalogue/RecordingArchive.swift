@@ -105,7 +105,7 @@ package struct RecordingArchive {
         }
     }
 
-    /// The readable content of a damaged database that cannot be read from the files.
+    /// The readable content of a damaged database, as far as this content cannot be read from the files.
     private struct Salvage {
         /// Upload states by file name.
         let uploads: [String: UploadState]

@@ -5,7 +5,7 @@ internal import MP4
 internal import Media
 
 extension Verification {
-    /// A file together with its row.
+    /// A file together with its row in the catalogue.
     private struct Placed {
         var row: CatalogueSegment
         /// The facts that were read from the file; nil for a transport stream, and for a file that retention deleted.

@@ -50,8 +50,8 @@ struct Verification {
     private(set) var files: [String: SegmentFacts] = [:]
     /// Transport streams, which have little metadata.
     private var streams: [String] = []
-    /// Rows of transport streams that agree with the catalogue, and of files between other files that retention
-    /// deleted.
+    /// Rows of transport streams that agree with the catalogue, and rows of files that retention deleted while files
+    /// before and after them still exist.
     private(set) var otherRows: [CatalogueSegment] = []
     /// Rows and gaps that are in the catalogue; empty if it cannot be read.
     private(set) var rows: [String: CatalogueSegment] = [:]

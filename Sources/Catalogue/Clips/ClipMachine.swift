@@ -2,7 +2,7 @@
 
 package import Media
 
-/// Computes the clips of a program from the commands that start and stop them. Pure: no clock, no files.
+/// Computes the clips of a program from the commands that start and stop them. It uses no clock and no files.
 ///
 /// A command names its frame, so neither network delay nor the order of commands matters: the command that stops a clip
 /// can arrive before the command that starts it, and both commands can arrive before their frames. A clip depends only
@@ -179,7 +179,7 @@ extension ClipMachine {
 
 extension ClipMachine {
     /// Updates the clips for the program's position. The program's frames before `recorded` are on disk; if recording
-    /// `isSuspended`, no later frames will be. Returns the ids of the changed clips.
+    /// `isSuspended`, no later frames will be written. Returns the ids of the changed clips.
     @discardableResult
     package mutating func complete(
         _ program: Program, recordedUpTo recorded: Int64?, isSuspended: Bool = false

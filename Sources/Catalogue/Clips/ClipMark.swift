@@ -3,7 +3,8 @@
 internal import Archive
 internal import Glibc
 
-/// An empty file in a record directory, which shows that clips, which protect recordings from deletion, might be lost.
+/// An empty file in a record directory. It shows that clips might be lost, and so that recordings might need protection
+/// from deletion although no known clip protects them.
 ///
 /// `.relay-clips.restoring` exists while the clips of a damaged catalogue are moved to a new one, and
 /// `.relay-clips.broken-N` names the damaged database. If not all clips can be read, `.relay-clips.restoring` is
