@@ -35,9 +35,9 @@ struct RunDownState {
     var lengths: RunDownLengths?
     /// Files of the previous run-down, one of which can still be on air.
     var former: [RunDownClip] = []
-    /// The first frame at which none of the former files is visible any more; nil until another scene goes on air.
+    /// From this frame on, no file of the previous run-down is visible; nil until another scene goes on air.
     var formerEnd: FrameIndex?
-    /// The frame at which another scene replaces the former files.
+    /// The frame at which another scene replaces the files of the previous run-down.
     var formerChange: FrameIndex?
     /// The first frame for which the player has not been called yet.
     var next: FrameIndex = 0

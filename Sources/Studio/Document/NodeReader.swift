@@ -65,7 +65,7 @@ extension NodeReader {
         fault(entry.mark, key, "There is no such key; is \(near) meant?")
     }
 
-    /// Joins the words that a value is allowed to be into a text such as `a, b or c`.
+    /// Joins the allowed words for a value into a text such as `a, b or c`.
     package static func either(_ words: [String]) -> String {
         words.count < 2
             ? words.joined() : words.dropLast().joined(separator: ", ") + " or " + (words.last ?? "")

@@ -111,7 +111,7 @@ package final class StingerReel: Stinger {
         }
     }
 
-    /// Waits until frame `number` is decoded, or until it is certain that it will not be.
+    /// Waits until frame `number` is decoded, or until it is certain that this frame will never be decoded.
     private func wait(for number: Int64, _ news: DispatchSemaphore) {
         while state.withLock({ state in
             let isThere = state.next + Int64(state.waiting.count) > number

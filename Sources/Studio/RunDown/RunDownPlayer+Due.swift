@@ -98,7 +98,7 @@ extension RunDownPlayer {
         if state == .running { (state, place) = (.over, nil) }
     }
 
-    /// The segment after the given one, whose file is now being opened; nil at the end.
+    /// Returns the segment after `segment`, and prepares its file; nil at the end of the run-down.
     mutating func following(_ segment: Int, _ pass: Int64) -> Upcoming? {
         let next = segment + 1
         guard next < runDown.segments.count else { return runDown.loops ? prepared(0, pass + 1) : nil }

@@ -107,7 +107,7 @@ extension RunDownPlayer {
 
     /// Continues at the position of the hold. The segment lasts for the rest of its length.
     package mutating func resume(at frame: FrameIndex) throws(Refusal) {
-        // A segment that would have been held as soon as it became visible runs instead.
+        // The next segment would have been held as soon as it became visible. Now it runs without a hold.
         if holdsNext { return holdsNext = false }
         guard state == .held else { throw .notHeld }
         state = .running

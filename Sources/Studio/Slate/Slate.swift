@@ -75,7 +75,7 @@ package final class Slate: Sendable {
     /// Whether the slate is a file.
     var plays: Bool { source != nil }
 
-    /// The current video: the file when it is playing, and its first frame before that.
+    /// The video to show now: the playing file, or the still image until the file has delivered a frame.
     package func video(at now: Timestamp) -> Scene.Video {
         let feed = player.feed.withLock { $0 }
         guard let feed, feed.newestVideo(at: now) != nil else { return .still(still) }
