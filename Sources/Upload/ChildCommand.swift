@@ -33,7 +33,7 @@ package struct ChildCommand: Sendable {
     /// How long a program has to end before it gets SIGKILL; rclone takes up to a second.
     private static let grace = Duration.seconds(1)
 
-    /// A run of `program`, which is an absolute path, with the time limit `limit`.
+    /// Creates a command that runs `program`, which is an absolute path, for at most `limit`.
     package init(program: String, arguments: [String], environment: [String: String] = [:], limit: Duration) {
         self.program = program
         self.arguments = arguments

@@ -10,7 +10,8 @@ final class RcloneDelivery: SegmentDelivery {
     private let rclone: String
     private let remote: RcloneRemote
     private let limit: String?
-    /// The hash by which files are compared; nil until the remote was asked, and empty if the remote supports none.
+    /// The hash by which files are compared. It is nil until rclone has reported the remote's hashes, and empty if the
+    /// remote supports none.
     private let hash = Mutex<String?>(nil)
 
     /// The first of these hashes that a remote supports is used; if it supports none of them, any other hash.
@@ -103,7 +104,8 @@ final class RcloneDelivery: SegmentDelivery {
     private func run(_ arguments: [String], _ time: Duration, _ input: FileDescriptor) async throws(DeliveryFailure)
         -> String
     {
-        // rclone itself retries seldom and not for long, because the uploader tries again and logs it.
+        // rclone itself retries only a few times and only for a short time, because the uploader also retries, and logs
+        // it.
         let flags =
             ["--ask-password=false", "--retries=1", "--low-level-retries=2", "--contimeout=15s", "--timeout=60s"]
             + ["--stats=0"] + (limit.map { ["--bwlimit=\($0)"] } ?? [])
