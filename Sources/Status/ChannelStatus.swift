@@ -72,7 +72,7 @@ package struct PartStatus: Sendable, Codable {
     package var selection: SelectionStatus?
     /// The number of frames for which the source's previous frame was repeated.
     package var framesRepeated: Int
-    /// The number of these repetitions that happened because the frame that was due had not arrived.
+    /// How many of the repetitions in ``framesRepeated`` happened because the frame that was due had not arrived.
     package var framesLate: Int
     /// The number of frames of the source that were never shown.
     package var framesDropped: Int
@@ -105,7 +105,7 @@ package struct PassthroughStatus: Sendable, Codable {
     /// Packets that could not be decoded. They belong to the track that is re-encoded while `--copy-video` or
     /// `--copy-audio` passes the other track through.
     package var transcodingErrors = 0
-    /// Packets of that track that were dropped because the encoder could not keep up.
+    /// Packets of the re-encoded track that were dropped because the encoder could not keep up.
     package var skippedPackets = 0
 
     /// The statistics before the first packet.
@@ -144,7 +144,7 @@ package struct RenditionStatus: Sendable, Codable {
 package struct SelectionStatus: Sendable, Codable {
     /// The name of the input on air, or `slate`; nil before anything is on air.
     package var onAir: String?
-    /// The index of that input in the order of preference, 0 for the first; nil for the slate.
+    /// The index of the input on air in the order of preference, 0 for the first; nil for the slate.
     package var number: Int?
     /// Why this input is on air.
     package var reason: String?
