@@ -3,8 +3,8 @@
 internal import MP4
 internal import Media
 
-/// Decides which frames and packets of which recordings a range includes, each at the time at which it was on air. As
-/// few frames as possible are re-encoded. Pure.
+/// Decides which frames and packets of which recordings a range includes. Each keeps the time at which it was on air.
+/// As few frames as possible are re-encoded. Pure.
 struct RangePlan {
     /// The video frames, with times in ticks of the video.
     let frames: StitchPlan

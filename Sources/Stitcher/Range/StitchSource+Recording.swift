@@ -31,7 +31,7 @@ extension StitchSource {
                 let scale = Int32(clamping: audio.timescale)
                 let begin = index.facts.audio?.offset ?? 0
                 let end = audio.samples.last.map { $0.pts + $0.duration } ?? begin
-                // The number of channels is not important here, because no audio is decoded.
+                // Any number of channels can be given here, because no audio is decoded.
                 return Audio(
                     stream: 1, codec: "aac", format: AudioFormat(sampleRate: scale, channels: 2),
                     timeBase: TimeBase(1, scale), range: begin..<max(begin, end), packets: audio.samples)
@@ -75,14 +75,14 @@ extension StitchSource {
     }
 }
 
-/// Files that contain more frames than they show. They come from a source's stream that was recorded without
-/// re-encoding and cut at frames that are not keyframes.
+/// Files that contain more frames than they show. Such files are made when a source's stream is recorded without
+/// re-encoding and is cut at frames that are not keyframes.
 extension StitchSource {
     private var isTrimmed: Bool { position?.isTrimmed == true }
 
-    /// The distance from the first frame of `before` to the first frame of this file, in ticks of the video. Nil unless
-    /// both files contain their positions and are parts of one stream. The distance cannot be counted in frames,
-    /// because frames of such streams have no constant duration.
+    /// The distance from the first frame of `before` to the first frame of this file, in ticks of the video. Nil if a
+    /// file does not contain its position, or if the files are parts of different streams. The distance cannot be
+    /// counted in frames, because frames of such streams have no constant duration.
     func distance(from before: StitchSource) -> Int64? {
         guard isTrimmed, before.isTrimmed, let start = position, let other = before.position, start.run == other.run
         else { return nil }

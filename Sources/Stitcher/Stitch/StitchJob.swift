@@ -106,8 +106,8 @@ package struct StitchJob {
         }
     }
 
-    /// Returns `clips` without those that contain no frame and are allowed to be empty, the numbers of the remaining
-    /// clips, and the reasons why clips are left out.
+    /// Leaves out clips that contain no frame, if they are allowed to be empty. Returns the remaining clips, their
+    /// numbers, and the reasons why the other clips are left out.
     static func filled(
         _ clips: [StitchClip], _ sources: [StitchSource]
     ) throws(ClipFailure) -> (clips: [StitchClip], numbers: [Int], leftOut: [String]) {
@@ -249,7 +249,7 @@ package struct StitchJob {
     }
 
     /// The re-encoded frames of a range, by the number of the part in the plan. They are encoded before any frame is
-    /// copied, so that the job throws at the beginning if our encoder cannot continue the stream of the recordings.
+    /// copied. If our encoder cannot continue the stream of the recordings, the job therefore throws at its beginning.
     private func pieces(_ isCancelled: () -> Bool) throws -> [Int: [EncodedPacket]] {
         guard range != nil else { return [:] }
         var pieces: [Int: [EncodedPacket]] = [:]

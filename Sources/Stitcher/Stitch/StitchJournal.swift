@@ -8,10 +8,10 @@ internal import Media
 /// Stores the frames that were encoded for a result so far, in a hidden file in the same directory, so that an
 /// interrupted run can be resumed. Used by one thread.
 ///
-/// The file is a list of records. A record consists of the length of its description in four bytes, most significant
-/// first, then the description in JSON, and, in all records but the first, the packets one after the other. A record
-/// contains all packets of one run of an encoder, from its first frame to its last. An incomplete record ends the list;
-/// a record whose packets do not match their digest is ignored.
+/// The file is a list of records. A record begins with the length of its description (four bytes, most significant
+/// first). The description in JSON follows. In all records but the first, the packets follow, one after the other. A
+/// record contains all packets of one run of an encoder, from its first frame to its last. An incomplete record ends
+/// the list; a record whose packets do not match their digest is ignored.
 final class StitchJournal {
     /// The output of one run of an encoder.
     struct Session: Codable {

@@ -46,8 +46,8 @@ package struct StitchPlan: Sendable {
     package private(set) var orientation = Orientation.upright
     /// The parameter sets of the copied frames; empty if no frame is copied.
     package private(set) var configuration: [UInt8] = []
-    /// Whether a frozen frame gets a longer duration instead of being encoded repeatedly. This is done only if all
-    /// frames are copied and our encoder could not encode frames in the same format.
+    /// Whether a frozen frame gets a longer duration instead of being encoded repeatedly. Frames are lengthened only if
+    /// all frames are copied and our encoder cannot make frames of the same format.
     package private(set) var lengthens = false
     /// For each clip of a range, whose frames keep the times of their files: the position in the result at which the
     /// clip's file begins, in ticks of its video. Nil if the frame rate determines the times of all frames.
@@ -285,8 +285,8 @@ package struct StitchPlan: Sendable {
         if source.video.isConstant, source.video.rate == video.frameRate {
             return min(times.count - 1, clip.frames.lowerBound + index)
         }
-        // The source's frame is the one that is visible in the middle of the result's frame, so that on average frames
-        // are shown neither earlier nor later than in the source.
+        // Chooses the source's frame that is visible in the middle of the result's frame. On average, frames are then
+        // shown at the same time as in the source.
         let halves = TimeBase(video.frameRate.timeBase.numerator, video.frameRate.timeBase.denominator &* 2)
         let wanted =
             source.time(clip.frames.lowerBound) + halves.rescale(Int64(2 * index + 1), to: source.video.timeBase)

@@ -26,8 +26,8 @@ package struct StitchSource: Sendable {
         /// The reader of a transport stream's frames, which knows the parameter sets that all frames have; nil for
         /// files that store parameter sets apart from the frames.
         package var units: AnnexBReader?
-        /// Whether frames have the format that our encoder makes. This is important only for H.264, because the encoder
-        /// makes no other codec.
+        /// Whether frames have the format that our encoder makes. It matters only for H.264, because the encoder makes
+        /// only H.264.
         package var is8Bit420 = true
         package var timeBase: TimeBase
         /// The frames in decoding order. Their `pts` is their number in the order in which they are shown, counted from
@@ -42,8 +42,8 @@ package struct StitchSource: Sendable {
         package var isConstant: Bool
         /// The number of frames at the beginning that are hidden because frames to which they refer are missing.
         package var headless = 0
-        /// The number of frames at the end that are hidden because frames to which they refer are missing. This happens
-        /// if the program that cut the file counted frames in decoding order.
+        /// The number of frames at the end that are hidden because frames to which they refer are missing. Such frames
+        /// exist if the program that cut the file counted frames in decoding order.
         package var torn = 0
         /// Frames other than keyframes at which decoding can begin, by their numbers in decoding order: recovery points
         /// in open GOPs of H.264. Frames that are shown before such a frame cannot be decoded.

@@ -42,7 +42,7 @@ struct StitchTarget: Equatable {
         }
     }
 
-    /// This target with the coding of the frames of `first`; nil if the result must have another format.
+    /// Returns this target with the coding of the frames of `first`; nil if the result must have another format.
     func whole(like first: StitchSource) -> StitchTarget? {
         let (frames, upright) = (first.video.frames, first.upright)
         guard (video.width, video.height) == (upright.width, upright.height),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The shape of the window with which a packet of AAC was encoded. It must match the shapes of the neighbouring
+/// The shape of the window with which a packet of AAC was encoded. The shape must match the shapes of the neighbouring
 /// packets, because each half of a decoded packet is added to a half of its neighbour (ISO/IEC 14496-3, 4.6.11).
 struct AACWindow: Equatable {
     /// Whether the packet has one long window with long slopes on both sides (`ONLY_LONG_SEQUENCE`).

@@ -36,11 +36,11 @@ final class DemuxedAudio: AudioFeed {
     /// How much audio is decoded before the first requested sample: a decoder needs one or two packets before its
     /// output is right.
     private static let preroll = Duration.milliseconds(200)
-    /// The longest stretch of audio that is decoded only to skip it. To skip more, the reader seeks.
+    /// The longest stretch of audio that is decoded only to skip it. If more audio must be skipped, the reader seeks.
     private static let stride = Duration.seconds(5)
 
-    /// The packets of `source`, from shortly before `start` on. `start` is in ticks of the stream. If `start` is at the
-    /// beginning of the file, the last packets of `before` are included as well.
+    /// Creates a feed of the packets of `source`, from shortly before `start` on. `start` is in ticks of the stream. If
+    /// `start` is at the beginning of the file, the last packets of `before` are included as well.
     init(
         _ source: StitchSource, _ audio: StitchSource.Audio, behind before: StitchSource? = nil, from start: Int64
     ) throws {
@@ -85,8 +85,8 @@ final class IndexedAudio: AudioFeed {
     /// complete only when the next packet is decoded, too.
     private static let preroll = 2
 
-    /// The packets of `source`, which have the description `track`, from shortly before `start` on. `start` is in
-    /// samples.
+    /// Creates a feed of the packets of `source`, from shortly before `start` on. `track` describes the packets, and
+    /// `start` is in samples.
     init(_ source: StitchSource, _ audio: StitchSource.Audio, _ track: TrackDescription, from start: Int64) throws {
         file = try FileDescriptor.open(readOnly: source.path)
         (packets, self.track) = (audio.packets, track)

@@ -6,8 +6,8 @@ internal import Media
 /// Decides which packets of AAC are copied, and to which positions. Pure.
 ///
 /// All packets of a track begin on one grid of 1024 samples, and packets of two files rarely fit the same grid.
-/// Therefore a copied packet is moved to the grid, by at most half a millisecond. If it would have to move further, the
-/// frames of its clip are moved together with it, by at most half a packet. So the audio and the frames of one clip
+/// Therefore a copied packet is moved to the grid, by at most half a millisecond. If a packet must be moved further,
+/// the frames of its clip are moved by the same time, by at most half a packet. So the audio and the frames of one clip
 /// always stay in sync.
 struct AudioGrid {
     /// The audio of one clip, with times in samples.
@@ -27,7 +27,8 @@ struct AudioGrid {
         var packets: [IndexedSample]
     }
 
-    /// How the packets of a stitched file are chosen and joined; the same for all of its pieces.
+    /// The rules by which the packets of a stitched file are chosen and joined. All pieces of the file have the same
+    /// rules.
     struct Rules {
         var mode: StitchAudio
         /// Samples per second.
@@ -120,8 +121,8 @@ struct AudioGrid {
         return Self.modulo(distance) == 0 && start(clip) + continuation <= last.pts + Self.step
     }
 
-    /// The stretch whose packets determine the grid, so that they are not moved: the first stretch that is so long that
-    /// frames would be moved for it, or otherwise the longest stretch.
+    /// The stretch whose packets determine the grid, so that these packets are not moved. It is the first stretch that
+    /// is long enough to move frames for it; if no stretch is long enough, it is the longest one.
     private func anchor(_ stretches: [Range<Int>]) -> Range<Int>? {
         let found = stretches.filter(isCopyable)
         return found.first { length($0) >= rules.longest } ?? found.max { length($0) < length($1) }
@@ -194,8 +195,9 @@ struct AudioGrid {
         return distance > 0 ? (distance + Self.step - 1) / Self.step : distance / Self.step
     }
 
-    /// The number of the first packet of `clip` that is copied: at the start of the result, the packet before the first
-    /// one that is played, because the decoder needs it; otherwise a packet that can follow a new packet.
+    /// The number of the first packet of `clip` that is copied. At the start of the result, it is the packet before the
+    /// first packet that is played, because the decoder needs that packet. Otherwise it is a packet that can follow a
+    /// new packet.
     private func entry(_ clip: Int) -> Int64? {
         let (piece, shift) = (pieces[clip], shifts[clip])
         if clip == 0, piece.available.lowerBound + shift <= 0 {

@@ -216,8 +216,8 @@ struct AudioPlan: Equatable {
             spans.append(.copied(clip: clip, packets: packets))
             position = begin + Int64(packets.count) * step
         }
-        // If the last file is copied up to its end and less than a packet is missing there, the missing audio is not
-        // encoded.
+        // If the last file is copied up to its end and less than a packet of audio is missing after that, the missing
+        // audio is not encoded.
         let isWhole = if case .copied(pieces.count - 1, _) = spans.last { position >= count - step } else { false }
         if position < count, !isWhole {
             spans.append(.encoded(position..<position + (count - position + step - 1) / step * step))
@@ -263,8 +263,8 @@ struct AudioPlan: Equatable {
             return
         }
         let edge = min(edge, Int64(room) / 2)
-        // During a transition, the audio of the clip before continues beyond the cut. It ends where its file ends, or
-        // at the end of the transition if that is earlier.
+        // During a transition, the audio of the previous clip continues beyond the cut. The audio ends at the end of
+        // its file or at the end of the transition, whichever is earlier.
         let end = transition > 0 ? min(max(cut, before.available.upperBound), cut + transition) : cut
         let last = min(cut, max(before.range.lowerBound + edge, before.available.upperBound))
         let fall = transition > 0 && end - cut >= edge ? cut..<end : last - edge..<last
