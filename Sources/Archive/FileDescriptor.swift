@@ -48,7 +48,7 @@ package final class FileDescriptor: Sendable, ByteSource {
         try FileDescriptor("open", path, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK, lockCall: lockCall)
     }
 
-    /// Opens the directory `path`, to make its entries durable.
+    /// Opens the directory `path`, so that its entries can be made durable.
     package static func open(directory path: String) throws(FileFailure) -> FileDescriptor {
         try FileDescriptor("open", path, flags: O_RDONLY | O_DIRECTORY)
     }
@@ -106,8 +106,8 @@ package final class FileDescriptor: Sendable, ByteSource {
 
     private static func lastPart(of name: String) -> String { parts(of: name).last { !$0.isEmpty } ?? name }
 
-    /// The components of the path `name`. It is split by bytes, as the system does it: in Swift, a slash and a
-    /// combining mark after it are one Character, but the slash still divides the path.
+    /// The components of the path `name`. The path is split by bytes, as the operating system does. In Swift, a slash
+    /// and a combining mark after it are one Character, but the system still treats the slash as a separator.
     static func parts(of name: String) -> [String] {
         name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
             .map { String(decoding: $0, as: UTF8.self) }
@@ -156,8 +156,8 @@ package final class FileDescriptor: Sendable, ByteSource {
         }
     }
 
-    /// Whether another process might be writing the file although no lock is visible: the file system has no locks, and
-    /// the file was written less than a minute ago. A time in the future counts as recent.
+    /// Whether another process might be writing the file although no lock shows it. This is true if the file system has
+    /// no locks and the file was written less than a minute ago. A time in the future counts as recent.
     var mayBeWrittenElsewhere: Bool {
         guard Self.withoutLocks.withLock({ $0[ObjectIdentifier(self)] != nil }) else { return false }
         return wasWritten(within: Self.quietTime)
@@ -364,7 +364,8 @@ package final class FileDescriptor: Sendable, ByteSource {
         if relay_rename_no_replace(directory, name, target) == 0 { return true }
         if errno == EEXIST { return false }
         guard [EINVAL, ENOSYS, EOPNOTSUPP].contains(errno) else { throw FileFailure("rename", path, code: errno) }
-        // The file system cannot rename without overwriting (NFS). Creating a hard link never overwrites either.
+        // The file system does not support renaming that refuses to overwrite (NFS). Creating a hard link never
+        // overwrites either.
         if linkat(directory, name, directory, target, 0) == 0 {
             // If the old name cannot be removed, the new name stays: recovery finds both names of the file and removes
             // the old one.

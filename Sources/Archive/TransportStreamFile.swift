@@ -48,12 +48,12 @@ package enum TransportStreamFile {
     }
 
     /// Reads each packet in `range`, which must begin and end at packet boundaries. `isWhole` says whether the stream
-    /// is complete up to the end of the range: only the next frame shows that a frame is complete, because a frame's
-    /// PES packet contains no length (13818-1, 2.4.3.7). Reads less than a megabyte at a time. If the disk cannot read
-    /// such a block completely, the whole block counts as missing.
+    /// is complete up to the end of the range. The caller must know that, because a frame's PES packet contains no
+    /// length (13818-1, 2.4.3.7), so that only the next frame shows that a frame is complete. Reads less than a
+    /// megabyte at a time. If the disk cannot read such a block completely, the whole block counts as missing.
     static func content(of file: any ByteSource, in range: Range<Int64>, isWhole: Bool) throws -> Content {
         var content = Content()
-        // Whether the current frame has all of its packets so far; nil before the first.
+        // Whether all packets of the current frame were found so far; nil before the first frame.
         var isFrameWhole: Bool?
         var position = range.lowerBound
         while position < range.upperBound {

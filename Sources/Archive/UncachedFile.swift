@@ -5,7 +5,7 @@ internal import Glibc
 internal import MP4
 
 /// Reads a file as it is on the disk. When the disk refuses written data, Linux keeps the data in memory and reports
-/// success for the next `fsync`, so that a normal read returns data that is not on the disk.
+/// success for the next `fsync`. A normal read then returns data that is not on the disk.
 ///
 /// This type asks the system to drop its cache of the file, and bypasses the cache (`O_DIRECT`, open(2)). If the file
 /// system does not support `O_DIRECT`, which some file systems report only when the file is read, this type reads

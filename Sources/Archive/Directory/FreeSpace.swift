@@ -47,7 +47,7 @@ package struct SystemFreeSpace: FreeSpaceProbe {
         return DiskSpace(
             free: Self.bytes(UInt64(info.f_bavail), UInt64(info.f_frsize)),
             capacity: Self.bytes(UInt64(info.f_blocks), UInt64(info.f_frsize)), fileSystem: UInt64(place.st_dev),
-            // A file system that makes inodes as it needs them, such as btrfs, reports 0 for their number.
+            // A file system that creates inodes when they are needed, such as btrfs, reports that it has 0 inodes.
             freeFiles: info.f_files > 0 ? Int64(clamping: info.f_favail) : nil)
     }
 

@@ -8,7 +8,7 @@ internal import Synchronization
 /// Retention, recovery, the catalogue, uploads, sequence numbers and lists all use this type. A file is a recording of
 /// the channel if three things agree:
 /// - the directory: no directory between the record directory and the file is itself a record directory;
-/// - the name: it fits the directory's template, or a template that the directory used earlier;
+/// - the name: the name fits the directory's template, or a template that the directory used earlier;
 /// - the content: the tags of an MP4, or the service description of a transport stream.
 ///
 /// A file in doubt is not a recording of the channel. All calls block on the disk.
@@ -85,7 +85,8 @@ package final class Ownership: Sendable {
         return isInOtherArchive(fileName) ? nil : match
     }
 
-    /// Whether `fileName` cannot be the name of another channel's file.
+    /// Whether `fileName` fits a template that contains the channel, so that it can only be the name of a file of this
+    /// channel.
     package func isNamedAfterChannel(_ fileName: String) -> Bool {
         let original = SegmentSalvage.originalName(fileName)
         return directory.templates.contains { ($0.hasChannel) && name(original, $0) != nil }
@@ -180,8 +181,8 @@ extension Ownership {
             }
     }
 
-    /// Whether `digits` consists of some of `texts`, one after the other. Each position is examined only once, because
-    /// a name of hundreds of digits can be divided in too many ways to try them all.
+    /// Whether `digits` consists of some of `texts`, one after the other. Each position is examined only once: a name
+    /// of hundreds of digits can be divided in too many ways to try all of them.
     private static func isMade(_ digits: Substring, of texts: [[UInt8]]) -> Bool {
         let digits = Array(digits.utf8)
         var isReached = [Bool](repeating: false, count: digits.count + 1)

@@ -2,7 +2,7 @@
 
 internal import Glibc
 
-/// Where relay keeps its state between runs, apart from recordings.
+/// The directory in which relay stores its own state between runs. Recordings are stored elsewhere.
 package enum StateDirectory {
     /// The first of `$STATE_DIRECTORY`, which systemd sets to a colon-separated list, `$XDG_STATE_HOME/relay` and
     /// `~/.local/state/relay`; nil if none of these variables is set.

@@ -76,8 +76,8 @@ package struct SegmentName: Sendable, Hashable, CustomStringConvertible {
         if let reading = template.read(path, channel: channel) {
             self.init(String(path), channel, reading, fileExtension)
         } else if !path.contains("/"), let name = SegmentName(standard: path, fileExtension), name.channel == channel {
-            // A standard name counts only in the record directory itself: in a directory that the template does not
-            // make, it belongs to a copy that an operator keeps there.
+            // A standard name counts only in the record directory itself. In a subdirectory that the template does not
+            // make, a file with a standard name is a copy that an operator keeps there.
             self = name
         } else {
             return nil

@@ -4,8 +4,8 @@ internal import Glibc
 package import MP4
 internal import Media
 
-/// Reads the tables of files that ``SegmentFile`` wrote, closed or open, and refuses all others. The amount that it
-/// reads is limited by the file's size, and none of the content is trusted.
+/// Reads the tables of files that ``SegmentFile`` wrote, closed or open, and refuses all others. The reader reads at
+/// most as much as the file's size allows, and checks all content before it uses it.
 package enum SegmentReader {
     /// The latest start of a file in its program, 36 years in nanoseconds, so that sums do not overflow.
     private static let latestStart: Int64 = 1 << 60

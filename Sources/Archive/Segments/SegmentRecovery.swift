@@ -43,8 +43,8 @@ package enum SegmentRecovery {
     }
 
     /// Like ``run(in:channel:)``, but reads the last `checkedTail` bytes of each file to find missing media. `own`
-    /// contains the files that this process wrote, each with the number of its bytes of media: these files count as no
-    /// longer in use, however new they are.
+    /// contains the files that this process wrote, each with the number of its bytes of media. These files never count
+    /// as being in use, even if they are new.
     package static func run(
         in directory: RecordDirectory, channel: String, checkedTail: Int64, own: [String: Int64] = [:],
         lockCall: @escaping FileDescriptor.LockCall = FileDescriptor.systemLock
