@@ -10,8 +10,8 @@ package enum FLVFailure: Error, Equatable, Sendable {
     case otherTracks([String])
 }
 
-/// The header of an Enhanced RTMP packet, the same for audio and video (Enhanced RTMP v2, "Enhanced Audio", "Enhanced
-/// Video").
+/// The header of an Enhanced RTMP packet. It is the same for audio and video (Enhanced RTMP v2, "Enhanced Audio",
+/// "Enhanced Video").
 struct FLVPacket {
     /// Packet types that audio and video share.
     enum Kind {

@@ -46,8 +46,8 @@ package struct RTMPBackChannel {
         return waiting
     }
 
-    /// Parses `bytes`. Invalid bytes end the parsing, and the answer says so, but they do not end the output, because
-    /// media can be sent even if nothing is parsed. A message that is too long is skipped.
+    /// Parses `bytes`. Invalid bytes end the parsing, and ``Answer/failure`` reports that. They do not end the output,
+    /// because media can be sent even if nothing is parsed. A message that is too long is skipped.
     package mutating func take(_ bytes: [UInt8], isCounted: Bool = true) -> Answer {
         var answer = Answer()
         if isCounted { received += bytes.count }
@@ -73,9 +73,9 @@ package struct RTMPBackChannel {
         return owed
     }
 
-    /// Adds a reply, which replaces an older one of its kind that could not be sent, so that a server that sends
-    /// requests without reading the replies cannot fill the memory. Nothing is lost: an acknowledgement counts all
-    /// bytes since the beginning of the connection.
+    /// Adds a reply. The reply replaces an older, unsent reply of the same kind. So a server that sends requests
+    /// without reading the replies cannot fill the memory. Nothing is lost: an acknowledgement counts all bytes since
+    /// the beginning of the connection.
     private mutating func owe(_ message: RTMPMessage) {
         owed.removeAll { $0.kind == message.kind }
         owed.append(message)

@@ -5,11 +5,12 @@ internal import Media
 internal import Networking
 
 /// Lets connections share the chunks of a frame and of the audio before it. The headers and bodies are in one piece of
-/// memory. It is created once for all connections of a writer that are at the same position of their timelines.
+/// memory. This memory is created once for all connections of a writer that are at the same position of their
+/// timelines.
 ///
 /// After the first messages, the chunks contain nothing that is specific to a connection. So hundreds of connections
 /// send the same bytes, and hold one reference each instead of making their own headers. A connection that is behind
-/// must not use this, because it would evict chunks that the others need.
+/// must not use this type, because it would evict chunks that the other connections need.
 package struct RTMPBursts {
     /// The chunks of a burst.
     struct Chunks {
@@ -35,7 +36,7 @@ package struct RTMPBursts {
     private var file: SharedFile?
     /// Number of connections that can request the same chunks.
     package var connections = 0
-    /// Milliseconds between the messages of the requested packets. This is a property only so that its memory is
+    /// Milliseconds between the messages of the requested packets. The array is a property only so that its memory is
     /// reused.
     var steps: [Int64] = []
 

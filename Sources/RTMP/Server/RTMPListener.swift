@@ -136,8 +136,8 @@ final class RTMPListener: Sendable {
             let oldest =
                 ofNetwork.count >= limits.waitingPerNetwork ? ofNetwork.first : isFull ? state.waiting.first : nil
             if let oldest {
-                // The oldest connection is closed, not the newest: the newest can be from a real client, while the
-                // oldest has had time to request a stream and has not done so.
+                // The oldest connection is closed, because it has had time to request a stream and has not done so. The
+                // newest connection can come from a real client.
                 evicted = state.connections.removeValue(forKey: oldest)?.channel
                 state.waiting.removeAll { $0 == oldest }
                 state.closed[.crowded, default: 0] += 1
@@ -213,7 +213,7 @@ final class RTMPListener: Sendable {
         }
     }
 
-    /// Starts to serve a stream; false if there already is one with the same role and name.
+    /// Starts to serve a stream. Returns false if a stream with the same role and name exists already.
     func add(_ endpoint: RTMPEndpoint) -> Bool {
         state.withLock { state in
             let url = endpoint.url

@@ -63,8 +63,8 @@ package final class RTMPServer: Sendable {
     private let opening = Mutex<Void>(())
 
     /// A server without listeners. `notice` is called on any thread with messages for an operator, each one sentence
-    /// without secrets; a hostile client can cause any number of them. `warning` is called with the messages that must
-    /// not be lost among these, at most one a minute by `clock`.
+    /// without secrets; a hostile client can cause any number of them. `warning` is called with messages that must not
+    /// be lost among the notices; it is called at most once a minute by `clock`.
     package init(
         limits: RTMPServerLimits = RTMPServerLimits(), clock: any MonotonicClock = SystemClock(),
         notice: @escaping @Sendable (String) -> Void = { _ in },
@@ -89,9 +89,9 @@ package final class RTMPServer: Sendable {
         try register(RTMPEndpoint(url, .receive(receiver), authorization: authorization), identity)
     }
 
-    /// Offers the stream at `url`, which is an output, to players, and passes them to `host`. With `isSuccessor`, a
-    /// stream of the same name can still be offered; new players get the new stream. Otherwise the same as
-    /// ``receive(_:identity:authorization:receiver:)``.
+    /// Offers the stream at `url`, which is an output, to players, and passes them to `host`. If `isSuccessor` is set,
+    /// another stream of the same name is allowed to be offered at the same time; new players get the new stream.
+    /// Otherwise the same as ``receive(_:identity:authorization:receiver:)``.
     package func offer(
         _ url: RTMPListenURL, identity: TLSServerIdentity? = nil, authorization: RTMPAuthorization? = nil,
         isSuccessor: Bool = false, host: any RTMPPlayerHost

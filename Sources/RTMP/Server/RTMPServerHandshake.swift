@@ -102,8 +102,8 @@ extension RTMPServerHandshake {
         ]
     }
 
-    /// Where the digest is in a packet: it follows a field of four bytes, at an offset that is the sum of these four
-    /// bytes, modulo 728.
+    /// Where the digest is in a packet. It follows a field of four bytes; its distance from that field is the sum of
+    /// the four bytes, modulo 728.
     enum Schema: Int, CaseIterable {
         case behindVersion = 8
         case behindKey = 772

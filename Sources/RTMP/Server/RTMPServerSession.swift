@@ -137,8 +137,8 @@ package struct RTMPServerSession {
         switch message.type {
         case 4: control(message.body)
         case 5:
-            // The window has a minimum, because with a window of a few bytes each acknowledgement would cause another
-            // one.
+            // The window has a minimum. With a window of a few bytes, each acknowledgement would cause another
+            // acknowledgement.
             let window = message.body.prefix(4).reduce(0) { $0 << 8 | Int($1) }
             if message.body.count >= 4 { windowBytes = max(1 << 14, min(window, Int(RTMPAnswers.windowBytes))) }
         case 6: answers.announceWindow()
@@ -216,7 +216,8 @@ extension RTMPServerSession {
             if transaction != 0 {
                 answers.result(transaction: transaction, name == "getStreamLength" ? 0 : nil)
             }
-        // On air, the player's output handles these commands; before `play` they have no effect on live media.
+        // While a player is on air, its output handles these commands. Before `play`, the commands have no effect on
+        // live media.
         case "pause", "receiveAudio", "receiveVideo", "setBufferLength", "_result", "_error", "onStatus": break
         default:
             if transaction != 0 {
