@@ -118,7 +118,7 @@ package struct ChannelLedger: Sendable {
         return store.identity
     }
 
-    /// Returns the database if it can be read in place; otherwise nil.
+    /// Returns the database if it can be read without copying it; otherwise nil.
     private func store() -> CatalogueStore? {
         let path = "\(directory.path)/\(CatalogueStore.fileName)"
         var info = stat()

@@ -93,8 +93,8 @@ extension Verification {
                 frames: hole.frames ?? told?.frames, audioSamples: samples, cause: told?.cause ?? hole.cause))
     }
 
-    /// Checks that every gap in the catalogue agrees with a gap between files that has the same bounds, if there are
-    /// files on both sides.
+    /// Checks that every gap in the catalogue has the same bounds as a gap between files. A gap is checked only if
+    /// there are files before and after it.
     private mutating func compareGaps(_ holes: [CatalogueGap], _ runs: [String: [CatalogueSegment]]) {
         for gap in gaps {
             guard let rows = runs[gap.run], let first = rows.first, let to = gap.to else { continue }

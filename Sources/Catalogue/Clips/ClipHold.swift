@@ -6,9 +6,9 @@ internal import Segmenter
 internal import Synchronization
 
 /// Prevents the deletion of files that contain parts of clips which were neither exported nor deleted. While the
-/// catalogue cannot be read, the last known clips are used; until it was read once, every file is kept, as in
-/// ``UploadHold``. If clips might have been lost with a damaged catalogue (``ClipMark``), every file that might contain
-/// a part of such a clip is kept.
+/// catalogue cannot be read, the last known clips are used. Until the catalogue was read once, every file is kept, as
+/// in ``UploadHold``. If clips might have been lost with a damaged catalogue (``ClipMark``), every file that might
+/// contain a part of such a clip is kept.
 package final class ClipHold: RetentionVeto {
     private let directory: RecordDirectory
     private let channel: String
@@ -40,7 +40,7 @@ package final class ClipHold: RetentionVeto {
         /// write could leave the stamp unchanged.
         var stamp: Stamp?
         /// When the catalogue is read again after a failure. An attempt can take seconds, and many files are checked
-        /// one after the other, so not each check tries again.
+        /// one after the other. Therefore only some of the checks try again.
         var retryAt: ContinuousClock.Instant?
         /// The ``RecordDirectory/generation`` of the disk from which the clips were read.
         var generation = 0
@@ -86,7 +86,7 @@ package final class ClipHold: RetentionVeto {
         guard let clips else { return false }
         let lostUntil = before ?? ClipMark.time(in: directory.path)
         if clips.isEmpty, lostUntil == nil { return true }
-        // Unreadable files and transport streams, which have no metadata, count as containing no part of a clip.
+        // An unreadable file counts as containing no part of a clip. So does a transport stream, which has no metadata.
         guard let place = place(of: fileName) else { return true }
         if let lostUntil, place.start - Self.longest <= lostUntil { return false }
         return !clips.contains { $0.clip.run == place.run && $0.held.overlaps(place.times) }
@@ -113,7 +113,8 @@ package final class ClipHold: RetentionVeto {
         }
         guard let stamp, Self.isOld(stamp) else { return place }
         contents.withLock { [place] contents in
-            // The names of deleted files are dropped from time to time, together with all others.
+            // All remembered contents are dropped from time to time, so that those of deleted files do not stay in
+            // memory.
             if contents.count >= Self.mostContents { contents.removeAll() }
             contents[fileName] = Content(stamp: stamp, place: place)
         }

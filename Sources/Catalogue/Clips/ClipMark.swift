@@ -37,7 +37,7 @@ enum ClipMark {
                 throw FileFailure("rename", path, code: errno)
             }
         }
-        // The mark without a number is removed first: if the process were killed when only this mark was left, nothing
+        // The mark without a number is removed first. If the process were killed when only this mark is left, nothing
         // would remove it later.
         for name in [pending] + numbers.map({ "\(brokenPrefix)\($0)" }) {
             guard unlink("\(directory)/\(name)") == 0 || errno == ENOENT else {
