@@ -24,9 +24,9 @@ package final class StingerReel: Stinger {
         var isStopped = false
     }
 
-    /// The number of frames that are decoded ahead. They must be enough to bridge the time in which a slow keyframe is
-    /// decoded or the machine is busy, but take no more than 64 MiB: twelve frames of 1080p, which with alpha have 5.2
-    /// MB each. The first frames that are kept take the same amount again.
+    /// The number of frames that are decoded ahead. These frames must last while a slow keyframe is decoded or the
+    /// machine is busy. They must take no more than 64 MiB, which is enough for twelve frames of 1080p (5.2 MB each
+    /// with alpha). The first frames that are kept take the same amount again.
     private static func room(_ format: VideoFormat) -> Int {
         // One luma plane, one alpha plane, and two chroma planes of a quarter each.
         max(4, min(12, (64 << 20) / (format.width * format.height * 5 / 2)))

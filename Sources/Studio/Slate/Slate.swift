@@ -62,8 +62,7 @@ package final class Slate: Sendable {
         source = StandbySource(name: "slate", logger: logger) { opening, _ in
             let source = try SourceOpener.open(
                 location, options: IngestOptions(loop: true), logger: logger, opening: opening)
-            // The slate has no packets, but it must not prevent the packets of the source that it replaces from being
-            // copied.
+            // The slate has no packets. Packets of the source that it replaces must nevertheless be copied.
             let feed = SourceFeed(
                 pacing: .paced, frameRate: format.frameRate, audio: .program, keepsPackets: .zero, clock: clock)
             player.put(feed)
