@@ -6,8 +6,8 @@ internal import MP4
 /// all frames before it are also shown before all frames after it.
 struct FrameCut {
     private let samples: [IndexedSample]
-    /// For each index: the latest presentation time of the frames before that index, and the earliest presentation time
-    /// of the frame at that index and the frames after it.
+    /// For each index, `latestBefore` has the latest presentation time of the frames before that index, and
+    /// `earliestFrom` the earliest presentation time of the frames from that index on.
     private let latestBefore: [Int64]
     private let earliestFrom: [Int64]
 

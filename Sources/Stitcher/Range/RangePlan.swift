@@ -4,7 +4,7 @@ internal import MP4
 internal import Media
 
 /// Decides which frames and packets of which recordings a range includes. Each keeps the time at which it was on air.
-/// As few frames as possible are re-encoded. Pure.
+/// As few frames as possible are re-encoded. The type does no I/O.
 struct RangePlan {
     /// The video frames, with times in ticks of the video.
     let frames: StitchPlan

@@ -56,8 +56,8 @@ extension StitchSource {
     private static let programRounding: Int64 = 1_000_000
 
     /// Converts the program time `time`, in nanoseconds, to ticks since the first frame. Because of rounding errors, a
-    /// frame at `time` can have a slightly earlier tick; the result is the earliest one that it can have. Nil for a
-    /// file that does not contain its position in the program.
+    /// frame at `time` can have a slightly earlier tick; the result is the earliest tick that the frame can have. Nil
+    /// for a file that does not contain its position in the program.
     func ticks(atProgram time: Int64) -> Int64? {
         position.map {
             TimeBase.nanoseconds.rescale(

@@ -15,7 +15,7 @@ struct StitchInspector {
     private let frames: StreamInfo.Video
     let audio: StreamInfo?
     let isMovie: Bool
-    /// The content of `avcC` or `hvcC`. For a transport stream, it is made from the first keyframe.
+    /// The content of `avcC` or `hvcC`. For a transport stream, the content is made from the first keyframe.
     private var configuration: [UInt8]
     private var sets: AVCParameterSets?
     private var hevcSets: HEVCParameterSets?

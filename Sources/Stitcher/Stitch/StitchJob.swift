@@ -13,7 +13,8 @@ package struct StitchReport: Sendable, Codable, Equatable {
     /// The duration of the file.
     package var milliseconds: Int64
     package var clips: Int
-    /// The numbers of frames that were copied, and of frames that were re-encoded.
+    /// `copiedFrames` is the number of frames that were copied, `encodedFrames` the number of frames that were
+    /// re-encoded.
     package var copiedFrames: Int
     package var encodedFrames: Int
     /// The number of re-encoded frames that come from an earlier run; nil if the request does not resume a run.

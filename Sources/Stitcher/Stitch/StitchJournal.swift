@@ -15,7 +15,7 @@ internal import Media
 final class StitchJournal {
     /// The output of one run of an encoder.
     struct Session: Codable {
-        /// The first frame of the result that was passed to the encoder, and the number of frames.
+        /// `first` is the first frame of the result that was passed to the encoder, `frames` the number of frames.
         var first: Int
         var frames: Int
         /// The content of the encoder's `avcC`.

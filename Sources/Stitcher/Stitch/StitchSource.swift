@@ -93,7 +93,7 @@ package struct StitchSource: Sendable {
     package struct Recording: Sendable {
         /// The open file. It stays the same file even if it is renamed in the meantime.
         package var file: FileDescriptor
-        /// The coding of its tracks, with the video first.
+        /// The coding of the recording's tracks, with the video first.
         package var tracks: [MovieLayout.Track]
         /// All frames in decoding order, with their times in ticks.
         package var samples: [IndexedSample]

@@ -18,7 +18,7 @@ struct StitchTarget: Equatable {
     /// Sample rates at which all players support AAC.
     private static let audioRates: Set<Int32> = [32_000, 44_100, 48_000]
 
-    /// The target for `sources`, by `settings`; nil without sources.
+    /// The target that `settings` require for `sources`; nil if `sources` is empty.
     init?(_ sources: [StitchSource], _ settings: StitchSettings) {
         guard let first = sources.first else { return nil }
         var frames = first.upright

@@ -109,7 +109,7 @@ final class IndexedAudio: AudioFeed {
 /// Reads the windows of packets of AAC from their files. Used by one thread.
 final class AACWindows {
     private let sources: [StitchSource]
-    /// Open files, by their paths. Files are shared because many clips can be parts of few files, and a process can
+    /// The open files, by their paths. Clips that are parts of the same file share one open file, because a process can
     /// have only some hundred files open.
     private var files: [String: FileDescriptor] = [:]
     private static let mostFiles = 64

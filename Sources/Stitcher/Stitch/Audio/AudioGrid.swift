@@ -3,7 +3,7 @@
 internal import MP4
 internal import Media
 
-/// Decides which packets of AAC are copied, and to which positions. Pure.
+/// Decides which packets of AAC are copied, and to which positions. The type does no I/O.
 ///
 /// All packets of a track begin on one grid of 1024 samples, and packets of two files rarely fit the same grid.
 /// Therefore a copied packet is moved to the grid, by at most half a millisecond. If a packet must be moved further,

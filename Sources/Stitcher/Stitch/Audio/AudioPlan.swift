@@ -5,11 +5,11 @@ internal import MP4
 internal import Media
 
 /// Decides which samples of which files are played at which time, and how the audio of one clip is faded to the next.
-/// Times are counted in samples of the stitched file. Pure.
+/// Times are counted in samples of the stitched file. The type does no I/O.
 struct AudioPlan: Equatable {
     /// A fade at one end of a clip.
     struct Fade: Equatable {
-        /// How the loudness changes over time.
+        /// How the loudness changes during the fade.
         enum Shape: Equatable {
             /// For two clips with the same audio: the sum of the two factors is constant, so the mix is as loud as each
             /// clip.
@@ -72,9 +72,9 @@ struct AudioPlan: Equatable {
 
     /// A contiguous run of the result's packets.
     enum Span: Equatable {
-        /// These packets of the clip's file are copied.
+        /// The packets with the numbers `packets` of the clip's file are copied.
         case copied(clip: Int, packets: Range<Int>)
-        /// New packets are encoded for these samples.
+        /// New packets are encoded for the samples in this range of the result.
         case encoded(Range<Int64>)
     }
 
