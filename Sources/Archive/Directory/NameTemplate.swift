@@ -101,8 +101,8 @@ package struct NameTemplate: Sendable, Hashable {
             text.unicodeScalars.allSatisfy({
                 $0.value >= 32 && $0.value != 127 && !"\\:*?\"<>|".unicodeScalars.contains($0)
             }),
-            // In Swift, a slash or dot and a combining mark after it are one Character; the system still sees the slash
-            // or dot.
+            // In Swift, a slash or dot and a combining mark after it are one Character. The operating system still
+            // treats the slash or dot as one.
             !text.contains(where: { character in
                 character.utf8.count > 1 && (character.utf8.first == 0x2F || character.utf8.first == 0x2E)
             })
@@ -280,7 +280,7 @@ enum CalendarField: String, Sendable {
     /// The fields whose text is a single number.
     static let single: [CalendarField] = [.year, .month, .day, .hour, .minute, .second, .shortYear, .dayOfYear]
 
-    /// The letters of strftime.
+    /// The calendar fields, by their letters in strftime.
     static let conversions: [Character: CalendarField] = [
         "F": .date, "Y": .year, "m": .month, "d": .day, "H": .hour, "M": .minute, "S": .second, "y": .shortYear,
         "j": .dayOfYear,

@@ -44,7 +44,7 @@ package struct SegmentName: Sendable, Hashable, CustomStringConvertible {
         self.init(standard: path, fileExtension)
     }
 
-    /// The name of any open or closed file, whatever its form; nil if its extension is not that of a recording.
+    /// The name of any open or closed file, in any form; nil if recordings do not have its extension.
     init?(anyName fileName: String) {
         guard let (path, fileExtension) = Self.takeApart(fileName) else { return nil }
         self.init(String(path), "", NameTemplate.Reading(), fileExtension)
@@ -94,11 +94,10 @@ package struct SegmentName: Sendable, Hashable, CustomStringConvertible {
         self.init(String(path), channel, reading, fileExtension)
     }
 
-    /// Returns the path of an open or closed file without its extension; nil if the extension is not that of a
-    /// recording.
+    /// Returns the path of an open or closed file without its extension; nil if recordings do not have this extension.
     static func path(of fileName: String) -> Substring? { takeApart(fileName)?.path }
 
-    /// Returns path and extension of an open or closed file; nil if the extension is not that of a recording.
+    /// Returns the path and the extension of an open or closed file; nil if recordings do not have this extension.
     private static func takeApart(_ fileName: String) -> (path: Substring, fileExtension: String)? {
         let closed = fileName.hasSuffix(openMark) ? fileName.dropLast(openMark.count) : Substring(fileName)
         guard let suffix = RecordFormat.allCases.map(\.fileExtension).first(where: closed.hasSuffix) else { return nil }

@@ -161,8 +161,8 @@ package enum SegmentRecovery {
         return .completed(fileName: fileName, frames: content.frames, droppedBytes: missing)
     }
 
-    /// Renames a file. If both names exist, because a crash or a failure came after the new name was linked, only the
-    /// old name is removed.
+    /// Renames a file. If an earlier attempt already created the new name, but a crash or a failure prevented the
+    /// removal of the old name, only the old name is removed.
     private static func rename(
         _ descriptor: FileDescriptor, _ name: SegmentName, in directory: String
     ) throws(FileFailure) -> String {

@@ -15,7 +15,7 @@ package enum SegmentSalvage {
         package var fileName: String
         /// The number of frames in the new file.
         package var frames: Int
-        /// Bytes of the original that do not belong to a whole fragment.
+        /// The number of bytes of the original that do not belong to a whole fragment.
         package var lostBytes: Int64
     }
 
@@ -107,7 +107,7 @@ package enum SegmentSalvage {
     }
 
     /// Removes the files that interrupted attempts to write `target` left behind. A copy that is being made is locked,
-    /// and stays.
+    /// and is not removed.
     private static func removeLeftovers(of target: String) {
         let prefix = hiddenPrefix(target)
         guard let slash = prefix.lastIndex(of: "/") else { return }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A file of one channel, from its directory entry.
+/// A file of one channel, as its directory entry describes it.
 package struct StoredSegment: Sendable, Equatable {
     /// The file's path, relative to the recording's directory.
     package var fileName: String
