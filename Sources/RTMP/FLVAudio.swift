@@ -78,7 +78,7 @@ package struct FLVAudio: Sendable {
         return "audio track \(Int(packet.track) + 1) (\(codec))"
     }
 
-    /// The packet type for the order of the channels.
+    /// The packet type of a message that describes the order of the channels.
     private static let channels: UInt8 = 4
     /// Names of old formats, for the message with which a client that sends such a format is refused.
     private static let names: [UInt8: String] = [

@@ -20,12 +20,12 @@ package struct RTMPBackChannel {
     private var received: Int
     private var acknowledged: Int
     /// Number of bytes after which the server expects an acknowledgement (Adobe RTMP 1.0, 5.4.4). Until the server sets
-    /// it, a common value is used.
+    /// this window, a common value is used.
     private var window = 2_500_000
     /// Replies to send, at most one message of each kind.
     private var owed: [RTMPMessage] = []
 
-    /// The parser that continues where librtmp stopped reading.
+    /// Creates a parser that continues where librtmp stopped reading.
     package init(handover: RTMPSession.Handover) {
         self.init(parser: handover.parser, unread: handover.unread, receivedBytes: handover.receivedBytes)
     }

@@ -88,7 +88,7 @@ struct RTMPAnswers {
         .object(Dictionary(uniqueKeysWithValues: fourCCs.map { ($0, .number(canForward)) }))
     }
 
-    /// `_result` with a number, or without a value.
+    /// Writes a `_result`, with the number `value` or without a value.
     mutating func result(transaction: Double, _ value: Double? = nil) {
         var writer = AMF0Writer()
         writer.write("_result")

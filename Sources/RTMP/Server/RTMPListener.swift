@@ -20,7 +20,7 @@ final class RTMPListener: Sendable {
     private struct State {
         var endpoints: [RTMPEndpoint] = []
         var connections: [UInt64: Connection] = [:]
-        /// The waiting connections, oldest first. Each is in the list once.
+        /// The waiting connections, oldest first. Each connection is in the list only once.
         var waiting: [UInt64] = []
         var lastID: UInt64 = 0
         /// Number of decisions in progress. `undecided` is the queue of further decisions.

@@ -118,7 +118,7 @@ package final class RTMPServer: Sendable {
         return Registration(port: listener.port) { self.remove(endpoint, from: listener, at: place) }
     }
 
-    /// Returns the listener at `place` and adds `endpoint` to it; opens it if necessary.
+    /// Returns the listener at `place`, and adds `endpoint` to it. Opens the listener if necessary.
     private func listener(
         at place: Place, for endpoint: RTMPEndpoint, _ identity: TLSServerIdentity?
     ) throws(OutputFailure) -> RTMPListener {
@@ -142,7 +142,7 @@ package final class RTMPServer: Sendable {
         return try result.get()
     }
 
-    /// Adds `endpoint` to the listener at `place`; nil if the port is not open.
+    /// Adds `endpoint` to the listener at `place` and returns the listener; nil if the port is not open.
     private func join(_ endpoint: RTMPEndpoint, at place: Place) throws(OutputFailure) -> RTMPListener? {
         let url = endpoint.url
         let result = state.withLock { state -> Result<RTMPListener?, OutputFailure> in
