@@ -41,7 +41,7 @@ struct EventRow: Encodable, PersistableRecord {
 }
 
 /// Reads the cells of one row. The cells are not trusted, because a disk can flip any bit and any program can write to
-/// the file. A value is `nil` if it has the wrong type, or if it is so large that computations with it could overflow.
+/// the file. A value is `nil` if it has the wrong type, or if computations with it could overflow.
 struct Cells {
     let row: Row
 

@@ -176,8 +176,8 @@ final class CatalogueStore: Sendable {
         }
     }
 
-    /// Returns the result of `body`, even if the transaction fails at its end because a page could not be read; nil if
-    /// `body` throws.
+    /// Returns the result of `body`; nil if `body` throws. The result is also returned if the transaction fails at its
+    /// end because a page could not be read.
     func salvage<T>(_ body: (Database) throws -> T) -> T? {
         var result: T?
         try? database.read { result = try body($0) }
@@ -318,7 +318,7 @@ extension CatalogueStore {
 // MARK: Events
 
 extension CatalogueStore {
-    /// How many events of each channel and kind are kept; the oldest are removed.
+    /// How many events of each channel and kind are kept. If there are more, the oldest are removed.
     static let mostEvents = 10_000
     /// The maximum number of scenes: one scene every five seconds for two months. Up to this limit, scenes are kept as
     /// long as files from their time exist.

@@ -18,7 +18,7 @@ package struct SceneEvent: Sendable, Codable, Equatable {
     package var frame: Int64
     /// The recorder's run in whose program time the frame is counted; nil if it is not stored.
     package var run: String?
-    /// The transition.
+    /// The name of the transition to the scene.
     package var transition: String
     /// The duration of the transition in seconds; nil if it is not stored.
     package var seconds: Double?

@@ -13,11 +13,12 @@ package final class ClipHold: RetentionVeto {
     private let directory: RecordDirectory
     private let channel: String
     private let known = Mutex(Known())
-    /// What files contain, by their names, so that a file that does not change is read once.
+    /// The known contents of files, by file name. They are stored so that a file that does not change is read only
+    /// once.
     private let contents = Mutex<[String: Content]>([:])
     private let read: @Sendable (_ path: String) throws -> SegmentFacts
 
-    /// What is known of a file.
+    /// The facts that are known about a file.
     private struct Content {
         let stamp: Stamp
         /// The file's position in its program; nil if it is unknown.
@@ -136,7 +137,7 @@ package final class ClipHold: RetentionVeto {
         let generation = directory.generation
         let stamp = Self.stamp(of: "\(directory.path)/\(CatalogueStore.fileName)")
         var known = known.withLock { $0 }
-        // The clips from another disk do not apply to this one.
+        // Clips that were read from another disk do not apply to this disk.
         if known.generation != generation { known = Known(generation: generation) }
         if let stamp, stamp == known.stamp { return known.clips }
         if let retryAt = known.retryAt, ContinuousClock.now < retryAt { return known.clips }
