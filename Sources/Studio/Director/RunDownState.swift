@@ -11,7 +11,7 @@ struct RunDownMemory {
     /// The segment that was running or held; nil if there was no such segment.
     let segment: Int?
     let isHeld: Bool
-    /// Whether an operator had put another scene on air meanwhile.
+    /// Whether another scene was on air instead of the run-down's scene.
     let isCutAway: Bool
     /// The number of failures of the channel during each segment, by the segment's number. Failures are kept until the
     /// segment has ended, or for as long as it is skipped because of them.

@@ -17,7 +17,7 @@ struct RunDownOrder {
         let (round, place) = (index / Int64(count), Int(index % Int64(count)))
         // Two views alternate, because any other order would show one of them twice in a row.
         guard count > 2 else { return beginning[place] }
-        // The swap below never moves the last view of a round.
+        // The swap in the following code never moves the last view of a round.
         var views = round == 0 ? beginning : shuffled(round)
         if round > 0, views[0] == shuffled(round - 1)[count - 1] { views.swapAt(0, 1) }
         return views[place]

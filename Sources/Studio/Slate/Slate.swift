@@ -62,7 +62,8 @@ package final class Slate: Sendable {
         source = StandbySource(name: "slate", logger: logger) { opening, _ in
             let source = try SourceOpener.open(
                 location, options: IngestOptions(loop: true), logger: logger, opening: opening)
-            // The slate has no packets. Packets of the source that it replaces must nevertheless be copied.
+            // The slate has no packets. Its feed has a packet buffer nevertheless, so that the slate does not prevent
+            // the packets of the source that it replaces from being copied.
             let feed = SourceFeed(
                 pacing: .paced, frameRate: format.frameRate, audio: .program, keepsPackets: .zero, clock: clock)
             player.put(feed)
