@@ -14,16 +14,16 @@ package struct ChildCommand: Sendable {
         package var status: Int32?
         /// How the program ended, in words.
         package var ending: String
-        /// The last part of its standard output.
+        /// The last part of the program's standard output.
         package var output: String
-        /// The last part of its standard error.
+        /// The last part of the program's standard error.
         package var errors: String
     }
 
     /// The program, by its absolute path.
     var program: String
     var arguments: [String]
-    /// Variables that are added to the environment of this process.
+    /// Environment variables for the program, in addition to those of this process.
     var environment: [String: String] = [:]
     /// The time limit.
     var limit: Duration

@@ -14,7 +14,8 @@ final class RcloneDelivery: SegmentDelivery {
     /// remote supports none.
     private let hash = Mutex<String?>(nil)
 
-    /// The first of these hashes that a remote supports is used; if it supports none of them, any other hash.
+    /// The first of these hashes that the remote supports is used. If the remote supports none of them, any hash that
+    /// it supports is used.
     private static let preferredHashes = ["sha256", "sha1", "md5"]
     private static let askingLimit = Duration.seconds(10)
     /// The time limit for computing hashes: this machine must read the file, and some remotes must read their copy as
@@ -39,7 +40,8 @@ final class RcloneDelivery: SegmentDelivery {
             .first { $0.hasPrefix("/") && access($0, X_OK) == 0 }
     }
 
-    /// Asks rclone whether it knows the remote. Returns the reason if the remote is only unreachable now.
+    /// Asks rclone whether it knows the remote, and throws if not. If the remote is known but cannot be reached now,
+    /// returns the reason.
     func check() async throws(UploadRefusal) -> String? {
         do {
             let nothing = try FileDescriptor.open("/dev/null", .readOnly)

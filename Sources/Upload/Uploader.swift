@@ -35,7 +35,7 @@ package final class Uploader: RecordingObserver, RetentionVeto {
         var isWoken = false
         /// Whether the log already says that a file has failed for a long time.
         var isAlarmed = false
-        /// Whether the waiting files are left to the next start.
+        /// Whether this run leaves the waiting files to the next run of relay.
         var isLeft = false
         var isEnding = false
         var isCancelled = false
@@ -187,8 +187,8 @@ extension Uploader {
                 guard await nap(for: pause) else { return }
                 continue
             }
-            // The generation shows later if another disk was mounted in place of this one. Then a missing file does not
-            // mean that the file is gone.
+            // The generation shows later if another disk was mounted in place of this one. If another disk was mounted,
+            // a missing file does not mean that the file is gone.
             let generation = directory.generation
             guard let backlog = await look() else {
                 note(DeliveryFailure("the catalogue cannot be used now"), of: nil)
