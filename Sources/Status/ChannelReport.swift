@@ -19,11 +19,11 @@ internal import Upload
 package struct ChannelReport: Sendable, Encodable {
     /// The stages of a channel's life.
     package enum State: String, Sendable, Codable, CaseIterable {
-        /// Inputs and encoder are being opened, or the channel waits for them.
+        /// The inputs and the encoder are being opened, or the channel waits for them.
         case opening
         /// The program runs.
         case onAir = "on_air"
-        /// The channel failed, and is reopened after a while.
+        /// The channel failed, and waits until it is reopened.
         case waiting
         /// The channel has ended.
         case over

@@ -45,7 +45,7 @@ package struct RunDownStatus: Sendable, Codable, Equatable {
         package var name: String
         /// The visible view.
         package var view: String
-        /// The frame at which the segment began, plus the number of frames for which it was held.
+        /// The frame at which the segment began, plus the number of frames for which the segment was held.
         package var frame: Int64
         package var elapsedSeconds: Double
         /// The remaining time of the segment, in seconds. Nil if it is unknown, because the segment lasts to the end of
