@@ -7,7 +7,7 @@ internal import MP4
 internal import Media
 
 /// Decodes a few frames of a recording and re-encodes them so that they can be joined to frames that are copied from
-/// it.
+/// the same recording.
 struct PieceRender {
     private let source: StitchSource
     private let recording: StitchSource.Recording

@@ -3,8 +3,8 @@
 internal import MP4
 internal import Media
 
-/// Decides which frames and packets of which recordings a range includes. Each keeps the time at which it was on air.
-/// As few frames as possible are re-encoded. The type does no I/O.
+/// Decides which frames and packets of which recordings a range includes. Each frame and packet keeps the time at which
+/// it was on air. As few frames as possible are re-encoded. The type does no I/O.
 struct RangePlan {
     /// The video frames, with times in ticks of the video.
     let frames: StitchPlan
@@ -20,8 +20,8 @@ struct RangePlan {
 
     /// Creates a plan for the media that was on air from `start` to `end` (milliseconds since 1970). If `isExact` is
     /// set, the result contains nothing before or after that range. All `sources` overlap with the range and are in
-    /// order of time. If `program` is given, it selects the frames instead: the result contains the frames that begin
-    /// within these program times (in nanoseconds).
+    /// order of time. If `program` (in nanoseconds) is given, the result instead contains the frames that begin within
+    /// this range of program times.
     init(
         _ sources: [StitchSource], from start: Int64, to end: Int64, isExact: Bool, program: Range<Int64>? = nil
     ) throws(ClipFailure) {

@@ -89,8 +89,8 @@ extension StitchSource {
         return TimeBase.nanoseconds.rescale(start.programStart - other.programStart, to: video.timeBase)
     }
 
-    /// Returns `sources`, each without the samples that the file before it also contains. Together they are the
-    /// complete stream.
+    /// Returns `sources`, but removes from each file the samples that the previous file also contains. Together, the
+    /// returned sources are the complete stream.
     static func joined(_ sources: [StitchSource]) -> [StitchSource] {
         sources.enumerated().map { index, source in
             index > 0 ? source.behind(sources[index - 1]) : source

@@ -48,8 +48,8 @@ package struct StitchSource: Sendable {
         /// Frames other than keyframes at which decoding can begin, by their numbers in decoding order: recovery points
         /// in open GOPs of H.264. Frames that are shown before such a frame cannot be decoded.
         package var openEntries: Set<Int> = []
-        /// Keyframes that must follow frames of their own stream, by their numbers in decoding order, because frames
-        /// after them refer to frames before them: CRA frames of HEVC (ITU-T H.265, 7.4.2.2).
+        /// The numbers, in decoding order, of keyframes that must follow frames of their own stream, because frames
+        /// after them refer to frames before them. These are the CRA frames of HEVC (ITU-T H.265, 7.4.2.2).
         package var dependentKeyframes: Set<Int> = []
 
         /// The parameter sets for a decoder, without other data that the container stores with them.

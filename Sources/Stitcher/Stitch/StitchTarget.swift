@@ -62,8 +62,8 @@ struct StitchTarget: Equatable {
         !video.color.isHDR && sources.allSatisfy { differences(of: $0, codec: "h264").isEmpty }
     }
 
-    /// The differences between `source` and this target because of which its frames cannot be copied, each as a part of
-    /// a sentence. `codec` is the codec of the result.
+    /// The differences between `source` and this target because of which the source's frames cannot be copied, each as
+    /// a part of a sentence. `codec` is the codec of the result.
     func differences(of source: StitchSource, codec: String) -> [String] {
         let track = source.video
         var found: [String] = []

@@ -41,8 +41,7 @@ struct AudioGrid {
         /// number.
         var isSeam: (_ clip: Int, _ packet: Int) -> Bool
 
-        /// The frames of a clip are moved, so that its packets can be copied, only if the clip has at least this many
-        /// samples.
+        /// The minimum length, in samples, of a clip whose frames are moved so that its packets can be copied.
         var longest: Int64 { mode == .copy ? rate : 60 * rate }
         /// How far audio and frames are allowed to be out of sync, in samples: half a millisecond.
         var slack: Int64 { rate / 2000 }

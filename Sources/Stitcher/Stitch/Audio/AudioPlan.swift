@@ -175,8 +175,8 @@ struct AudioPlan: Equatable {
         }
     }
 
-    /// Prepares a clip whose first packet of audio begins after its first frame: the missing audio is taken from the
-    /// end of the previous file.
+    /// Prepares a clip whose first packet of audio begins after the clip's first frame. The missing audio is taken from
+    /// the end of the previous file.
     private mutating func reachBack(_ index: Int) {
         let clip = clips[index]
         clips[index].isContinued = true
