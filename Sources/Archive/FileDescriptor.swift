@@ -54,7 +54,7 @@ package final class FileDescriptor: Sendable, ByteSource {
     }
 
     /// Opens the directory that contains the file `name`, which is relative to the directory `root`. Refuses a symbolic
-    /// link in place of one of the directories in between, because it could lead anywhere.
+    /// link in place of one of the directories in between, because the link could lead out of `root`.
     package static func open(parentOf name: String, in root: String) throws(FileFailure) -> FileDescriptor {
         var directory = try FileDescriptor.open(directory: root)
         for part in parts(of: name).filter({ !$0.isEmpty }).dropLast() {

@@ -2,7 +2,7 @@
 
 internal import Glibc
 
-/// The result of stat(2) for a file, as values.
+/// The result of stat(2) for a file, as Swift values.
 ///
 /// This type is for targets that import a C library besides Glibc. In such a target the compiler can find the fields of
 /// `struct stat` in that library's module, and then refuses code that uses the fields without importing the module.

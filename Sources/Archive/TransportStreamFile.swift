@@ -26,9 +26,9 @@ package enum TransportStreamFile {
     /// The provider's name as it is in the service description, preceded by its length.
     private static let maker = [UInt8(provider.utf8.count)] + Array(provider.utf8)
 
-    /// Returns the name of the service in a stream that begins with `head`, which is the channel; nil if it cannot be
-    /// read. Its length and text follow the provider's (ETSI EN 300 468, 6.2.33); a first byte below 0x20 selects the
-    /// character table (annex A.2).
+    /// Returns the channel, which is the name of the service in a stream that begins with `head`; nil if the name
+    /// cannot be read. The length and the text of the name follow those of the provider's name (ETSI EN 300 468,
+    /// 6.2.33); a first byte below 0x20 selects the character table (annex A.2).
     static func channel(_ head: [UInt8]) -> String? {
         guard let position = BoxReader.positions(of: maker, in: head).first else { return nil }
         let start = position + maker.count

@@ -96,7 +96,7 @@ package struct RememberedClock: Sendable, Equatable {
 /// (adjtimex(2)).
 package enum ConfirmedClock {
     /// If a wall clock differs from the kernel's clock by more than this, in milliseconds, the kernel's report does not
-    /// apply to it.
+    /// apply to that wall clock.
     private static let tolerance: Int64 = 5000
 
     /// Whether the kernel confirms that `wall`, read just now, is right. Can be called on any thread.

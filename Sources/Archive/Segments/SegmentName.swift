@@ -134,8 +134,8 @@ package struct SegmentName: Sendable, Hashable, CustomStringConvertible {
     /// Returns the channel under which the recording of a single source appears in names and in the catalogue.
     package static func channel(_ channel: String, source: String) -> String { "\(channel)-\(source)" }
 
-    /// Returns `channel` with all characters except letters, digits, `.`, `-` and `_` replaced by `-`, and also a
-    /// leading dot.
+    /// Returns `channel` with `-` in place of each character that is not a letter, a digit, `.`, `-` or `_`. A leading
+    /// dot is also replaced.
     package static func safe(_ channel: String) -> String {
         let allowed = channel.unicodeScalars.prefix(100).map { scalar -> Character in
             switch scalar {

@@ -68,8 +68,8 @@ package enum SegmentRecovery {
         return entries
     }
 
-    /// Completes the open files `names` in `directory`, of all channels, except files with another program's content.
-    /// An empty file is completed only if its name has the standard form.
+    /// Completes the open files `names` in `directory`, of any channel. Files that another program wrote are left
+    /// unchanged. An empty file is completed only if its name has the standard form.
     package static func run(
         in directory: RecordDirectory, open names: [String],
         lockCall: @escaping FileDescriptor.LockCall = FileDescriptor.systemLock
