@@ -120,8 +120,8 @@ package final class RTMPSession {
         }
     }
 
-    /// Calls `body` with a packet that contains `bytes`. librtmp needs free space before the bytes, which the packet
-    /// provides.
+    /// Calls `body` with a packet that contains `bytes`. The packet also has the free space that librtmp needs before
+    /// the bytes.
     private func withPacket(
         _ bytes: [UInt8], type: Int32, channel: Int32, _ body: (inout RTMPPacket) -> Int32
     ) throws(OutputFailure) {

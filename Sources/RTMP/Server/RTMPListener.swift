@@ -170,7 +170,7 @@ final class RTMPListener: Sendable {
         }
     }
 
-    /// Calls `ask` as soon as fewer than the maximum number of decisions are in progress, which can be at once.
+    /// Calls `ask` at once or, if the maximum number of decisions is in progress, as soon as one of them has ended.
     /// ``decided()`` must be called after each call of `ask`.
     func decide(_ ask: @escaping @Sendable () -> Void) {
         let isTurn = state.withLock { state in
