@@ -13,8 +13,8 @@ package struct CatalogueGap: Sendable, Codable, Equatable {
     package var start: Int64
     /// Program time of the first missing frame, in nanoseconds.
     package var from: Int64
-    /// Program time of the first frame after the gap, in nanoseconds; nil if this run recorded nothing after the gap,
-    /// so that it is unknown how long the program continued.
+    /// Program time of the first frame after the gap, in nanoseconds; nil if this run recorded nothing after the gap.
+    /// In that case it is unknown how long the program continued.
     package var to: Int64?
     /// Number of missing frames; 0 for a program without video; nil if it is unknown.
     package var frames: Int?

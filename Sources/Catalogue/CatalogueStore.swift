@@ -36,8 +36,8 @@ final class CatalogueStore: Sendable {
         configuration.busyMode = .timeout(5)
         configuration.label = "relay.catalogue"
         configuration.prepareDatabase { database in
-            // Not WAL: it maps a file into memory, and if a quota or a full disk refuses a page, a signal ends the
-            // process together with the stream (seen on btrfs).
+            // The journal mode is not WAL, because WAL maps a file into memory. If a quota or a full disk refuses a
+            // page of that file, a signal ends the process together with the stream (seen on btrfs).
             _ = try String.fetchOne(database, sql: "PRAGMA journal_mode = DELETE")
         }
         do {

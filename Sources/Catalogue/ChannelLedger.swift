@@ -20,15 +20,15 @@ package struct ChannelLedger: Sendable {
     private let directory: RecordDirectory
     private let channel: String
 
-    /// The ledger of `channel` in `directory`. Nothing is read yet. Rows of files that do not belong to the channel by
-    /// directory and name (``Ownership``) are left out, because earlier versions added files of other record
-    /// directories.
+    /// The ledger of `channel` in `directory`. Nothing is read yet. Rows of files whose directory or name shows that
+    /// they do not belong to the channel (``Ownership``) are left out. Earlier versions added such rows for files of
+    /// other record directories.
     package init(directory: RecordDirectory, channel: String) {
         (self.directory, self.channel) = (directory, SegmentName.safe(channel))
     }
 
-    /// Returns the files, gaps and events in `range`, in milliseconds since 1970: of each kind the newest `limit`. If
-    /// the catalogue cannot be read, the result is made from the files.
+    /// Returns the newest files, gaps and events in `range` (in milliseconds since 1970), at most `limit` of each kind.
+    /// If the catalogue cannot be read, the result is made from the files.
     package func page(_ range: Range<Int64>, limit: Int) throws -> Page {
         guard let store = store() else { return try pageOfFiles(range, limit: limit) }
         let arguments: StatementArguments = [channel, range.upperBound, range.lowerBound]

@@ -110,7 +110,7 @@ package struct RecordingArchive {
     private struct Salvage {
         /// Upload states by file name.
         let uploads: [String: UploadState]
-        /// Rows of transport streams, which have no metadata, and of files that wait for upload, which can be
+        /// Rows of transport streams, which have no metadata, and rows of files that wait for upload, which can be
         /// unreadable.
         let rows: [CatalogueSegment]
         /// The channels whose upload states were already incomplete; nil if the states of all channels are incomplete.
