@@ -42,8 +42,8 @@ package final class StingerReel: Stinger {
     private let queue: DispatchQueue
     private let state = Mutex(State())
     private let work = DispatchSemaphore(value: 0)
-    /// Signalled for each decoded frame in a program that is rendered faster than real time, which waits for frames;
-    /// nil in other programs.
+    /// Signalled for each decoded frame in a program that is rendered faster than real time, because such a program
+    /// waits for frames; nil in other programs.
     private let news: DispatchSemaphore?
 
     /// Reads the whole file of `stinger` once, which blocks, and makes the stinger ready. Throws ``ChannelFailure`` if

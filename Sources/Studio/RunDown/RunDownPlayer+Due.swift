@@ -82,8 +82,8 @@ extension RunDownPlayer {
             finish()
             return false
         }
-        // The files can be on a disk that is missing now but comes back: the scene on air does not change, and the
-        // segments are tried again, one after the other.
+        // The files can be on a disk that is missing now and is mounted again later. Therefore the scene on air does
+        // not change, and the segments are tried again, one after the other.
         let isLast = next.segment + 1 == runDown.segments.count
         rest = Rest(
             segment: isLast ? 0 : next.segment + 1, pass: next.pass + (isLast ? 1 : 0),
