@@ -40,8 +40,8 @@ final class RcloneDelivery: SegmentDelivery {
             .first { $0.hasPrefix("/") && access($0, X_OK) == 0 }
     }
 
-    /// Asks rclone whether it knows the remote, and throws if not. If the remote is known but cannot be reached now,
-    /// returns the reason.
+    /// Asks rclone about the remote. Throws if rclone does not know the remote or does not accept the limit. Returns
+    /// the reason if rclone fails for another reason, for example because the remote cannot be reached now.
     func check() async throws(UploadRefusal) -> String? {
         do {
             let nothing = try FileDescriptor.open("/dev/null", .readOnly)

@@ -317,7 +317,7 @@ extension Uploader {
         }
     }
 
-    /// Waits for `time`; the end of the process, an operator's order or a new file interrupts the wait. Returns false
+    /// Waits for `time`. The end of the process, an operator's order or a new file interrupts the wait. Returns false
     /// if the waiting files are left to the next start.
     private func nap(for time: Duration) async -> Bool {
         // The check and the start of the wait happen under one lock. If the process begins to end at this moment, its
